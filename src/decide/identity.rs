@@ -6,6 +6,7 @@
 mod has;
 mod invalid;
 mod keys;
+mod restarts;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::keys::{
     Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LastUse, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
 };
+pub use self::restarts::{Answered, BeforeRestart, InVain, Maintained, RestartRecord};
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use crate::api::{Compute, ObjectMeta, ProjectKey};
@@ -110,44 +112,6 @@ impl CreateIntent {
         let others = unanswered.iter().filter(|other| !alike(other)).cloned();
         others.chain([shared]).collect()
     }
-}
-
-/// The restart that was asked for last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RestartRecord {
-    /// The spec's token that is being carried out, or was carried out last.
-    pub token: String,
-    /// The same for the annotation that people set.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub annotation: String,
-    pub at: Timestamp,
-    /// The last time of spec.maintenance that is done with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maintained: Option<Maintained>,
-    /// The compute's times before the call; present until the outcome of the call is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calling: Option<BeforeRestart>,
-}
-
-/// How far a schedule of regular restarts has been followed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Maintained {
-    /// As it is declared, with its time zone: another schedule begins anew.
-    pub schedule: String,
-    /// Up to this time of the schedule.
-    pub time: Timestamp,
-    /// When the restart for it was begun; absent where none was due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Timestamp>,
-}
-
-/// The times by which a restart is recognized later, without comparing clocks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BeforeRestart {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Timestamp>,
 }
 
 /// What is recorded of a Compute.

@@ -37,6 +37,8 @@ reasons! {
     Updating,
     /// A restart is being made.
     Restarting,
+    /// A restart was called, and nothing shows that it was made.
+    RestartUnconfirmed,
     /// The platform's object is being deleted, or the key revoked.
     Deleting,
     /// More was deleted within a minute than is allowed without confirmation.

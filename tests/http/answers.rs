@@ -165,6 +165,12 @@ async fn a_restart_needs_no_body() {
         let answer = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap();
         assert_eq!(answer.operations.len(), operations);
     }
+    // What is not JSON is not the platform's, and does not show that the call has reached it.
+    for body in ["<html>Log in</html>", "ok", "\"ok\"", "{"] {
+        let server = Server::acting([answer(200, body)]).await;
+        let fault = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap_err();
+        assert!(matches!(fault, Fault::Undecodable { .. }) && fault.may_have_happened(), "{fault}");
+    }
 }
 
 #[tokio::test]

@@ -20,6 +20,8 @@ pub enum Fault {
     Cut,
     /// This status in place of an answer; nothing is done.
     Refused(u16),
+    /// A page of something in front of the platform, with this status; nothing is done.
+    Page(u16),
     /// No connection is made.
     Unreachable,
     /// A policy of the API server denies it.
@@ -42,7 +44,7 @@ impl Fault {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
             Self::Cut | Self::Huge => Carried::Now,
-            Self::Refused(_) | Self::Unreachable | Self::Denied => Carried::Never,
+            Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
 }
@@ -57,6 +59,7 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
         4 => carried(1..TIMEOUT).prop_map(Fault::Silence),
         1 => Just(Fault::Cut),
         2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
+        1 => prop::sample::select(&[200_u16, 502][..]).prop_map(Fault::Page),
         1 => Just(Fault::Unreachable),
     ];
     schedule(fault)

@@ -199,7 +199,7 @@ struct Tally {
 }
 
 /// What a resource waits for while it is not known whether an earlier call was carried out. What is done then, no plan can know.
-const UNCERTAIN: [&str; 2] = ["ConfirmingCreate", "Restarting"];
+const UNCERTAIN: [&str; 3] = ["ConfirmingCreate", "Restarting", "RestartUnconfirmed"];
 
 /// What was planned of a resource, beside what was then made: the same calls in the same order. More may be made only where the plan says that
 /// the outcome of an earlier call is waited for, and only after the time that it names.

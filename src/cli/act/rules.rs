@@ -65,7 +65,7 @@ impl Ask {
     /// The reasons that it is the answer to.
     pub fn answers(&self) -> &'static [Reason] {
         match self {
-            A::Restart => &[Reason::OperationFailed],
+            A::Restart => &[Reason::OperationFailed, Reason::RestartUnconfirmed],
             A::Rotate => &[],
             A::Adopt(_) => &[Reason::PrimaryExists],
             A::Pause => &[],
@@ -201,13 +201,16 @@ impl Ask {
 
     fn failed(&self, before: &Seen, now: &Seen) -> Option<String> {
         let stalled = |seen: &Seen| seen.condition("Stalled").map(|it| format!("{}: {}", it.reason, it.message));
+        let without_success: &[Reason] = match self {
+            A::Rotate => &[Reason::NewKeyRefused],
+            A::Restart => &[Reason::RestartUnconfirmed],
+            _ => &[],
+        };
         let refused =
-            |seen: &Seen| seen.with_reason(&[Reason::NewKeyRefused]).map(|it| format!("{}: {}", it.reason, it.message));
+            |seen: &Seen| seen.with_reason(without_success).map(|it| format!("{}: {}", it.reason, it.message));
         let news = |of: &dyn Fn(&Seen) -> Option<String>| of(now).filter(|said| of(before).as_ref() != Some(said));
         let paused = format!("{}: ", Reason::DeletionPaused);
-        news(&stalled)
-            .filter(|said| !said.starts_with(&paused))
-            .or_else(|| news(&refused).filter(|_| *self == A::Rotate))
+        news(&stalled).filter(|said| !said.starts_with(&paused)).or_else(|| news(&refused))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is done for a Compute: one step, recorded where a successor finds it.
 
+mod changes;
+
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
@@ -11,7 +13,7 @@ use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
     ActionLine, Recording, acted, count_create, failed, hold, in_time, not_recorded, patch_metadata, publish, record,
-    record_call, restore,
+    restore,
 };
 use super::super::pass::outcome::conclude;
 use super::super::pass::released;
@@ -25,7 +27,7 @@ use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told};
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
-use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
+use crate::domain::{Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
 
 /// Performs one step.
@@ -55,9 +57,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             Ok(())
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
-        ComputeStep::RecordRestart { record } => {
-            work.record(|known| ComputeIdentity { restart: Some(record.clone()), ..known }).await
-        }
+        ComputeStep::RecordRestart { record, restarted } => work.record_restart(record, restarted.as_deref()).await,
         ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
         ComputeStep::Ask { id } => work.ask(id).await,
         ComputeStep::AskOperations { id } => work.ask_operations(id).await,
@@ -211,61 +211,6 @@ impl<E: Environment> Work<'_, E> {
         let news = conclude::<Computes, E>(self.env, object, bound).await?;
         self.env.state().compute_bound(&uid(object));
         Ok(news)
-    }
-
-    /// Where the change is a restart as well, that is recorded: a successor does not restart the compute once more.
-    async fn change(
-        &self,
-        id: &str,
-        change: &ComputeChange,
-        because: &str,
-        restart: Option<&RestartRecord>,
-    ) -> Result<(), StepError> {
-        let connection = self.connection()?;
-        let mut stands = None;
-        if let Some(restart) = restart {
-            let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
-            let at = restart.at;
-            let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
-            stands = Some(record_call(self.env, self.object, (Action::Change, at), calling).await?);
-        }
-        let answer = self.platform(&connection).update_compute(&self.object.spec.project_id, id, change).await;
-        self.wrote();
-        let answer = self.settle(Action::Change, answer)?;
-        self.started(answer.operations);
-        let news = match &stands {
-            Some(stands) => self.restarted(stands).await?,
-            None => Vec::new(),
-        };
-        let event = Event::normal("Changed", format!("Changed compute {id}: {because}."));
-        self.done(labels::action(Action::Change), id, &event, news).await;
-        Ok(())
-    }
-
-    /// Record, call, complete the record: each token restarts once.
-    async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
-        let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else { return Ok(()) };
-        let restart = &RestartRecord { at: self.env.now(), ..restart.clone() };
-        let calling = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
-        let call = (Action::Restart, restart.at);
-        let stands = record_call(self.env, self.object, call, recording(self.object, calling)).await?;
-        let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
-        self.wrote();
-        let answer = self.settle(Action::Restart, answer)?;
-        self.started(answer.operations);
-        let news = self.restarted(&stands).await?;
-        let event = Event::normal("Restarted", format!("Restarted compute {id}."));
-        self.done(labels::action(Action::Restart), id, &event, news).await;
-        Ok(())
-    }
-
-    /// The restart whose call is recorded has been made.
-    async fn restarted(&self, stands: &Compute) -> Result<Vec<Event>, StepError> {
-        let done = |known: ComputeIdentity| {
-            let restart = known.restart.map(|record| RestartRecord { calling: None, ..record });
-            ComputeIdentity { restart, ..known }
-        };
-        Ok(conclude::<Computes, E>(self.env, stands, recording(stands, done)).await?)
     }
 
     async fn ask(&self, id: &str) -> Result<(), StepError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
+use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::{Holder, Rival};
 use super::conflict::{claimed, wrong_role};
@@ -149,7 +149,12 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         asked: Some(settings.clone()),
     };
     let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
-    let step = ComputeStep::Create { intent, new: Box::new(new), restart: case.restart_asked(), seen: snapshot.at };
+    let step = ComputeStep::Create {
+        intent,
+        new: Box::new(new),
+        restart: case.restart_asked(case.identity.restart.as_ref()),
+        seen: snapshot.at,
+    };
     Decision::act(step, creating())
 }
 
@@ -247,8 +252,15 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
         at: case.now,
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
+    // One that was created started then; nothing was started where it was there before.
+    let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
+    let restart = RestartRecord {
+        at: created.unwrap_or(case.now),
+        noted: created.is_none(),
+        ..case.restart_asked(case.identity.restart.as_ref())
+    };
     Decision::act(
-        ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered, restored: false },
+        ComputeStep::Bind { binding, restart, unanswered, restored: false },
         Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),
     )
 }

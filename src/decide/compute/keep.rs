@@ -12,11 +12,10 @@ use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::conflict::{claimed, wrong_role};
 use super::connection::{connection, incomplete};
 use super::create::adopt_or_create;
-use super::restart::restart;
 use super::status::to_the_second;
 use super::unfollowed::{reported, unfollowed};
 use super::update::update;
-use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, restart, stray};
 use crate::api::{Management, OnMissing};
 use crate::domain::{Compute, ComputeState};
 
@@ -30,10 +29,10 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
     }
-    stray::report_strays(case, snapshot, keep_or_observe(case, binding, compute, snapshot))
+    stray::report_strays(case, snapshot, keep_or_observe(case, binding, compute))
 }
 
-fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
+fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     // Earlier versions did not record it.
     if binding.branch.as_ref().is_some_and(|branch| *branch != compute.branch_id) {
         let moved = Binding { branch: Some(compute.branch_id.clone()), ..binding.clone() };
@@ -41,7 +40,7 @@ fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: 
     }
     let choice = match case.spec.management {
         Management::Observe => observe(case, binding, compute),
-        Management::Full => keep(case, binding, compute, snapshot),
+        Management::Full => keep(case, binding, compute),
     };
     operations::beside(case, binding, compute, choice)
 }
@@ -159,16 +158,19 @@ fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
 }
 
 /// The first of these that has a step; if none has one, the first of them.
-fn keep(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
+fn keep(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     let report = health(case, binding, compute);
-    let choices = [
-        connection(case, compute, &report),
-        declared(case, compute, &report),
-        restart(case, compute, snapshot, &report),
-        incomplete(case, compute, &report),
-        Some(starting(case, binding, compute, report)),
-    ];
-    let choice = Decision::first_step(choices.into_iter().flatten()).no_later(maintenance::wake(case, compute));
+    let connection = connection(case, compute, &report);
+    let restart = restart::restart(case, compute, &report);
+    let first = if restart::is_open(case, compute) {
+        // What another change leaves behind would look like a trace of the restart.
+        vec![restart, connection]
+    } else {
+        vec![connection, declared(case, compute, &report), restart]
+    };
+    let last = [incomplete(case, compute, &report), Some(starting(case, binding, compute, report))];
+    let choice =
+        Decision::first_step(first.into_iter().chain(last).flatten()).no_later(maintenance::wake(case, compute));
     let unfollowed =
         case.agenda.map_or_else(|| Cow::Owned(unfollowed(case.spec, "spec")), |agenda| agenda.unfollowed().into());
     Decision { report: choice.report.map(|report| reported(&unfollowed, report)), ..choice }

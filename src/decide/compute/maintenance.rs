@@ -49,8 +49,9 @@ impl Plan {
         known.filter(|known| known.schedule == self.text && known.time < later(now, AHEAD))
     }
 
-    fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        self.cron.next(earlier(now, self.jitter)).map(|time| later(time, self.jitter))
+    /// The next time of the schedule that is not due yet.
+    fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        self.cron.next(earlier(now, self.jitter))
     }
 }
 
@@ -76,11 +77,10 @@ pub(super) enum Turn {
     Missed(Timestamp),
 }
 
-pub(super) fn turn(case: &Case, compute: &Compute) -> Turn {
-    let record = case.identity.restart.as_ref();
+pub(super) fn turn(case: &Case, record: &RestartRecord, compute: &Compute) -> Turn {
     let Some(Ok(plan)) = plan(case.spec, &compute.id) else { return Turn::No };
-    let (Some(time), Some(known)) = (plan.due(case.now), plan.known(record, case.now)) else { return Turn::No };
-    if time <= known.time || has_started(case, &plan, (known, time), compute) {
+    let (Some(time), Some(known)) = (plan.due(case.now), plan.known(Some(record), case.now)) else { return Turn::No };
+    if time <= known.time || has_started(case, &plan, (record, known, time), compute) {
         return Turn::No;
     }
     if case.now < later(later(time, plan.jitter), plan.deadline) {
@@ -104,14 +104,18 @@ fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<Plan, String>> {
 }
 
 /// Whether the compute has started since the time before this one, other than by the restart for that time.
-fn has_started(case: &Case, plan: &Plan, (known, time): (&Maintained, Timestamp), compute: &Compute) -> bool {
+fn has_started(
+    case: &Case,
+    plan: &Plan,
+    (record, known, time): (&RestartRecord, &Maintained, Timestamp),
+    compute: &Compute,
+) -> bool {
     let Some(before) = plan.cron.last(earlier(time, Duration::from_secs(1))) else { return false };
     let since = match known.made.filter(|_| known.time >= before) {
         Some(made) => later(made, case.observed.limits.start),
         None => later(before, plan.jitter),
     };
-    let restarted = case.identity.restart.as_ref().map(|record: &RestartRecord| record.at);
-    compute.started_at.into_iter().chain(restarted).any(|started| started > since)
+    compute.started_at.into_iter().chain(record.started()).any(|started| started > since)
 }
 
 /// When the next restart is due.
@@ -119,16 +123,23 @@ pub(super) fn wake(case: &Case, compute: &Compute) -> Wake {
     next_restart(case, compute).map_or(Wake::OnChange, Wake::At)
 }
 
+/// A time that is left out anyway, because the compute has started since the time before it, is not promised.
 fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
-    plan(case.spec, &compute.id).and_then(Result::ok)?.next_due(case.now)
+    let plan = plan(case.spec, &compute.id).and_then(Result::ok)?;
+    let time = plan.next(case.now)?;
+    let record = case.identity.restart.as_ref();
+    let known = record.zip(plan.known(record, case.now));
+    let is_left_out = known.is_some_and(|(record, known)| has_started(case, &plan, (record, known, time), compute));
+    let time = if is_left_out { plan.cron.next(time)? } else { time };
+    Some(later(time, plan.jitter))
 }
 
 /// What the status shows; `None` where no regular restarts are declared.
 pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus> {
     case.spec.maintenance.as_ref()?;
-    let missed = match turn(case, compute) {
-        Turn::Missed(time) => Some(time),
-        Turn::No | Turn::Due(_) => None,
+    let missed = match case.identity.restart.as_ref().map(|record| turn(case, record, compute)) {
+        Some(Turn::Missed(time)) => Some(time),
+        Some(Turn::No | Turn::Due(_)) | None => None,
     };
     Some(MaintenanceStatus { next_restart: next_restart(case, compute), missed })
 }

@@ -12,6 +12,7 @@ mod operations;
 mod postponed;
 mod record;
 mod restart;
+mod restart_evidence;
 mod schedules;
 mod sight;
 mod status;
@@ -126,8 +127,8 @@ pub enum ComputeStep {
     },
     /// Write the restart record, call the platform, complete the record.
     Restart { id: String, record: RestartRecord },
-    /// Record a restart that needs no call.
-    RecordRestart { record: RestartRecord },
+    /// Record a restart that needs no call, or what became of one; `restarted` is the compute that was seen to be restarted.
+    RecordRestart { record: RestartRecord, restarted: Option<String> },
     /// Write the connection Secret, and remove these entries of it.
     WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
     /// Ask the platform for one compute, which its list lacks.
@@ -239,10 +240,13 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, generation: i64, found:
 /// Whether this resource waits for something that the platform is expected to change soon; `found` is the bound compute,
 /// where a snapshot has it.
 pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, found: Option<&Compute>) -> bool {
+    let restarts = identity.restart.as_ref().and_then(|record| record.calling.as_ref());
     match (&identity.binding, found) {
         (None, _) => identity.intent.is_some(),
         (Some(_), None) => true,
-        (Some(_), Some(found)) => !is_settled(found) || deleting && memory.deleted.is_some(),
+        (Some(_), Some(found)) => {
+            !is_settled(found) || restarts.is_some_and(|before| !before.unclear) || deleting && memory.deleted.is_some()
+        }
     }
 }
 
@@ -310,16 +314,17 @@ impl Case<'_> {
     }
 
     /// The restart that the spec and the annotation request, as if it were made now. A token that was removed requests nothing; the
-    /// restart for it stays recorded.
-    fn restart_asked(&self) -> RestartRecord {
-        let before = self.identity.restart.as_ref();
+    /// restart for it stays recorded in `before`.
+    fn restart_asked(&self, before: Option<&RestartRecord>) -> RestartRecord {
         let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
         RestartRecord {
             token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
             annotation: or_before(self.observed.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
             at: self.now,
+            noted: false,
             maintained: maintenance::followed(self.spec, before, self.now),
             calling: None,
+            in_vain: None,
         }
     }
 }

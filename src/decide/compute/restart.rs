@@ -1,49 +1,58 @@
-//! Restarts: once for each token.
+//! Restarts: once for each token, and for each time of a schedule.
 
 use jiff::Timestamp;
 
 use super::super::disruption::Permit;
 use super::super::drift::{self, Difference};
-use super::super::identity::{BeforeRestart, Maintained, RestartRecord};
-use super::super::{Action, Decision, Health, Reason, Report};
+use super::super::identity::{BeforeRestart, RestartRecord};
+use super::super::names::RESTART;
+use super::super::{Action, Decision, Health, Reason, Report, Sync};
 use super::maintenance::{self, Turn};
 use super::postponed::postponed;
-use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
+use super::restart_evidence::{Outcome, after_in_vain, applying_again, call_again_at, outcome};
+use super::{Case, Choice, ComputeStep, is_settled};
 use crate::domain::{Compute, ComputeState};
 
 /// The requested restart, if there is one.
-pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, report: &Report) -> Option<Choice> {
-    let note = |record| Some(Decision::act(ComputeStep::RecordRestart { record }, report.clone()));
+pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
+    let note =
+        |record, restarted| Some(Decision::act(ComputeStep::RecordRestart { record, restarted }, report.clone()));
     let Some(record) = case.identity.restart.as_ref() else {
         // A compute that was bound before restarts were recorded needs none.
-        return note(case.restart_asked());
+        return note(RestartRecord { noted: true, ..case.restart_asked(None) }, None);
     };
+    let is_idle = compute.current_state == ComputeState::Idle && compute.pending_state.is_none();
     match due(case, record, compute) {
         Due::No => None,
-        Due::Noted(maintained) => note(RestartRecord { maintained, ..record.clone() }),
-        Due::Done => note(RestartRecord { calling: None, ..record.clone() }),
-        Due::Unknown(until) if snapshot.at < until => {
-            let report = Report::progressing(
-                Reason::Restarting,
-                "A restart was sent and not answered. dbplane checks whether it was carried out.",
-            );
-            Some(Decision::wait(report, until))
-        }
+        Due::Note(record) => note(record, None),
+        Due::Made(before) => note(completed(record), told(before, compute)),
+        Due::Open(before, until) => Some(open(before, (compute, until), report)),
+        Due::Unclear(before) => Some(Decision::rest(unconfirmed(report, unclear(case, before, compute)))),
         // Waking an idle compute would cost the user, and it starts afresh at the next connection anyway.
-        Due::Yes if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() => {
-            note(asked(case, compute))
+        Due::Yes | Due::Later(_) if is_idle => note(asked(case, record, compute), None),
+        Due::Later(until) => {
+            Some(Decision::wait(unconfirmed(report, in_vain(standing(record), compute, Some(until))), until))
         }
-        Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != ComputeState::Active => {
+        Due::Yes if !is_settled(compute) || compute.current_state != ComputeState::Active => {
             Some(Decision::rest(report.clone()))
         }
-        Due::Yes | Due::Unknown(_) if comes_with_change(case, compute) => Some(Decision::rest(report.clone())),
-        Due::Yes | Due::Unknown(_) => Some(call(case, compute, report)),
+        Due::Yes if comes_with_change(case, compute) => Some(Decision::rest(report.clone())),
+        Due::Yes => Some(call(case, record, compute, report)),
     }
+}
+
+/// Whether the outcome of a call is still to be recorded. Until then nothing else of the compute is changed: what another change leaves would
+/// look like a trace of the restart.
+pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
+    let record = case.identity.restart.as_ref().filter(|record| record.calling.is_some());
+    record.is_some_and(|record| {
+        !matches!(due(case, record, compute), Due::No | Due::Yes | Due::Later(_) | Due::Unclear(_))
+    })
 }
 
 /// How a report names a restart that waits.
 pub(super) fn named(case: &Case, asked: &RestartRecord) -> &'static str {
-    let record = case.identity.restart.as_ref();
+    let record = case.identity.restart.as_ref().map(standing);
     let is_requested = record.is_none_or(|record| !has_tokens_of(record, asked));
     if is_requested { "the requested restart" } else { "the regular restart" }
 }
@@ -52,10 +61,15 @@ fn has_tokens_of(record: &RestartRecord, other: &RestartRecord) -> bool {
     (&record.token, &record.annotation) == (&other.token, &other.annotation)
 }
 
-/// The record of the restart that is to be made, where one is and no call for it was begun.
+/// The record that applies without the call whose outcome is not recorded.
+fn standing(record: &RestartRecord) -> &RestartRecord {
+    record.calling.as_ref().and_then(|before| before.record.as_deref()).unwrap_or(record)
+}
+
+/// The record of the restart that is to be made, where one is and no call for it may still be carried out.
 pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
     let record = case.identity.restart.as_ref()?;
-    (record.calling.is_none() && matches!(due(case, record, compute), Due::Yes)).then(|| begun(case, compute))
+    matches!(due(case, record, compute), Due::Yes | Due::Later(_)).then(|| begun(case, record, compute))
 }
 
 /// Whether a change that restarts the compute anyway has failed and is tried again soon: the restart is made with it. One that the
@@ -69,65 +83,130 @@ fn comes_with_change(case: &Case, compute: &Compute) -> bool {
         && differences.any(|difference| difference.disruptive && !waits(&difference))
 }
 
-fn begun(case: &Case, compute: &Compute) -> RestartRecord {
-    let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
-    RestartRecord { calling: Some(before), ..asked(case, compute) }
+fn begun(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecord {
+    let before = BeforeRestart::of(compute, standing(record));
+    RestartRecord { calling: Some(before), ..asked(case, record, compute) }
 }
 
 /// The restart that is due, as if it were made now.
-fn asked(case: &Case, compute: &Compute) -> RestartRecord {
-    let asked = case.restart_asked();
-    match maintenance::turn(case, compute) {
+fn asked(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecord {
+    let record = standing(record);
+    let asked = case.restart_asked(Some(record));
+    match maintenance::turn(case, record, compute) {
         Turn::Due(maintained) => RestartRecord { maintained: Some(maintained), ..asked },
         Turn::No | Turn::Missed(_) => asked,
     }
 }
 
-enum Due {
+fn completed(record: &RestartRecord) -> RestartRecord {
+    RestartRecord { calling: None, ..record.clone() }
+}
+
+/// The compute whose restart people are told of. A change that restarts it has an event of its own.
+fn told(before: &BeforeRestart, compute: &Compute) -> Option<String> {
+    (!before.was_changed(compute)).then(|| compute.id.clone())
+}
+
+enum Due<'a> {
     No,
     Yes,
-    /// A schedule of regular restarts is new.
-    Noted(Option<Maintained>),
-    /// It was requested and has been carried out.
-    Done,
-    /// It was requested; a snapshot from before that time that shows no sign of it proves nothing.
-    Unknown(Timestamp),
+    /// It was called in vain, and is called again then.
+    Later(Timestamp),
+    /// Only this is to be recorded.
+    Note(RestartRecord),
+    /// It was called and has been carried out.
+    Made(&'a BeforeRestart),
+    /// It was called, and may be carried out until then.
+    Open(&'a BeforeRestart, Timestamp),
+    /// It was called, and nothing shows whether it was carried out.
+    Unclear(&'a BeforeRestart),
 }
 
-fn due(case: &Case, record: &RestartRecord, compute: &Compute) -> Due {
-    let asked = case.restart_asked();
-    match &record.calling {
-        Some(before) => unfinished(case, compute, before, record.at),
-        None if !has_tokens_of(record, &asked) => Due::Yes,
-        None if matches!(maintenance::turn(case, compute), Turn::Due(_)) => Due::Yes,
-        None if asked.maintained != record.maintained => Due::Noted(asked.maintained),
-        None => Due::No,
+fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a> {
+    let Some(before) = &record.calling else { return wanted(case, record, compute) };
+    match outcome(case, record, before, compute) {
+        Outcome::Made => Due::Made(before),
+        Outcome::Open(until) => Due::Open(before, until),
+        Outcome::Unclear => match wanted(case, record, compute) {
+            Due::No if before.unclear => Due::Unclear(before),
+            Due::No => {
+                let unclear = BeforeRestart { unclear: true, ..before.clone() };
+                Due::Note(RestartRecord { calling: Some(unclear), ..record.clone() })
+            }
+            due => due,
+        },
+        Outcome::NotMade => match &before.record {
+            None => Due::Yes,
+            Some(standing) => match wanted(case, standing, compute) {
+                Due::No => Due::Note(RestartRecord::clone(standing)),
+                due => due,
+            },
+        },
+        Outcome::InVain => {
+            applying_again(before).map_or(Due::Yes, |standing| Due::Note(after_in_vain(record, standing)))
+        }
     }
 }
 
-/// The outcome of a restart whose answer was not recorded.
-fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Timestamp) -> Due {
-    if case.observed.memory.not_done(Action::Restart, begun) {
-        return Due::Yes;
+/// What is to be done for a restart beyond this record, whose calls are all over.
+fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a> {
+    let asked = case.restart_asked(Some(record));
+    if !has_tokens_of(record, &asked) || matches!(maintenance::turn(case, record, compute), Turn::Due(_)) {
+        let again = record.in_vain.as_ref().map(|calls| call_again_at(calls, case.observed.limits.settle));
+        return again.filter(|again| case.now < *again).map_or(Due::Yes, Due::Later);
     }
-    if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() {
-        return Due::Done;
+    if asked.maintained != record.maintained || record.in_vain.is_some() {
+        return Due::Note(RestartRecord { maintained: asked.maintained, in_vain: None, ..record.clone() });
     }
-    // The time of the last start shows it; where it is not reported, any change of the compute does.
-    let seen = match (before.started_at, compute.started_at) {
-        (Some(then), Some(now)) => then != now,
-        _ => before.updated_at != compute.updated_at || !is_settled(compute),
-    };
-    if seen { Due::Done } else { Due::Unknown(case.observed.memory.settles_at(begun, case.observed.limits.settle)) }
+    Due::No
 }
 
-fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
+fn call(case: &Case, record: &RestartRecord, compute: &Compute, report: &Report) -> Choice {
     match case.permit(compute) {
         Permit::Now => {
-            let step = ComputeStep::Restart { id: compute.id.clone(), record: begun(case, compute) };
+            let step = ComputeStep::Restart { id: compute.id.clone(), record: begun(case, record, compute) };
             let restarting = Report::progressing(Reason::Restarting, "The compute is being restarted.");
             case.act_beside(report, Action::Restart, step, restarting)
         }
-        other => postponed(&other, named(case, &asked(case, compute)).to_owned(), report),
+        other => postponed(&other, named(case, &asked(case, record, compute)).to_owned(), report),
     }
+}
+
+/// What to report until the outcome is known. A compute that serves after calls in vain still does.
+fn open(before: &BeforeRestart, (compute, until): (&Compute, Timestamp), report: &Report) -> Choice {
+    let in_vain = before.record.as_ref().filter(|standing| standing.in_vain.is_some() && is_settled(compute));
+    let report = match in_vain {
+        Some(standing) => unconfirmed(report, self::in_vain(standing, compute, None)),
+        None => {
+            Report::progressing(Reason::Restarting, "A restart was sent. dbplane checks whether it was carried out.")
+        }
+    };
+    if is_settled(compute) { Decision::wait(report, until) } else { Decision::rest(report) }
+}
+
+fn unconfirmed(report: &Report, message: String) -> Report {
+    report.clone().with_sync(Sync::OutOfSync(Reason::RestartUnconfirmed, message))
+}
+
+fn in_vain(record: &RestartRecord, compute: &Compute, again: Option<Timestamp>) -> String {
+    let calls = record.in_vain.as_ref().map_or(0, |known| known.calls);
+    let again = again.map(|at| format!(" dbplane calls it again at {at}.")).unwrap_or_default();
+    format!(
+        "The restart of compute {} was called, and the compute does not show that it was made: {calls} times so far.{again} Find out \
+         what answers in the platform's place, or ask the platform.",
+        compute.id
+    )
+}
+
+fn unclear(case: &Case, before: &BeforeRestart, compute: &Compute) -> String {
+    let why = match before.answered {
+        None => "the call was not answered by the platform, and what the compute shows since may have another cause",
+        Some(_) => "the platform accepted the call, and the compute does not show a start since",
+    };
+    let meta = &case.observed.meta;
+    format!(
+        "Whether compute {} was restarted is not known: {why}. To restart it: kubectl -n {} annotate --overwrite compute {} \
+         {RESTART}=<any new value>.",
+        compute.id, meta.namespace, meta.name
+    )
 }

@@ -81,6 +81,10 @@ fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> 
     if token.is_empty() {
         return None;
     }
+    // What was asked for when the resource was bound has restarted nothing.
+    if due.is_none() && record.noted {
+        return None;
+    }
     // One of before these times were shown has none.
     let known = old.filter(|old| old.token == token && old.requested_at.is_some());
     let time = |known: bool| to_the_second(if known { case.now } else { record.at });

@@ -156,13 +156,7 @@ impl Given {
             origin: Origin::Created,
             at: at(-3600),
         };
-        let restart = RestartRecord {
-            token: String::new(),
-            annotation: String::new(),
-            at: at(-3600),
-            maintained: None,
-            calling: None,
-        };
+        let restart = RestartRecord { at: at(-3600), ..RestartRecord::default() };
         given.identity(|identity| {
             identity.binding = Some(binding);
             identity.restart = Some(restart);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::ComputeUnits;
 
 const NAME: &str = "orders";
 const UID: &str = "uid-1";
@@ -61,13 +62,22 @@ fn what_was_written_is_read_back() {
         mark: Some("orders-1".to_owned()),
         asked: Some(Settings { passwordless_access: Some(true), ..Settings::default() }),
     };
-    let calling = BeforeRestart { updated_at: Some(at), started_at: None };
+    let before = RestartRecord { at, noted: true, ..RestartRecord::default() };
+    let calling = BeforeRestart {
+        updated_at: Some(at),
+        started_at: None,
+        size: Some((ComputeUnits::new(0.25).unwrap(), ComputeUnits::new(2.).unwrap())),
+        branch: Some("br-1".to_owned()),
+        answered: Some(Answered::Plainly),
+        unclear: true,
+        record: Some(Box::new(before)),
+    };
     let restart = RestartRecord {
         token: "one".to_owned(),
         annotation: "two".to_owned(),
-        at,
-        maintained: None,
         calling: Some(calling),
+        in_vain: Some(InVain { calls: 2, at }),
+        ..RestartRecord::default()
     };
     let identity = ComputeIdentity {
         intent: Some(intent.clone()),
@@ -255,7 +265,7 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
 #[test]
 fn a_copy_without_the_last_restart_restores_as_much() {
     let at = Timestamp::UNIX_EPOCH;
-    let restart = RestartRecord { token: "one".into(), annotation: String::new(), at, maintained: None, calling: None };
+    let restart = RestartRecord { token: "one".into(), at, ..RestartRecord::default() };
     let identity = ComputeIdentity { restart: Some(restart), ..bound("ep-1") };
     let status = written(&identity, &compute(None, None).metadata);
     let edited = record(UID, "ep-1").replace("ep-1", "ep-2");

@@ -281,10 +281,13 @@ impl Platform for HttpPlatform {
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
         let segments = ["projects", project, "endpoints", compute.as_str(), "restart"];
-        // The specification shows no body, so none is needed and none is a fault.
-        let body = self.exchange.send(Call::new(Method::POST, &segments)).await?;
-        let answer = body.ok().and_then(|body| self.answer(&body, project).ok());
-        Ok(answer.unwrap_or_default())
+        // The specification shows no body, so none is needed. One that is not JSON is not the platform's: whatever is in front of it has
+        // answered, and the call may not have reached it.
+        let body = self.exchange.send(Call::new(Method::POST, &segments)).await??;
+        if !body.is_empty() && !wire::is_json(&body) {
+            return Err(self.exchange.unreadable(".", "not JSON, so the platform has not answered"));
+        }
+        Ok(self.answer(&body, project).unwrap_or_default())
     }
 
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault> {

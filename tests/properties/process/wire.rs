@@ -40,6 +40,7 @@ impl Transport for Wire {
         match self.0.effect(name, now, late).await {
             Ok(response) => answer(response.status, marked(platform, shifted(response.body, self.0.lock().ahead))),
             Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
+            Err(Fault::Page(status)) => answer(status, b"<html>Log in</html>".to_vec()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
             Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
             Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),

@@ -5,5 +5,6 @@ mod accounts;
 mod changes;
 mod creates;
 mod keys;
+mod restarts;
 mod rotating;
 mod turns;

@@ -134,12 +134,6 @@ fn a_change_that_interrupts_nobody_is_no_restart() {
     let pooler = json!({"pooler": {"enabled": true}});
     assert_eq!(restart(Given::bound().declaring(json!({"restartToken": "now"})).declaring(pooler)), None);
     assert_eq!(restart(resized()), None, "none is requested");
-    // A restart whose outcome is not known is found out about after the change.
-    let calling = resized().declaring(json!({"restartToken": "now"})).identity(|identity| {
-        let before = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
-        identity.restart.as_mut().unwrap().calling = Some(before);
-    });
-    assert_eq!(restart(calling), None);
 }
 
 #[test]

@@ -12,7 +12,8 @@ fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
 
 fn binds(given: &Given, id: &str, origin: Origin) {
     match given.step() {
-        ComputeStep::Bind { binding, .. } => {
+        ComputeStep::Bind { binding, restart, .. } => {
+            assert_eq!(restart.noted, origin != Origin::Created, "nothing was started that was there before");
             let SnapshotState::Taken { computes, .. } = &given.observed.snapshot else { panic!("not read") };
             let found = computes.iter().find(|compute| compute.id == id).unwrap();
             let (project, branch) = ("p-1".into(), Some(found.branch_id.clone()));
@@ -39,8 +40,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
     assert_eq!(new.settings.suspend_after, Some(SuspendAfter::Never));
     assert_eq!((new.settings.disabled, new.settings.pooler_enabled), (None, None), "only what is declared");
-    let nothing =
-        RestartRecord { token: String::new(), annotation: String::new(), at: NOW, maintained: None, calling: None };
+    let nothing = RestartRecord { at: NOW, ..RestartRecord::default() };
     assert_eq!(restart, nothing);
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::{ComputeStatus, MaintenanceStatus};
+use crate::decide::Action;
 use crate::decide::identity::Maintained;
 
 /// It is 08:00 on a Friday.
@@ -36,7 +37,7 @@ fn record(given: &Given) -> RestartRecord {
     match given.step() {
         ComputeStep::Restart { record, .. } => record,
         ComputeStep::Change { restart: Some(record), .. } => record,
-        ComputeStep::RecordRestart { record } => record,
+        ComputeStep::RecordRestart { record, .. } => record,
         other => panic!("no restart: {other:?}"),
     }
 }
@@ -126,6 +127,42 @@ fn a_restart_of_our_own_counts_where_starts_are_not_shown() {
     };
     restarts(&given(-DAY));
     given(-DAY + 601).rest().in_sync();
+}
+
+#[test]
+fn the_first_time_after_adopting_is_not_left_out() {
+    let unseen = with(compute("ep-1"), |compute| compute.started_at = None);
+    for seen in [started(-30 * DAY), unseen] {
+        // It was bound after the time before the one that is due, and ran all the while.
+        let bound = followed(daily(), at(-HALF_AN_HOUR - DAY), None).seeing([seen.clone()]).identity(|identity| {
+            let restart = identity.restart.as_mut().unwrap();
+            (restart.at, restart.noted) = (at(-DAY / 2), true);
+        });
+        assert_eq!(restarts(&bound).time, at(-HALF_AN_HOUR));
+        let created = bound.identity(|identity| identity.restart.as_mut().unwrap().noted = false);
+        assert_eq!(created.decide().step, None, "it started when it was created");
+    }
+}
+
+#[test]
+fn a_call_that_was_not_carried_out_is_not_made_up_for_after_the_deadline() {
+    let record = record(&daily());
+    let refused = daily().identity(|identity| identity.restart = Some(record)).failed(Action::Restart, refused());
+    restarts(&refused.clone().after(30));
+    let late = refused.after(3600 - HALF_AN_HOUR);
+    let record = self::record(&late);
+    assert_eq!(record, daily().observed.identity.unwrap().restart.unwrap());
+    let late = late.identity(|identity| identity.restart = Some(record));
+    late.rest().in_sync();
+    assert_eq!(status_of(&late).missed, Some(at(-HALF_AN_HOUR)));
+}
+
+#[test]
+fn a_time_that_will_be_left_out_is_not_promised() {
+    let next = |seconds| status_of(&daily().seeing([started(seconds)])).next_restart.unwrap();
+    assert_eq!(next(-HALF_AN_HOUR), at(DAY - HALF_AN_HOUR));
+    assert_eq!(next(-HALF_AN_HOUR + 1), at(2 * DAY - HALF_AN_HOUR));
+    daily().seeing([started(-5)]).rest().until(at(2 * DAY - HALF_AN_HOUR));
 }
 
 #[test]

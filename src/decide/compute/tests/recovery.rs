@@ -19,7 +19,10 @@ fn named(id: &str, name: &str) -> Compute {
 
 fn finds(given: &Given, id: &str) {
     match given.step() {
-        ComputeStep::Bind { binding, .. } => assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created)),
+        ComputeStep::Bind { binding, restart, .. } => {
+            assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created));
+            assert_eq!((restart.at, restart.noted), (at(-10), false), "it started when it was created");
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -2,17 +2,31 @@
 
 use super::*;
 use crate::decide::Action;
-use crate::decide::identity::BeforeRestart;
+use crate::decide::identity::{Answered, BeforeRestart, InVain};
 
 fn asked() -> Given {
     Given::bound().declaring(json!({"restartToken": "one"}))
 }
 
+/// What was recorded before the restart for this token was called.
+fn earlier() -> RestartRecord {
+    RestartRecord { at: at(-3600), ..RestartRecord::default() }
+}
+
 /// A restart that was recorded 10 s ago, and whose outcome was not.
 fn calling(seen: Compute) -> Given {
-    let before = BeforeRestart { updated_at: Some(at(-3600)), started_at: Some(at(-3600)) };
-    let record = RestartRecord { maintained: None, calling: Some(before), ..done("one", at(-10)) };
+    let before = BeforeRestart::of(&compute("ep-1"), &earlier());
+    let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
     asked().seeing([seen]).identity(|identity| identity.restart = Some(record))
+}
+
+/// The same on a platform that does not show when computes start, as it answered the call.
+fn undated(seen: Compute, answered: Option<Answered>) -> Given {
+    let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
+    calling(undated(seen)).identity(|identity| {
+        let before = BeforeRestart::of(&undated(compute("ep-1")), &earlier());
+        identity.restart.as_mut().unwrap().calling = Some(BeforeRestart { answered, ..before });
+    })
 }
 
 fn restarts(given: &Given) -> RestartRecord {
@@ -25,15 +39,53 @@ fn restarts(given: &Given) -> RestartRecord {
     }
 }
 
-fn notes(given: &Given) -> RestartRecord {
+/// What is recorded, and the compute that people are told was restarted.
+fn recorded(given: &Given) -> (RestartRecord, Option<String>) {
     match given.step() {
-        ComputeStep::RecordRestart { record } => record,
+        ComputeStep::RecordRestart { record, restarted } => (record, restarted),
         other => panic!("{other:?}"),
     }
 }
 
+/// The same where people are told nothing.
+fn notes(given: &Given) -> RestartRecord {
+    let (record, restarted) = recorded(given);
+    assert_eq!(restarted, None);
+    record
+}
+
+/// It is recorded as made, and people are told.
+fn made(given: &Given) {
+    assert_eq!(recorded(given), (done("one", at(-10)), Some("ep-1".into())));
+}
+
+fn waits(given: &Given) {
+    let reported = given.rest();
+    reported.progressing(Reason::Restarting);
+    reported.until(at(50));
+}
+
+fn unclear(given: &Given) {
+    let record = notes(given);
+    assert!(record.calling.as_ref().is_some_and(|before| before.unclear), "{record:?}");
+    let given = given.clone().identity(|identity| identity.restart = Some(record));
+    given.rest().out_of_sync(Reason::RestartUnconfirmed, &["ep-1", "is not known", "dbplane.dev/restart="]);
+}
+
 fn done(token: &str, at: Timestamp) -> RestartRecord {
-    RestartRecord { token: token.into(), annotation: String::new(), at, maintained: None, calling: None }
+    RestartRecord { token: token.into(), at, ..RestartRecord::default() }
+}
+
+fn updated() -> Compute {
+    with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5)))
+}
+
+fn pending(state: ComputeState) -> Compute {
+    with(compute("ep-1"), |compute| compute.pending_state = Some(state))
+}
+
+fn resized() -> Compute {
+    with(updated(), |compute| (compute.settings.min, compute.settings.max) = (cu(2.), cu(2.)))
 }
 
 #[test]
@@ -68,7 +120,7 @@ fn a_removed_token_restarts_nothing() {
 #[test]
 fn without_a_record_nothing_is_due() {
     let given = asked().identity(|identity| identity.restart = None);
-    assert_eq!(notes(&given), done("one", NOW));
+    assert_eq!(notes(&given), RestartRecord { noted: true, ..done("one", NOW) });
 }
 
 #[test]
@@ -115,40 +167,131 @@ fn a_restart_that_is_refused_is_tried_again_later() {
 }
 
 #[test]
-fn an_unanswered_restart_is_resolved() {
+fn a_start_or_a_stop_since_the_call_shows_that_it_was_made() {
     let started = with(compute("ep-1"), |compute| compute.started_at = Some(at(-5)));
-    let stopped = idle("ep-1");
-    for seen in [started, stopped] {
-        assert_eq!(notes(&calling(seen)), done("one", at(-10)));
+    let init = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
+    for seen in [started, idle("ep-1"), init, pending(ComputeState::Idle)] {
+        made(&calling(seen));
     }
-    // The time of the start shows more than a pending state or an update, which have many causes.
-    for seen in [
-        compute("ep-1"),
-        with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active)),
-        with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5))),
-    ] {
-        let reported = calling(seen).rest();
+    for seen in [idle("ep-1"), pending(ComputeState::Idle)] {
+        made(&undated(seen, None));
+    }
+    // What has another size, or is on another branch, was stopped for that. An event tells of it.
+    let moved = with(updated(), |compute| compute.branch_id = "br-dev".into());
+    assert_eq!(recorded(&undated(resized(), None)), (done("one", at(-10)), None));
+    let rebound = undated(moved, None).binding(|binding| binding.branch = Some("br-dev".into()));
+    assert_eq!(recorded(&rebound), (done("one", at(-10)), None));
+}
+
+#[test]
+fn what_has_other_causes_too_shows_nothing() {
+    for seen in [compute("ep-1"), pending(ComputeState::Active), updated(), resized()] {
+        let given = calling(seen);
+        let reported = given.rest();
         reported.progressing(Reason::Restarting);
-        reported.until(at(50));
+    }
+    for seen in [compute("ep-1"), updated()] {
+        waits(&undated(seen, None));
+    }
+    assert_eq!(undated(pending(ComputeState::Active), Some(Answered::ForCompute)).decide().step, None);
+    // A platform that dates starts shows them.
+    waits(&calling(updated()).identity(|identity| {
+        identity.restart.as_mut().unwrap().calling.as_mut().unwrap().answered = Some(Answered::ForCompute);
+    }));
+}
+
+#[test]
+fn where_starts_are_not_dated_an_answer_and_a_change_show_it_together() {
+    for answered in [Answered::Plainly, Answered::ForCompute] {
+        made(&undated(updated(), Some(answered)));
+        waits(&undated(compute("ep-1"), Some(answered)));
     }
 }
 
 #[test]
-fn where_starts_are_not_dated_any_sign_counts() {
-    let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
-    let updated = with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5)));
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
-    for seen in [updated, pending] {
-        assert_eq!(notes(&calling(undated(seen))), done("one", at(-10)));
+fn what_nothing_shows_is_reported_and_not_called_again() {
+    let unreadable = || with(compute("ep-1"), |compute| compute.updated_at = None);
+    for given in [
+        undated(updated(), None),
+        undated(unreadable(), None),
+        undated(unreadable(), Some(Answered::Plainly)),
+        // The platform has said that it restarts this compute.
+        undated(compute("ep-1"), Some(Answered::ForCompute)),
+    ] {
+        unclear(&given.after(50));
     }
-    calling(undated(compute("ep-1"))).rest().progressing(Reason::Restarting);
+}
+
+#[test]
+fn what_is_unclear_ends_with_a_later_stop_or_another_request() {
+    let given = undated(updated(), None).after(50);
+    let record = notes(&given);
+    let given = given.identity(|identity| identity.restart = Some(record));
+    made(&given.clone().seeing([with(idle("ep-1"), |compute| compute.started_at = None)]));
+    let given = given.declaring(json!({"restartToken": "two"}));
+    let again = restarts(&given);
+    assert_eq!((again.token.as_str(), again.calling.unwrap().record), ("two", Some(Box::new(earlier()))));
+    // Other changes go on meanwhile, and are no sign of it.
+    let pooler = given.declaring(json!({"restartToken": "one", "pooler": {"enabled": true}}));
+    assert!(matches!(pooler.step(), ComputeStep::Change { restart: None, .. }));
 }
 
 #[test]
 fn without_any_sign_it_is_called_again_after_the_settle_time() {
-    let given = calling(compute("ep-1"));
-    assert_eq!(given.clone().after(49).decide().step, None);
-    assert_eq!(restarts(&given.after(50)).at, at(50));
+    for given in
+        [calling(compute("ep-1")), undated(compute("ep-1"), None), undated(compute("ep-1"), Some(Answered::Plainly))]
+    {
+        waits(&given.clone().after(49));
+        let given = given.after(50);
+        let record = notes(&given);
+        assert_eq!(record, RestartRecord { in_vain: Some(InVain { calls: 1, at: at(-10) }), ..earlier() });
+        assert_eq!(restarts(&given.identity(|identity| identity.restart = Some(record))).at, at(50));
+    }
+}
+
+#[test]
+fn what_is_called_in_vain_is_called_less_and_less_often_and_reported() {
+    let after = |calls, seconds| {
+        let in_vain = Some(InVain { calls, at: NOW });
+        asked().identity(|it| it.restart = Some(RestartRecord { in_vain, ..earlier() })).after(seconds)
+    };
+    for (calls, pause) in [(1, 60), (2, 120), (4, 480), (5, 600), (50, 600)] {
+        let reported = after(calls, pause - 1).rest();
+        reported.out_of_sync(Reason::RestartUnconfirmed, &["ep-1", &format!("{calls} times"), "again at 2027-"]);
+        reported.until(at(pause));
+        let record = restarts(&after(calls, pause));
+        // It serves while it is called once more.
+        let open = after(calls, pause).identity(|identity| identity.restart = Some(record));
+        open.rest().out_of_sync(Reason::RestartUnconfirmed, &["ep-1"]);
+    }
+    // A change that interrupts anyway, an idle compute and a request that is taken back end it.
+    let resized = after(9, 10).declaring(json!({"size": {"fixed": 4}}));
+    assert!(matches!(resized.step(), ComputeStep::Change { restart: Some(_), .. }));
+    assert_eq!(notes(&after(9, 10).seeing([idle("ep-1")])), done("one", at(10)));
+    let mut taken_back = after(9, 10);
+    taken_back.spec.restart_token = None;
+    assert_eq!(notes(&taken_back), earlier());
+}
+
+#[test]
+fn nothing_else_is_changed_while_a_call_may_be_carried_out() {
+    let pooler = json!({"pooler": {"enabled": true}});
+    waits(&undated(compute("ep-1"), None).declaring(pooler.clone()));
+    waits(&calling(compute("ep-1")).declaring(json!({"size": {"fixed": 4}})));
+    assert_eq!(recorded(&undated(idle("ep-1"), None).declaring(pooler)).0.calling, None);
+}
+
+#[test]
+fn what_earlier_versions_recorded_is_called_again_as_well() {
+    let given = calling(compute("ep-1")).identity(|identity| {
+        identity.restart.as_mut().unwrap().calling = Some(BeforeRestart {
+            updated_at: Some(at(-3600)),
+            started_at: Some(at(-3600)),
+            ..BeforeRestart::default()
+        });
+    });
+    waits(&given);
+    assert_eq!(restarts(&given.after(50)).token, "one");
 }
 
 #[test]
@@ -158,7 +301,14 @@ fn one_that_certainly_did_not_happen_is_called_again() {
     let reported = given.rest();
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(1));
-    restarts(&given.after(1));
+    assert_eq!(restarts(&given.after(1)).calling.unwrap().record, Some(Box::new(earlier())));
+    // A refused change that was to restart it was no restart either.
+    let given = calling(compute("ep-1")).failed(Action::Change, refused());
+    restarts(&given);
+    // Once it is not requested any more, nothing is left of it.
+    let mut taken_back = given;
+    taken_back.spec.restart_token = None;
+    assert_eq!(notes(&taken_back), earlier());
     let open = calling(compute("ep-1")).failed(Action::Restart, lost());
     open.rest().progressing(Reason::Restarting);
 }
@@ -167,7 +317,7 @@ fn one_that_certainly_did_not_happen_is_called_again() {
 fn a_newer_token_waits_for_the_outcome_of_the_older() {
     let given = calling(with(compute("ep-1"), |compute| compute.started_at = Some(at(-5))));
     let given = given.declaring(json!({"restartToken": "two"}));
-    let record = notes(&given);
+    let (record, _) = recorded(&given);
     assert_eq!(record, done("one", at(-10)));
     assert_eq!(restarts(&given.identity(|identity| identity.restart = Some(record))).token, "two");
 }

@@ -200,15 +200,15 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
         token: "one".into(),
         annotation: "two".into(),
         at: at(-5),
-        maintained: None,
         calling,
+        ..RestartRecord::default()
     };
     let given = |record| Given::bound().declaring(json!({"restartToken": "one"})).identity(|it| it.restart = record);
     let times = |shown: &RestartStatus| (shown.requested_at, shown.completed_at);
     let asked = restart_of(&given(Given::bound().observed.identity.unwrap().restart), None).unwrap();
     assert_eq!((asked.token.as_str(), times(&asked)), ("one", (Some(NOW), None)));
     let asked = RestartStatus { token: "one two".into(), requested_at: Some(at(-60)), completed_at: None };
-    let calling = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
+    let calling = crate::decide::identity::BeforeRestart::default();
     let called = restart_of(&given(Some(record(Some(calling)))), Some(&asked)).unwrap();
     assert_eq!((called.token.as_str(), times(&called)), ("one two", (Some(at(-60)), None)));
     let made = given(Some(record(None)));

@@ -52,13 +52,8 @@ fn named(id: &str, name: &str) -> Compute {
 
 #[test]
 fn a_restored_resource_finds_its_compute_again_and_does_not_restart_it() {
-    let restart = RestartRecord {
-        token: "one".into(),
-        annotation: String::new(),
-        at: at(-60),
-        maintained: None,
-        calling: Some(crate::decide::identity::BeforeRestart { updated_at: None, started_at: None }),
-    };
+    let calling = Some(crate::decide::identity::BeforeRestart::default());
+    let restart = RestartRecord { token: "one".into(), at: at(-60), calling, ..RestartRecord::default() };
     let identity =
         ComputeIdentity { binding: Some(binding("ep-1")), restart: Some(restart), ..ComputeIdentity::default() };
     let given = wishing(identity).declaring(json!({"restartToken": "two"})).seeing([compute("ep-1"), compute("ep-0")]);
@@ -67,7 +62,7 @@ fn a_restored_resource_finds_its_compute_again_and_does_not_restart_it() {
             panic!("{:?}", given.step())
         };
         assert_eq!((found, unanswered, restored), (Binding { at: NOW, ..binding("ep-1") }, Vec::new(), true));
-        assert_eq!((restart.token.as_str(), restart.calling), ("two", None));
+        assert_eq!((restart.token.as_str(), restart.calling, restart.noted), ("two", None, true));
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse, texts};
+use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse, texts, times};
 use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode,
     PostgresSettings, Role, Settings, Support, SuspendAfter,
@@ -77,13 +77,13 @@ struct ComputeItem {
     passwordless_access: Option<bool>,
     #[serde(default, deserialize_with = "lenient")]
     disabled: Option<bool>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     last_active: Option<Timestamp>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     created_at: Option<Timestamp>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     updated_at: Option<Timestamp>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     started_at: Option<Timestamp>,
 }
 
@@ -223,7 +223,7 @@ struct OperationItem {
     failures_count: Option<u32>,
     #[serde(default, deserialize_with = "lenient")]
     error: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     created_at: Option<Timestamp>,
 }
 

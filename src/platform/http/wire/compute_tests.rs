@@ -49,7 +49,7 @@ fn nulls_and_odd_values_are_not_reported() {
         "id": "ep-a", "branch_id": "br-a", "type": "something_new", "project_id": null, "host": null, "name": null,
         "current_state": "hibernating", "pending_state": "", "settings": null, "pooler_enabled": null,
         "autoscaling_limit_min_cu": "1", "autoscaling_limit_max_cu": -3, "suspend_timeout_seconds": 1.5,
-        "last_active": "2025-02-07T07:00", "created_at": "2025-02-07 07:00", "updated_at": 7, "started_at": "",
+        "last_active": "soon", "created_at": "2025-02-07", "updated_at": 7, "started_at": "",
         "disabled": "no", "region_id": 7
     }))
     .unwrap();

@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Page, lenient, parse, texts};
+use super::{DecodeError, Entries, Page, lenient, parse, texts, times};
 use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
@@ -30,13 +30,13 @@ struct KeyRecord {
     key: Option<String>,
     #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     created_at: Option<Timestamp>,
     #[serde(default)]
     created_by: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "texts::identifier")]
     project_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "times::time")]
     last_used_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "texts::shown")]
     last_used_from_addr: Option<String>,

@@ -9,6 +9,7 @@ mod entries;
 mod key;
 mod project;
 mod texts;
+mod times;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +76,11 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DecodeError> {
     let json = &mut serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(json)
         .map_err(|error| DecodeError::new(error.path().to_string(), reason(error.inner())))
+}
+
+/// Whether a body is an object or an array of JSON.
+pub(super) fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<&RawValue>(body).is_ok_and(|value| value.get().starts_with(['{', '[']))
 }
 
 /// Why something could not be read. The library's own words quote what stands there instead, which may be a secret.

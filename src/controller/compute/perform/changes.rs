@@ -1,0 +1,99 @@
+//! Changes and restarts of a compute.
+
+use tracing::info;
+
+use super::super::super::environment::{Environment, StepError};
+use super::super::super::labels;
+use super::super::super::pass::calls::record_call;
+use super::super::super::pass::outcome::conclude;
+use super::super::Computes;
+use super::{Work, recording};
+use crate::api::Compute;
+use crate::cluster::{Cluster, Event};
+use crate::decide::Action;
+use crate::decide::identity::{Answered, BeforeRestart, ComputeIdentity, RestartRecord};
+use crate::domain::{ComputeChange, Operation};
+use crate::platform::{Answer, Platform};
+
+impl<E: Environment> Work<'_, E> {
+    /// Where the change is a restart as well, that is recorded: a successor does not restart the compute once more.
+    pub(super) async fn change(
+        &self,
+        id: &str,
+        change: &ComputeChange,
+        because: &str,
+        restart: Option<&RestartRecord>,
+    ) -> Result<(), StepError> {
+        let connection = self.connection()?;
+        let mut stands = None;
+        if let Some(restart) = restart {
+            let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
+            let at = restart.at;
+            let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
+            stands = Some(record_call(self.env, self.object, (Action::Change, at), calling).await?);
+        }
+        let answer = self.platform(&connection).update_compute(&self.object.spec.project_id, id, change).await;
+        self.wrote();
+        let answer = self.settle(Action::Change, answer)?;
+        let answered = answered(&answer, id);
+        self.started(answer.operations);
+        let news = match &stands {
+            Some(stands) => self.restart_answered(stands, answered).await?,
+            None => Vec::new(),
+        };
+        let event = Event::normal("Changed", format!("Changed compute {id}: {because}."));
+        self.done(labels::action(Action::Change), id, &event, news).await;
+        Ok(())
+    }
+
+    /// Record, call, record the answer. What came of it is recorded once the compute shows that.
+    pub(super) async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
+        let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else { return Ok(()) };
+        let restart = &RestartRecord { at: self.env.now(), ..restart.clone() };
+        let calling = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
+        let call = (Action::Restart, restart.at);
+        let stands = record_call(self.env, self.object, call, recording(self.object, calling)).await?;
+        let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
+        self.wrote();
+        let answer = self.settle(Action::Restart, answer)?;
+        let answered = answered(&answer, id);
+        self.started(answer.operations);
+        info!(project = self.object.spec.project_id, compute = id, "Called the restart of compute {id}.");
+        for event in self.restart_answered(&stands, answered).await? {
+            self.env.cluster().publish(self.object, &event).await;
+        }
+        Ok(())
+    }
+
+    /// The platform has answered the call that is recorded.
+    async fn restart_answered(&self, stands: &Compute, answered: Answered) -> Result<Vec<Event>, StepError> {
+        let known = |known: ComputeIdentity| {
+            let calling = |record: &RestartRecord| {
+                record.calling.clone().map(|before| BeforeRestart { answered: Some(answered), ..before })
+            };
+            let restart = known.restart.map(|record| RestartRecord { calling: calling(&record), ..record });
+            ComputeIdentity { restart, ..known }
+        };
+        Ok(conclude::<Computes, E>(self.env, stands, recording(stands, known)).await?)
+    }
+
+    pub(super) async fn record_restart(
+        &self,
+        restart: &RestartRecord,
+        restarted: Option<&str>,
+    ) -> Result<(), StepError> {
+        let change = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
+        let Some(id) = restarted else { return self.record(change).await };
+        let news = conclude::<Computes, E>(self.env, self.object, recording(self.object, change)).await?;
+        let event = Event::normal("Restarted", format!("Restarted compute {id}."));
+        self.done(labels::action(Action::Restart), id, &event, news).await;
+        Ok(())
+    }
+}
+
+/// What the answer to a call that restarts a compute shows.
+fn answered(answer: &Answer, id: &str) -> Answered {
+    let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
+    let names_it = answer.compute.as_ref().is_some_and(|compute| compute.id == id);
+    if names_it || answer.operations.iter().any(of_compute) { Answered::ForCompute } else { Answered::Plainly }
+}

@@ -1,0 +1,97 @@
+//! Restarts whose requests or answers go astray: what counts is what the compute shows.
+
+use dbplane_simulator::world::Profile;
+use serde_json::{Value, json};
+
+use super::changes::settled;
+use crate::faults::{Carried, Fault};
+use crate::history::{Event, History, compute};
+use crate::run::Run;
+use crate::snares::{Snag, Times};
+use crate::watching::{history, replica};
+
+const RESTART: &str = "Post *";
+const PROFILES: [Profile; 3] = [Profile::Default, Profile::Public, Profile::Minimal];
+
+fn on(profile: Profile) -> History {
+    History { profile, ..history(&[replica()], false) }
+}
+
+fn interruptions(run: &mut Run) -> u64 {
+    run.in_console(|world, _| world.console_computes(None)[0].interruptions)
+}
+
+fn is_completed(run: &Run) -> bool {
+    run.status_of(&compute(0))["restart"]["completedAt"].is_string()
+}
+
+fn change_in_console(run: &mut Run, attributes: &Value) {
+    run.in_console(|world, now| {
+        let id = world.console_computes(None)[0].id.clone();
+        world.console_change_compute(&id, attributes, now).unwrap();
+    });
+}
+
+#[test]
+fn what_something_else_answers_is_no_restart() {
+    for profile in PROFILES {
+        // A page, and what has the form of an answer.
+        for answer in [Fault::Page(200), Fault::Refused(200)] {
+            let history = on(profile);
+            let mut run = settled(&history, 60);
+            run.snare(RESTART, Times::Once, Snag::Fault(answer));
+            run.happen(&Event::Restart(0, 1));
+            run.go_on(30).unwrap();
+            assert!(!is_completed(&run));
+            run.go_on(120).unwrap();
+            assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{profile:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_answered_in_vain_again_and_again_is_reported() {
+    let history = on(Profile::Public);
+    let mut run = settled(&history, 60);
+    run.snare(RESTART, Times::Always, Snag::Fault(Fault::Page(200)));
+    run.happen(&Event::Restart(0, 1));
+    run.go_on(150).unwrap();
+    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+    assert!(run.condition(&compute(0), "Synced").starts_with("RestartUnconfirmed: "));
+    assert_eq!((interruptions(&mut run), is_completed(&run)), (0, false));
+}
+
+#[test]
+fn no_change_of_our_own_is_a_trace_of_a_restart() {
+    for profile in PROFILES {
+        for lost in [Fault::Dies(Carried::Never), Fault::Silence(Carried::Never)] {
+            let history = on(profile);
+            let mut run = settled(&history, 60);
+            run.snare(RESTART, Times::Once, Snag::Fault(lost));
+            // The minimal profile never shows this one, so that each process sends it.
+            run.apply(&compute(0), &json!({"restartToken": "t1", "scaleToZero": {"after": "20m"}}));
+            run.go_on(150).unwrap();
+            assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{profile:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_by_others_is_no_trace_of_a_restart() {
+    for (profile, made) in [(Profile::Default, 1), (Profile::Public, 1), (Profile::Minimal, 0)] {
+        let history = on(profile);
+        let mut run = settled(&history, 60);
+        run.snare(RESTART, Times::Once, Snag::Fault(Fault::Silence(Carried::Never)));
+        run.happen(&Event::Restart(0, 1));
+        run.go_on(2).unwrap();
+        change_in_console(&mut run, &json!({"pooler_enabled": true}));
+        run.go_on(100).unwrap();
+        assert_eq!((interruptions(&mut run), is_completed(&run)), (made, made > 0), "{profile:?}");
+        let synced = run.condition(&compute(0), "Synced");
+        assert_eq!(synced.starts_with("RestartUnconfirmed: "), made == 0, "{profile:?} {synced}");
+        // Once it has stopped, the next connection starts it afresh.
+        run.go_on(900).unwrap();
+        assert!(is_completed(&run));
+        assert!(run.condition(&compute(0), "Synced").starts_with("InSync: "));
+    }
+}
