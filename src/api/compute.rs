@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use connection::{Connection, CredentialsFrom};
 pub use status::{
-    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, RestartStatus, ScheduleStatus, ServiceBinding,
-    WaitingChanges,
+    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, NotApplied, RestartStatus, ScheduleStatus,
+    ServiceBinding, WaitingChanges,
 };
 pub use times::{Disruption, DisruptionPolicy, Maintenance, MaintenanceRestart, Schedule, ScheduledDisruption, Window};
 

@@ -25,8 +25,8 @@ pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{
     Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, CredentialsFrom, Deletion,
     Disruption, DisruptionPolicy, Existing, IgnoredField, LastOperation, Maintenance, MaintenanceRestart,
-    MaintenanceStatus, Management, OnMissing, Pooler, PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus,
-    ScheduledDisruption, ServiceBinding, Size, WaitingChanges, Window,
+    MaintenanceStatus, Management, NotApplied, OnMissing, Pooler, PoolerMode, RestartStatus, ScaleToZero, Schedule,
+    ScheduleStatus, ScheduledDisruption, ServiceBinding, Size, WaitingChanges, Window,
 };
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, RevokePrevious,

@@ -11,6 +11,8 @@ pub struct Difference {
     pub field: String,
     /// How it differs, for people.
     pub text: String,
+    /// What is declared, for people. The values of database settings may be confidential: only their names.
+    pub declared: String,
     /// Whether the platform reports the field at all.
     pub reported: bool,
     /// Whether correcting it interrupts connections.
@@ -157,6 +159,7 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
     (compute.branch_id != spec.branch_id).then(|| Difference {
         field: "branchID".into(),
         text: differs("branchID", &compute.branch_id, &spec.branch_id),
+        declared: spec.branch_id.clone(),
         reported: true,
         disruptive: true,
         change: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
@@ -166,9 +169,11 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
 fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let (min, max) = wanted.min.zip(wanted.max)?;
     let in_force = seen.min.zip(seen.max).map(|(min, max)| super::sizes::text(min, max));
+    let declared = super::sizes::text(min, max);
     ((seen.min, seen.max) != (Some(min), Some(max))).then(|| Difference {
         field: "size".into(),
-        text: differs("size", &or_not_reported(in_force), &super::sizes::text(min, max)),
+        text: differs("size", &or_not_reported(in_force), &declared),
+        declared,
         reported: seen.min.zip(seen.max).is_some(),
         disruptive: true,
         // Both limits are always sent together: a platform checks one alone against the other's present value.
@@ -182,13 +187,11 @@ fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         (SuspendAfter::Seconds(DEFAULT_INACTIVITY), Some(SuspendAfter::Default)) => true,
         (after, seen) => seen == Some(after),
     };
+    let (now, declared) = (or_not_reported(seen.suspend_after.map(suspension_text)), suspension_text(after));
     (!in_force).then(|| Difference {
         field: "scaleToZero".into(),
-        text: differs(
-            "scaleToZero",
-            &or_not_reported(seen.suspend_after.map(suspension_text)),
-            &suspension_text(after),
-        ),
+        text: differs("scaleToZero", &now, &declared),
+        declared,
         reported: seen.suspend_after.is_some(),
         disruptive: false,
         change: of_settings(|settings| settings.suspend_after = Some(after)),
@@ -214,6 +217,7 @@ fn field<T: PartialEq + std::fmt::Display>(
         field: name.into(),
         reported: seen.is_some(),
         text: differs(name, &or_not_reported(seen.map(|seen| seen.to_string())), &wanted.to_string()),
+        declared: wanted.to_string(),
         disruptive: false,
         change: of_settings(|settings| set(settings, wanted)),
     })
@@ -227,9 +231,11 @@ fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         .filter(|(name, value)| seen.postgres.0.get(*name) != Some(value))
         .map(|(name, _)| name.as_str())
         .collect();
-    (!differing.is_empty()).then(|| Difference {
+    let names = differing.join(", ");
+    (!names.is_empty()).then(|| Difference {
         field: "postgresSettings".into(),
-        text: format!("postgresSettings differ: {}", differing.join(", ")),
+        text: format!("postgresSettings differ: {names}"),
+        declared: names,
         reported: true,
         disruptive: false,
         // Undeclared settings are sent with their present values, since the platform may replace the whole map.

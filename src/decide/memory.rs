@@ -62,6 +62,8 @@ pub struct Failure {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
     pub change: ComputeChange,
+    /// When it was sent first in a row.
+    pub since: Timestamp,
     pub at: Timestamp,
     /// How often in a row it was sent.
     pub count: u32,
@@ -260,12 +262,28 @@ impl Memory {
     /// Remembers that a change was sent, by the fields that it corrects.
     pub fn sent(&mut self, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         for (field, change) in parts {
-            let count = match self.sent.get(field) {
-                Some(before) if before.change == *change && !before.stood() => before.count.saturating_add(1),
-                _ => 1,
+            let (since, count) = match self.sent.get(field) {
+                Some(before) if before.change == *change && !before.stood() => {
+                    (before.since, before.count.saturating_add(1))
+                }
+                _ => (now, 1),
             };
-            self.sent.insert(field.clone(), Sent { change: change.clone(), at: now, count, in_force: None });
+            self.sent.insert(field.clone(), Sent { change: change.clone(), since, at: now, count, in_force: None });
         }
+    }
+
+    /// Takes over what an earlier process has sent without effect since then, as the status says.
+    pub fn recall_sent(&mut self, field: &str, change: &ComputeChange, since: Timestamp, now: Timestamp) {
+        let since = since.min(now);
+        let (at, count) = last_sent(since, now);
+        let sent = Sent { change: change.clone(), since, at, count, in_force: None };
+        self.sent.entry(field.to_owned()).or_insert(sent);
+    }
+
+    /// Since when a change of a field is sent and not applied.
+    pub fn not_applied_since(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<Timestamp> {
+        let (reason, _) = self.repeated(field, change, now)?;
+        (reason == Reason::SettingNotApplied).then(|| self.sent[field].since)
     }
 
     /// Remembers that exactly these fields differ from what is declared, as a snapshot shows.
@@ -292,9 +310,28 @@ impl Memory {
             Some(_) => (Reason::DriftPersists, sent.count.checked_sub(AT_ONCE)?),
             None => (Reason::SettingNotApplied, sent.count.saturating_sub(1)),
         };
-        let until = later(sent.at, doubled(UNAPPLIED_FIRST, pauses, REFUSED_MOST));
+        let until = later(sent.at, unapplied_pause(pauses));
         (now < until).then_some((reason, until))
     }
+}
+
+fn unapplied_pause(pauses: u32) -> Duration {
+    doubled(UNAPPLIED_FIRST, pauses, REFUSED_MOST)
+}
+
+/// When a change was sent last, and how often, that is sent since then without effect: once more after each pause.
+fn last_sent(since: Timestamp, now: Timestamp) -> (Timestamp, u32) {
+    let (mut at, mut count) = (since, 1);
+    while unapplied_pause(count - 1) < REFUSED_MOST {
+        let next = later(at, unapplied_pause(count - 1));
+        if now < next {
+            return (at, count);
+        }
+        (at, count) = (next, count + 1);
+    }
+    let hours = now.duration_since(at).as_hours().unsigned_abs();
+    let more = u32::try_from(hours).unwrap_or(u32::MAX);
+    (later(at, REFUSED_MOST.saturating_mul(more)), count.saturating_add(more))
 }
 
 impl Sent {

@@ -70,6 +70,9 @@ pub struct ComputeStatus {
     /// What interrupts connections and waits until spec.disruption allows it; absent when nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Box<WaitingChanges>>,
+    /// Settings that the platform has accepted and does not show in force. They are sent again after longer and longer pauses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_applied: Vec<NotApplied>,
     /// The Secret with the connection parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_secret: Option<String>,
@@ -132,6 +135,19 @@ pub struct LastOperation {
     /// What the platform says of the failure, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// A setting that the platform does not apply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotApplied {
+    /// The field of the spec, such as scaleToZero.
+    pub setting: String,
+    /// What is declared, such as after 600s. Of database settings only their names.
+    pub declared: String,
+    /// When it was sent first.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub since: Timestamp,
 }
 
 /// Changes that wait; they are made together.

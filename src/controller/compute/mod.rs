@@ -100,7 +100,8 @@ impl Kind for Computes {
                 (&facts.looked_for().binding, &observed.snapshot)
             {
                 let found = computes.iter().find(|compute| compute.id == binding.id);
-                compute::remember(memory, &object.spec, observed.meta.generation, found, now);
+                let declared = (&object.spec, observed.meta.generation);
+                compute::remember(memory, declared, object.status.as_ref(), found, now);
             }
         });
     }

@@ -40,12 +40,13 @@ pub use unfollowed::{Unfollowed, unfollowed};
 
 use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
+use super::drift::Difference;
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused};
-use crate::api::{ComputeSpec, ComputeType, Deletion, Management};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
@@ -217,8 +218,15 @@ pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Ti
     memory.agenda = schedules::agenda(spec, memory, generation, now);
 }
 
-/// Records in memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks the compute.
-pub fn remember(memory: &mut Memory, spec: &ComputeSpec, generation: i64, found: Option<&Compute>, now: Timestamp) {
+/// Records in memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks the compute. `status` is what
+/// an earlier process may have left.
+pub fn remember(
+    memory: &mut Memory,
+    (spec, generation): (&ComputeSpec, i64),
+    status: Option<&ComputeStatus>,
+    found: Option<&Compute>,
+    now: Timestamp,
+) {
     let Some(found) = found else {
         memory.missing_since.get_or_insert(now);
         return;
@@ -229,6 +237,13 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, generation: i64, found:
     let differences = super::drift::differences(&spec, found);
     if differences.is_empty() {
         memory.note_in_force(super::drift::enforced(&spec));
+    }
+    // With another spec it is sent at once.
+    let status = status.filter(|status| status.observed_generation == Some(generation));
+    for NotApplied { setting, declared, since } in status.iter().flat_map(|status| &status.not_applied) {
+        let same = |it: &&Difference| it.field == *setting && it.declared == *declared;
+        let difference = differences.iter().find(same);
+        difference.into_iter().for_each(|it| memory.recall_sent(setting, &it.change, *since, now));
     }
     memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 
 use super::super::identity::RestartRecord;
-use super::super::{Report, sizes};
+use super::super::{Report, drift, sizes};
 use super::sight::{Sight, sight};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, ServiceBinding, WaitingChanges};
+use crate::api::{
+    ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding, WaitingChanges,
+};
 use crate::domain::{Compute, ComputeState, Role};
 
 /// The observed compute and the conditions.
@@ -45,6 +47,7 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
         Sight::Found(compute) => ComputeStatus {
             restart: last_restart(case, compute, old.restart.as_deref()).map(Box::new),
             maintenance: maintenance::status(case, compute).map(Box::new),
+            not_applied: not_applied(case, compute),
             ..observed_status(compute, old)
         },
         Sight::Unbound | Sight::Gone => ComputeStatus {
@@ -71,6 +74,16 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
     status.binding = status.connection_secret.clone().map(|name| ServiceBinding { name });
     status.record = old.record.clone();
     status
+}
+
+/// The settings that the platform was sent and does not apply.
+fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
+    let of = |difference: drift::Difference| {
+        let drift::Difference { field, declared, change, .. } = difference;
+        let since = case.observed.memory.not_applied_since(&field, &change, case.now)?;
+        Some(NotApplied { setting: field, declared, since: to_the_second(since)? })
+    };
+    drift::differences(case.spec, compute).into_iter().filter_map(of).collect()
 }
 
 /// What the status shows of the restart that was asked for last.

@@ -1,6 +1,7 @@
 //! Changes and restarts: made once, however they are answered and recorded.
 
 use dbplane::decide::names;
+use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::model::{Action, FailureOrder};
 use serde_json::{Value, json};
 
@@ -143,6 +144,23 @@ fn an_operation_that_fails_later_is_asked_for_and_shown() {
     assert_eq!(failures(&run), json!(3));
     let synced = run.condition(&compute(0), "Synced");
     assert!(synced.starts_with("OperationFailed: "), "{synced}");
+}
+
+#[test]
+fn a_setting_that_is_never_shown_is_not_sent_by_each_process() {
+    let history = History { profile: Profile::Minimal, ..history(&[replica()], false) };
+    let mut run = settled(&history, 60);
+    run.apply(&compute(0), &json!({"scaleToZero": {"after": "10m"}}));
+    run.go_on(60).unwrap();
+    let before = run.simulation.lock().ledger.writes.clone();
+    for _ in 0..5 {
+        run.kill();
+        run.go_on(30).unwrap();
+    }
+    assert_eq!(run.simulation.lock().ledger.writes, before);
+    assert_eq!(run.calls("Patch", "Compute"), 1);
+    run.go_on(100).unwrap();
+    assert_eq!(run.calls("Patch", "Compute"), 2, "after five minutes");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Declared fields that are not in force.
 
 use super::*;
+use crate::api::{ComputeStatus, NotApplied};
 use crate::decide::Action;
 
 fn change(given: &Given) -> ComputeChange {
@@ -53,7 +54,7 @@ fn what_was_in_force_before_is_drift() {
     };
     let seen = |given: Given, found: Compute| {
         let spec = given.spec.clone();
-        given.remembering(|memory| remember(memory, &spec, GENERATION, Some(&found), NOW))
+        given.remembering(|memory| remember(memory, (&spec, GENERATION), None, Some(&found), NOW))
     };
     assert!(!drift(&resized()), "declared a moment ago");
     let four = with(compute("ep-1"), |compute| {
@@ -170,6 +171,48 @@ fn a_setting_that_is_not_applied_is_not_sent_in_a_loop() {
     reported.out_of_sync(Reason::SettingNotApplied, &["scaleToZero is the platform's default, declared is after 600s"]);
     reported.until(at(300));
     change(&given.after(300));
+}
+
+/// The status after this one.
+fn status_after(given: &Given, old: &ComputeStatus) -> ComputeStatus {
+    status(&given.decide().report.unwrap(), &given.spec, &given.observed, old, given.now)
+}
+
+#[test]
+fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
+    let declared = || Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
+    let first = sent(declared(), NOW, &["scaleToZero"]);
+    let status = status_after(&first, &ComputeStatus::default());
+    let expected = NotApplied { setting: "scaleToZero".into(), declared: "after 600s".into(), since: NOW };
+    assert_eq!(status.not_applied, [expected]);
+    let again = sent(first.after(300), at(300), &["scaleToZero"]);
+    assert_eq!(status_after(&again, &status), status, "one write, however often it is sent");
+
+    let successor = |given: Given, seconds| {
+        let (spec, given) = (given.spec.clone(), given.after(seconds));
+        given.clone().remembering(|memory| {
+            remember(memory, (&spec, GENERATION), Some(&status), Some(&compute("ep-1")), given.now);
+        })
+    };
+    // The pauses are 5, 10, 20 and 40 minutes, and then an hour each.
+    for (start, next) in
+        [(0, 300), (299, 300), (300, 900), (899, 900), (4499, 4500), (4500, 8100), (8100, 11700), (90_000, 90_900)]
+    {
+        let given = successor(declared(), start);
+        given.rest().out_of_sync(Reason::SettingNotApplied, &["scaleToZero"]);
+        assert_eq!(given.rest().wake, Wake::At(at(next)), "{start}");
+        assert_eq!(status_after(&given, &status), status);
+        assert_eq!(change(&given.after(next)).settings.suspend_after, Some(SuspendAfter::Seconds(600)));
+    }
+    // Something else is declared now, or the spec is another one.
+    let other = successor(Given::bound().declaring(json!({"scaleToZero": {"after": "20m"}})), 10);
+    assert_eq!(change(&other).settings.suspend_after, Some(SuspendAfter::Seconds(1200)));
+    let edited = declared().remembering(|memory| {
+        let spec = declared().spec;
+        remember(memory, (&spec, GENERATION + 1), Some(&status), Some(&compute("ep-1")), NOW);
+    });
+    change(&edited);
+    assert_eq!(status_after(&successor(Given::bound(), 10), &status).not_applied, [], "it is not declared any more");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_snapshot_is_recorded_in_memory() {
     let mut memory = Memory::default();
     memory.changing = true;
     let mut remember = |found: Option<Compute>, now| {
-        remember(&mut memory, &given.spec, GENERATION, found.as_ref(), now);
+        remember(&mut memory, (&given.spec, GENERATION), None, found.as_ref(), now);
         (memory.changing, memory.missing_since)
     };
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
@@ -130,7 +130,7 @@ fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for
     let observed = given.clone().declaring(json!({"management": "Observe"}));
     observed.rest().stalled(Reason::ComputeNotFound, &["ep-1"]);
     let mut memory = asked(at(60), false).observed.memory;
-    remember(&mut memory, &given.spec, GENERATION, Some(&compute("ep-1")), at(61));
+    remember(&mut memory, (&given.spec, GENERATION), None, Some(&compute("ep-1")), at(61));
     assert_eq!((memory.asked, memory.missing_since), (None, None), "it was listed again");
 }
 
