@@ -62,7 +62,7 @@ pub struct CreateIntent {
     /// The computes of that type that the branch had before the create; absent where the mark alone tells what it creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeSet<String>>,
-    /// When the platform created the newest of them, where it shows that: what is older is not new.
+    /// When the platform created the newest of them, where it shows that: what is older may be new all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<Timestamp>,
     /// The unique name that the create gives the compute, where the platform shows names.

@@ -109,13 +109,13 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     }
     let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
     let too_early = snapshot.at < settled;
-    match (found.new.as_slice(), &case.observed.claims.creating) {
+    match (found.candidates().as_slice(), &case.observed.claims.creating) {
         ([], _) if !too_early => CreateOutcome::NotCreated,
         ([], _) => CreateOutcome::NotKnownYet(settled),
         // The resource's own compute may still show its mark.
         _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
         (_, Some(other)) => CreateOutcome::Behind(&other.by),
-        ([one], None) if matches(case, intent, one) => CreateOutcome::Created(one),
+        ([one], None) if found.doubtful.is_empty() && matches(case, intent, one) => CreateOutcome::Created(one),
         (several, None) => CreateOutcome::Ambiguous(several.to_vec()),
     }
 }

@@ -24,6 +24,17 @@ pub(super) struct CreateEvidence<'a> {
     pub marked: Vec<&'a Compute>,
     /// Those that are new since the baseline and not bound, where marks do not decide.
     pub new: Vec<&'a Compute>,
+    /// The same, where the platform's times say that they were created before the newest compute of the baseline, and they match what was
+    /// asked for. One is neither the result nor a proof that there is none: two machines of the platform may differ by an hour, and the list
+    /// of the baseline may have lacked what is older.
+    pub doubtful: Vec<&'a Compute>,
+}
+
+impl<'a> CreateEvidence<'a> {
+    /// All that may be the result where no mark shows it.
+    pub fn candidates(&self) -> Vec<&'a Compute> {
+        self.new.iter().chain(&self.doubtful).copied().collect()
+    }
 }
 
 pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateEvidence<'a> {
@@ -33,21 +44,22 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
     let is_theirs =
         |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains_key(name));
     let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
-    // By the platform's clock alone.
+    // By the platform's times alone.
     let is_older =
-        |compute: &Compute| compute.created_at.zip(intent.newest).is_some_and(|(made, newest)| made < newest);
+        |compute: &&Compute| compute.created_at.zip(intent.newest).is_some_and(|(made, newest)| made < newest);
     let is_new = |compute: &&Compute| {
         !names_decide
             && on_branch(compute, &intent.branch, case.role())
             && !intent.baseline.as_ref().is_some_and(|baseline| baseline.contains(&compute.id))
-            && !is_older(compute)
             && !case.is_taken(compute)
             && !is_theirs(compute)
             && !is_excluded(compute)
     };
+    let (older, new): (Vec<_>, Vec<_>) = snapshot.computes.iter().filter(is_new).partition(is_older);
     CreateEvidence {
         marked: snapshot.computes.iter().filter(is_marked).collect(),
-        new: snapshot.computes.iter().filter(is_new).collect(),
+        new,
+        doubtful: older.into_iter().filter(|compute| matches(case, intent, compute)).collect(),
     }
 }
 

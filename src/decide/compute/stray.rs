@@ -30,21 +30,24 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
         return before.clone();
     }
     let shown = evidence(case, intent, snapshot);
-    let may_be_it = shown.marked.iter().chain(&shown.new).any(|compute| compute.id == found.id);
+    let may_be_it = shown.marked.iter().chain(&shown.candidates()).any(|compute| compute.id == found.id);
     if may_be_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
 /// Unbound computes that unanswered creates may have created.
+#[derive(Default)]
 pub(super) struct Strays<'a> {
     /// Those with the resource's own mark.
     pub marked: Vec<&'a Compute>,
     /// Those that are new and match the request.
     pub likely: Vec<&'a Compute>,
+    /// Those of which times say that they are older.
+    pub doubtful: Vec<&'a Compute>,
 }
 
 impl Strays<'_> {
     pub fn ids(&self) -> Vec<String> {
-        self.marked.iter().chain(&self.likely).map(|compute| compute.id.clone()).collect()
+        self.marked.iter().chain(&self.likely).chain(&self.doubtful).map(|compute| compute.id.clone()).collect()
     }
 }
 
@@ -53,17 +56,20 @@ pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
 }
 
 fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIntent) -> bool) -> Strays<'a> {
-    let (mut marked, mut likely) = (Vec::new(), Vec::new());
+    let mut strays = Strays::default();
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
         let found = evidence(case, record, snapshot);
-        marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(compute)));
-        likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
+        strays.marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(compute)));
+        strays.likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
+        strays.doubtful.extend(found.doubtful);
     }
-    for found in [&mut marked, &mut likely] {
+    for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
         found.sort_by(|one, other| one.id.cmp(&other.id));
         found.dedup_by(|one, other| one.id == other.id);
     }
-    Strays { marked, likely }
+    // What one record shows to be older may be new to another one.
+    strays.doubtful.retain(|compute| strays.likely.iter().all(|likely| likely.id != compute.id));
+    strays
 }
 
 /// The outcome of earlier creates, where a snapshot shows it now.
@@ -72,11 +78,12 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
         return None;
     }
     let strays = strays_of(case, snapshot, |record| is_watched(case, record));
-    match (strays.marked.first(), strays.likely.as_slice(), &case.observed.claims.creating) {
+    let candidates: Vec<_> = strays.likely.iter().chain(&strays.doubtful).copied().collect();
+    match (strays.marked.first(), candidates.as_slice(), &case.observed.claims.creating) {
         (Some(ours), _, _) => Some(CreateOutcome::Created(ours)),
         (None, [], _) => None,
         (None, _, Some(other)) => Some(CreateOutcome::Behind(&other.by)),
-        (None, [one], None) => Some(CreateOutcome::Created(one)),
+        (None, [one], None) if strays.doubtful.is_empty() => Some(CreateOutcome::Created(one)),
         (None, several, None) => Some(CreateOutcome::Ambiguous(several.to_vec())),
     }
 }
@@ -95,7 +102,7 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
     let mut strays = strays(case, snapshot);
     if case.observed.claims.creating.is_some() {
         // The other create may have created it.
-        strays.likely.clear();
+        (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
     }
     let Some(report) = choice.report.clone() else { return choice };
     let ids = strays.ids();

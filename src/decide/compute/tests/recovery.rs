@@ -51,23 +51,44 @@ fn the_new_one_that_matches_is_bound() {
     }
 }
 
+/// By the platform's own times. Two of its machines may differ, or a list lacked what is older.
 #[test]
-fn what_the_platform_created_before_the_newest_known_one_is_not_new() {
-    let made = |second| with(compute("ep-1"), |compute| compute.created_at = second);
+fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_absence() {
+    let made = |id: &str, second| with(compute(id), |compute| compute.created_at = second);
     let intended = |newest| Given::intended().intent(|intent| intent.newest = newest);
     for (newest, created, is_new) in [
         (Some(at(-60)), Some(at(-61)), false),
+        (Some(at(-60)), Some(at(-3660)), false),
+        (Some(at(3600)), Some(at(-5)), false),
         (Some(at(-60)), Some(at(-60)), true),
         (Some(at(-60)), Some(at(-5)), true),
+        (Some(at(-60)), Some(at(3600)), true),
         (Some(at(-60)), None, true),
         (None, Some(at(-61)), true),
     ] {
-        let given = intended(newest).seeing([made(created)]);
+        let given = intended(newest).seeing([made("ep-1", created)]);
         match is_new {
             true => finds(&given, "ep-1"),
-            false => given.rest().progressing(Reason::ConfirmingCreate),
+            false => {
+                given.clone().rest().stalled(Reason::AmbiguousCreate, &["ep-1", "dbplane.dev/not-created=ep-1"]);
+                given.clone().after(3600).rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+                given.clone().claimed("ep-1", false).rest().progressing(Reason::ConfirmingCreate);
+                gives_up(&given.after(3600).observing(|seen| seen.not_created = ["ep-1".to_owned()].into()));
+            }
         }
     }
+    let older = made("ep-1", Some(at(-61)));
+    let seeing = |computes: Vec<Compute>| intended(Some(at(-60))).seeing(computes);
+    // Either may be the result.
+    seeing(vec![older.clone(), compute("ep-2")]).rest().stalled(Reason::AmbiguousCreate, &["ep-1", "ep-2"]);
+    seeing(vec![older.clone(), made("ep-2", Some(at(-62)))]).rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
+    // What does not match is certainly something else.
+    let other = with(older.clone(), |compute| compute.name = Some("a person's".into()));
+    finds(&seeing(vec![other.clone(), made("ep-2", Some(at(-5)))]), "ep-2");
+    gives_up(&seeing(vec![other]).after(50));
+    // Another create on the branch may have made it.
+    let behind = seeing(vec![older]).observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    behind.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]

@@ -109,6 +109,20 @@ fn what_does_not_match_a_record_is_ignored() {
 }
 
 #[test]
+fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
+    let older = |given: Given| {
+        let record = CreateIntent { newest: Some(at(-60)), ..record(None) };
+        recording(given, [record]).seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")])
+    };
+    let empty = older(Given::new().declaring(json!({"type": "ReadOnly"}))).claimed("ep-1", false);
+    empty.rest().stalled(Reason::AmbiguousCreate, &["ep-9", "dbplane.dev/not-created=ep-9"]);
+    let behind = empty.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    behind.rest().progressing(Reason::ConfirmingCreate);
+    creates(&empty.observing(|observed| observed.not_created = ["ep-9".to_owned()].into()));
+    older(bound()).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+}
+
+#[test]
 fn what_carries_the_mark_is_bound_whatever_else_there_is() {
     let given = |record| keeping_names(recording(Given::new().declaring(json!({"type": "ReadOnly"})), [record]));
     let seen = [replica("ep-7"), replica("ep-8"), named(with(replica("ep-9"), |c| c.settings.max = cu(4.)), MARK)];
