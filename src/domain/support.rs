@@ -9,6 +9,8 @@ pub struct Support {
     pub names: NameSupport,
     /// Computes show when they suspend.
     pub scale_to_zero: bool,
+    /// Computes show their database settings, or that they have none.
+    pub settings: bool,
 }
 
 /// Support of names of computes; each value includes the ones before it.
@@ -29,6 +31,7 @@ impl Support {
         computes.iter().fold(Self::default(), |all, compute| Self {
             names: all.names.max(compute.support.names),
             scale_to_zero: all.scale_to_zero || compute.support.scale_to_zero,
+            settings: all.settings || compute.support.settings,
         })
     }
 }

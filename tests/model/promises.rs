@@ -81,7 +81,8 @@ fn world(bound: &Bound, state: &State) -> World {
     };
     let keys_left = left(&bound.resource(0));
     let made_by = |foreign: bool| if foreign || keys_left { Maker::SomebodyElse } else { Maker::Operator(None) };
-    let told = |id: u8| state.noted.told.iter().any(|text| text.contains(&format!("ep-{id} ")));
+    let told =
+        |id: u8| state.noted.told.iter().any(|text| promises::words(text).any(|word| word == format!("ep-{id}")));
     let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
     let computes = state.platform.computes.iter();
     let keys = state.platform.keys.iter();

@@ -39,6 +39,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         credentials: facts.credentials.clone(),
         last_seen: object.status.as_ref().and_then(Address::seen),
         name_support,
+        returned: facts.excerpt.returned.clone(),
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
         limits: facts.settings.limits,

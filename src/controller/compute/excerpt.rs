@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::super::state::{Answer, ResourceState, Wrote};
 use crate::api::{Compute, ComputeType};
 use crate::decide::compute::{SnapshotState, is_settled};
-use crate::decide::identity::ComputeIdentity;
-use crate::domain::{self, Fault, NameSupport, Support};
+use crate::decide::identity::{ComputeIdentity, CreateIntent};
+use crate::domain::{self, Fault, NameSupport, PostgresSettings, Support};
 use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
 
 /// What a snapshot shows that concerns one resource.
@@ -16,13 +16,20 @@ use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot}
 pub struct Excerpt {
     pub snapshot: SnapshotState,
     pub name_support: NameSupport,
+    /// Those database settings of unresolved creates that some compute of the project shows as they were given.
+    pub returned: Vec<PostgresSettings>,
     /// Until when it is relied upon where newer ones fail.
     pub stale_from: Option<Timestamp>,
 }
 
 impl Default for Excerpt {
     fn default() -> Self {
-        Self { snapshot: SnapshotState::Pending, name_support: NameSupport::Unseen, stale_from: None }
+        Self {
+            snapshot: SnapshotState::Pending,
+            name_support: NameSupport::Unseen,
+            returned: Vec::new(),
+            stale_from: None,
+        }
     }
 }
 
@@ -71,6 +78,8 @@ pub struct Matters {
     computes: BTreeSet<String>,
     /// What carries one of these is the resource's, wherever it is.
     marks: BTreeSet<String>,
+    /// The database settings that creates have asked for.
+    asked: Vec<PostgresSettings>,
     replica: bool,
     bound: bool,
     intended: bool,
@@ -88,6 +97,7 @@ impl Matters {
             branches: branches.collect(),
             computes: computes.into_iter().flatten().collect(),
             marks: creates().filter_map(|create| create.mark.clone()).collect(),
+            asked: creates().map(|create| asked(create, object)).collect(),
             replica: object.spec.type_ == ComputeType::ReadOnly,
             bound: known.binding.is_some(),
             intended: known.intent.is_some(),
@@ -108,7 +118,23 @@ impl Matters {
                 || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
         let found = snapshot.items.iter().filter(matters).cloned().collect();
-        Excerpt { name_support: Support::among(&snapshot.items).names, ..Excerpt::taken(snapshot.at, found) }
+        Excerpt {
+            name_support: Support::among(&snapshot.items).names,
+            returned: self.returned(&snapshot.items),
+            ..Excerpt::taken(snapshot.at, found)
+        }
+    }
+
+    /// What is shown of that which creates have asked for.
+    fn returned(&self, computes: &[domain::Compute]) -> Vec<PostgresSettings> {
+        let is_shown = |(name, value): &(&String, &String)| {
+            computes.iter().any(|compute| compute.settings.postgres.0.get(*name) == Some(*value))
+        };
+        let shown = |asked: &PostgresSettings| {
+            let shown = asked.0.iter().filter(is_shown).map(|(name, value)| (name.clone(), value.clone()));
+            PostgresSettings(shown.collect())
+        };
+        self.asked.iter().map(shown).filter(|shown| !shown.is_empty()).collect()
     }
 
     fn has_found(&self) -> bool {
@@ -135,6 +161,12 @@ impl Matters {
         let demanded = self.answered(remembered.wrote.as_ref()).is_none();
         ComputeInterest { matters, pending, after: remembered.wrote_at().filter(|_| demanded) }
     }
+}
+
+/// Intents of earlier versions do not record it.
+fn asked(create: &CreateIntent, object: &Compute) -> PostgresSettings {
+    let declared = || PostgresSettings(object.spec.postgres_settings.clone());
+    create.asked.as_ref().map_or_else(declared, |asked| asked.postgres.clone())
 }
 
 #[cfg(test)]
@@ -165,6 +197,7 @@ mod tests {
             branches: vec!["br-main".to_owned()],
             computes: BTreeSet::from(["ep-a".to_owned()]),
             marks: BTreeSet::new(),
+            asked: Vec::new(),
             replica: false,
             bound: true,
             intended: false,

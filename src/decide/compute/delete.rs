@@ -11,9 +11,8 @@ use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
 use super::record::elsewhere;
 use super::stray::{advice_on_deletion, strays};
-use super::{
-    Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable, wish,
-};
+use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, is_orphaned, remove_finalizer, unreadable, wish};
+use crate::domain::Compute;
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -103,17 +102,11 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         CreateOutcome::NotKnownYet(until) => confirming(until),
         CreateOutcome::Ambiguous(found) => {
-            let ids: Vec<&str> = found.iter().map(|compute| compute.id.as_str()).collect();
-            await_person(
-                case,
-                Report::stalled(
-                    Reason::AmbiguousCreate,
-                    format!(
-                        "One of {} may be this resource's. Set spec.computeID to it to have it deleted, or {OR_KEEP}.",
-                        ids.join(", ")
-                    ),
-                ),
-            )
+            let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
+            match snapshot.at < settled {
+                true => confirming(settled),
+                false => leave(case, snapshot, "What a create has made cannot be determined.", &found),
+            }
         }
     }
 }
@@ -150,20 +143,28 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     }
 }
 
-/// Removes the finalizer. A compute with the resource's own mark is certainly its own and is deleted first; one that only
-/// matches is reported and not deleted. Where people have named another compute while a create was open, that create may still be
-/// carried out, and is waited for.
 fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
+    leave(case, snapshot, why, &[])
+}
+
+/// Removes the finalizer. A compute with the resource's own mark is certainly its own and is deleted first; one that only
+/// matches, or is one of `undecided`, is reported and not deleted. Where people have named another compute while a create was open, that
+/// create may still be carried out, and is waited for.
+fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) -> Choice {
     let strays = strays(case, snapshot);
+    let mut left = strays.ids();
+    left.extend(undecided.iter().map(|compute| compute.id.clone()));
+    left.sort();
+    left.dedup();
     let (memory, settle) = (&case.observed.memory, case.observed.limits.settle);
     let settled = case.identity.unanswered.iter().map(|create| memory.settles_at(create.at, settle)).max();
     let open = settled.filter(|settled| snapshot.at < *settled);
-    match (strays.marked.first(), open, strays.ids()) {
+    match (strays.marked.first(), open, left) {
         (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
         (None, Some(until), _) => confirming(until),
-        (None, None, ids) if ids.is_empty() => remove_finalizer(why),
-        (None, None, strays) => Decision::act(
-            ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&strays) },
+        (None, None, left) if left.is_empty() => remove_finalizer(why),
+        (None, None, left) => Decision::act(
+            ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&left) },
             Report::progressing(Reason::Deleting, why),
         ),
     }

@@ -6,7 +6,7 @@ use super::super::identity::{CreateIntent, Told};
 use super::super::{Action, drift};
 use super::claims::Holder;
 use super::{Case, Snapshot};
-use crate::domain::{Compute, Fault, NameSupport, Role};
+use crate::domain::{Compute, Fault, NameSupport, PostgresSettings, Role};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {
@@ -80,10 +80,24 @@ pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> 
         (settings.min, settings.max) = (None, None);
         settings
     };
-    let asked = intent.asked.clone().unwrap_or_else(declared);
+    let mut asked = intent.asked.clone().unwrap_or_else(declared);
+    let postgres = std::mem::take(&mut asked.postgres);
     intent.told() == Told::ByBaseline
         && compute.name.is_none()
         && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
+        && may_have(case, &postgres, compute)
+}
+
+/// Whether a compute may have been created with these database settings. A platform may write a value in another way than it was given
+/// ("64MB" as "65536kB"), so another value counts only where the platform was seen to return this one.
+fn may_have(case: &Case, asked: &PostgresSettings, compute: &Compute) -> bool {
+    asked.0.iter().all(|(name, value)| {
+        let mut shown = compute.settings.postgres.0.iter().filter(|(shown, _)| shown.eq_ignore_ascii_case(name));
+        match shown.next() {
+            Some((_, shown)) => shown == value || !case.is_returned(name, value),
+            None => !compute.support.settings,
+        }
+    })
 }
 
 pub(super) fn on_branch(compute: &Compute, branch: &str, role: Role) -> bool {

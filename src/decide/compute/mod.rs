@@ -47,7 +47,7 @@ use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
-use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
+use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, PostgresSettings, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -78,6 +78,8 @@ pub struct ComputeObserved {
     pub unused_secrets: Vec<String>,
     /// Whether the platform supports names of computes, as the snapshot of the whole project shows.
     pub name_support: NameSupport,
+    /// Those database settings of unresolved creates that some compute of the project shows as they were given.
+    pub returned: Vec<PostgresSettings>,
     pub memory: Memory,
     /// Newer reads fail; from then on the existing snapshot is no longer used.
     pub stale_from: Option<Timestamp>,
@@ -303,7 +305,12 @@ impl Case<'_> {
         own || self.observed.claims.bound.contains_key(&compute.id)
     }
 
-    /// The same for a step that changes what `serving` reports: that goes on whatever comes of the step.
+    /// Whether the platform returns this database setting as it is given.
+    fn is_returned(&self, name: &str, value: &str) -> bool {
+        self.observed.returned.iter().any(|returned| returned.0.get(name).is_some_and(|returned| returned == value))
+    }
+
+    /// A step that changes what `serving` reports, unless its last try failed too recently. What serves goes on whatever comes of the step.
     fn act_beside(&self, serving: &Report, action: super::Action, step: ComputeStep, report: Report) -> Choice {
         match self.observed.memory.backoff(action, self.generation(), self.now) {
             Some(backoff) => Decision::wait(serving.clone().beside(backoff.health), backoff.until),

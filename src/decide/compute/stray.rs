@@ -133,8 +133,8 @@ pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
 /// The same where the resource, and with it the record of its creates, goes.
 pub(super) fn advice_on_deletion(ids: &[String]) -> String {
     format!(
-        "A create of this resource that was never answered may have created {} late. It is billed, this resource does not use \
-         it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
+        "A create of this resource that was never answered may have created {}. What it created is billed, this resource does not \
+         use it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
          spec.computeID.",
         ids.join(", "),
     )

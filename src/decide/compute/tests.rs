@@ -27,7 +27,7 @@ use crate::decide::identity::{Origin, Told};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Waiting, Wake, later};
-use crate::domain::{ComputeUnits, PoolerMode, Settings, Support, SuspendAfter};
+use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, Settings, Support, SuspendAfter};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 pub const SETTLE: Duration = Duration::from_secs(60);
@@ -135,6 +135,7 @@ impl Given {
             connection_secret: None,
             unused_secrets: Vec::new(),
             name_support: NameSupport::Unseen,
+            returned: Vec::new(),
             memory: Memory::default(),
             stale_from: None,
             limits: Limits { settle: SETTLE, ..Limits::default() },

@@ -133,12 +133,31 @@ fn an_unresolved_create_is_resolved_first() {
     assert_eq!(given.failed(Action::Create, refused()).step(), ComputeStep::RemoveFinalizer);
 }
 
+/// Its namespace can be deleted without a person: what nothing shows to be its own is left, and named.
 #[test]
-fn an_ambiguous_create_is_reported_and_a_person_can_decide() {
-    let given = deleting(Given::intended()).declaring(json!({"type": "ReadOnly"}));
-    let given = given.seeing([replica("ep-1"), replica("ep-2")]);
-    given.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeID", "Orphan"]);
-    let named = given.declaring(json!({"computeID": "ep-2"}));
+fn what_a_create_may_have_made_is_left_and_reported_and_a_person_can_decide() {
+    let older = |given: Given| given.intent(|intent| intent.newest = Some(at(-60)));
+    let given = |computes: Vec<Compute>| {
+        deleting(Given::intended()).declaring(json!({"type": "ReadOnly", "size": {"fixed": 1}})).seeing(computes)
+    };
+    let asking = |given: Given| {
+        given.intent(|intent| intent.asked = Some(Settings { max: cu(4.), min: cu(4.), ..Settings::default() }))
+    };
+    for (given, ids) in [
+        (given(vec![replica("ep-1"), replica("ep-2")]), &["ep-1", "ep-2"][..]),
+        (asking(given(vec![replica("ep-1")])), &["ep-1"]),
+        (older(given(vec![replica("ep-1")])), &["ep-1"]),
+    ] {
+        let reported = given.rest();
+        reported.progressing(Reason::ConfirmingCreate);
+        reported.until(at(50));
+        let step = given.clone().after(50).step();
+        let ComputeStep::RemoveFinalizerReportingStrays { event } = step else { panic!("{step:?}") };
+        mentions(&event, &["billed", "console", "spec.computeID"]);
+        mentions(&event, ids);
+        given.declaring(json!({"deletionProtection": true})).rest().stalled(Reason::DeletionProtected, &[]);
+    }
+    let named = given(vec![replica("ep-1"), replica("ep-2")]).declaring(json!({"computeID": "ep-2"}));
     match named.step() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-2"),
         other => panic!("{other:?}"),

@@ -122,6 +122,51 @@ fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
     pooler.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
 }
 
+/// A platform may write a value in another way than it was given.
+#[test]
+fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them() {
+    let settings = |values: &[(&str, &str)]| {
+        PostgresSettings(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    };
+    let given = || {
+        Given::intended().intent(|intent| {
+            intent.asked = Some(Settings { postgres: settings(&[("work_mem", "64MB")]), ..Settings::default() });
+        })
+    };
+    let showing = |values: Option<&[(&str, &str)]>, seen: Given| {
+        let shown = with(compute("ep-1"), |compute| {
+            compute.support.settings = values.is_some();
+            compute.settings.postgres = settings(values.unwrap_or_default());
+        });
+        seen.seeing([shown])
+    };
+    let returned = |given: Given| given.observing(|seen| seen.returned = vec![settings(&[("work_mem", "64MB")])]);
+    let elsewhere =
+        |given: Given| given.observing(|seen| seen.returned = vec![settings(&[("work_mem", "1GB"), ("a", "64MB")])]);
+    let ambiguous = |given: Given| given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    for values in [&[("work_mem", "64MB")][..], &[("work_mem", "65536kB")], &[("Work_Mem", "65536kB"), ("a", "b")]] {
+        finds(&showing(Some(values), given()), "ep-1");
+        finds(&showing(Some(values), elsewhere(given())), "ep-1");
+    }
+    finds(&showing(Some(&[("work_mem", "64MB")]), returned(given())), "ep-1");
+    ambiguous(showing(Some(&[("work_mem", "65536kB")]), returned(given())));
+    // Their names count where they are shown.
+    for names in [&[][..], &[("maintenance_work_mem", "64MB")]] {
+        ambiguous(showing(Some(names), given()));
+    }
+    finds(&showing(None, given()), "ep-1");
+    // So does everything else.
+    let larger = with(compute("ep-1"), |compute| compute.settings.max = cu(4.));
+    ambiguous(
+        given()
+            .intent(|intent| {
+                let asked = intent.asked.as_mut().unwrap();
+                (asked.min, asked.max) = (cu(1.), cu(1.));
+            })
+            .seeing([larger]),
+    );
+}
+
 #[test]
 fn nothing_new_is_a_proof_only_after_the_settle_time() {
     for seen in [vec![], vec![compute("ep-0")], vec![replica("ep-5")]] {

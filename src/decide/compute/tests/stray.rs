@@ -204,7 +204,7 @@ fn with_marks_only_a_marked_compute_is_reported() {
     let given = keeping_names(recording(bound(), [record(Some(MARK))]));
     let seen = [replica("ep-1"), replica("ep-8"), named(replica("ep-9"), MARK)];
     let reported = given.clone().seeing(seen).rest();
-    reported.out_of_sync(Reason::StrayCompute, &[" ep-9 "]);
+    reported.out_of_sync(Reason::StrayCompute, &[" ep-9."]);
     given.seeing([named(replica("ep-1"), MARK)]).rest().in_sync();
 }
 

@@ -95,8 +95,20 @@ struct Hosts {
 
 #[derive(Deserialize)]
 struct SettingsItem {
-    #[serde(default, deserialize_with = "lenient")]
+    /// Some platforms leave out what was never set. `None` where it is of another form.
+    #[serde(default = "never_set", deserialize_with = "lenient")]
     pg_settings: Option<BTreeMap<String, SettingText>>,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the default of a field")]
+fn never_set() -> Option<BTreeMap<String, SettingText>> {
+    Some(BTreeMap::new())
+}
+
+impl SettingsItem {
+    fn is_shown(&self) -> bool {
+        self.pg_settings.is_some()
+    }
 }
 
 /// Settings are texts; a platform that writes numbers or booleans means the same. Anything else is none.
@@ -116,14 +128,14 @@ impl ComputeItem {
     /// The field that it lacks otherwise: without its identity, branch or type a compute cannot be placed.
     fn into_compute(self) -> Result<Compute, &'static str> {
         let support = self.support();
+        let pg_settings = self.settings.and_then(|settings| settings.pg_settings);
         let settings = Settings {
             min: self.autoscaling_limit_min_cu,
             max: self.autoscaling_limit_max_cu,
             suspend_after: self.suspend_timeout_seconds.map(SuspendAfter::of_seconds),
             pooler_enabled: self.pooler_enabled,
             pooler_mode: self.pooler_mode.map(PoolerMode::from),
-            postgres: postgres(self.settings.and_then(|settings| settings.pg_settings).unwrap_or_default())
-                .ok_or("settings.pg_settings")?,
+            postgres: postgres(pg_settings.unwrap_or_default()).ok_or("settings.pg_settings")?,
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
         };
@@ -155,7 +167,7 @@ impl ComputeItem {
             (None, true) => NameSupport::Offered,
             (None, false) => NameSupport::Unseen,
         };
-        Support { names, scale_to_zero }
+        Support { names, scale_to_zero, settings: self.settings.as_ref().is_some_and(SettingsItem::is_shown) }
     }
 }
 

@@ -118,7 +118,7 @@ fn computes_show_what_the_platform_supports() {
     let suspending = json!({"suspend_timeout_seconds": 0});
     let started = json!({"started_at": "2025-01-02T03:04:05Z"});
     let named = json!({"name": "a person's"});
-    let of = |names, scale_to_zero| Support { names, scale_to_zero };
+    let of = |names, scale_to_zero| Support { names, scale_to_zero, settings: false };
     for (what, items, support) in [
         ("nothing", vec![], of(NameSupport::Unseen, false)),
         ("the least", vec![&plain], of(NameSupport::Unseen, false)),
@@ -135,6 +135,18 @@ fn computes_show_what_the_platform_supports() {
             })
             .collect();
         assert_eq!(Support::among(&computes), support, "{what}");
+    }
+    for (settings, shown) in [
+        (json!({"pg_settings": {"work_mem": "64MB"}}), true),
+        (json!({"pg_settings": {}}), true),
+        (json!({}), true),
+        (json!({"pg_settings": null}), false),
+        (json!({"pg_settings": [7]}), false),
+        (json!(null), false),
+        (json!("none"), false),
+    ] {
+        let item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write", "settings": settings});
+        assert_eq!(read(item).unwrap().support.settings, shown, "{settings}");
     }
 }
 
