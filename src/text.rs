@@ -66,6 +66,12 @@ fn visible(c: char) -> char {
     }
 }
 
+/// The same text with a capital letter at its beginning.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

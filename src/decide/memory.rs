@@ -12,6 +12,7 @@ use super::operations::Operations;
 use super::{Health, Reason, doubled, later};
 use crate::api::LastOperation;
 use crate::domain::{ComputeChange, Fault, Settings};
+use crate::text::sentence;
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,9 +203,10 @@ impl Memory {
 
     /// The answer that leaves open whether the call of that time was carried out, as a sentence; nothing where none came.
     pub fn open_answer(&self, action: Action, begun: Timestamp) -> Option<String> {
-        let fault = self.fault(action).filter(|_| self.is_own(action, begun))?;
-        let answered = matches!(fault, Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. });
-        answered.then(|| format!("{}.", sentence(&fault.to_string())))
+        let own = self.fault(action).filter(|_| self.is_own(action, begun));
+        let open =
+            own.filter(|it| matches!(it, Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }));
+        open.map(|fault| format!("{}.", sentence(&fault.to_string())))
     }
 
     /// Whether an action has to wait after a failure. After a refusal it waits longer, but not once the spec has changed.
@@ -392,11 +394,6 @@ pub fn of_fault(fault: &Fault) -> Health {
         | Fault::Unknown { .. }
         | Fault::Undecodable { .. } => Health::Unknown(Reason::PlatformUnreachable, message),
     }
-}
-
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

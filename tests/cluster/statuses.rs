@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use dbplane::api::{
     Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
-    Condition, KeyRecord, LastOperation, MaintenanceStatus, ProjectKey, ProjectKeyStatus, RestartStatus,
+    Condition, KeyRecord, LastOperation, MaintenanceStatus, NotApplied, ProjectKey, ProjectKeyStatus, RestartStatus,
     ScheduleStatus, ServiceBinding, WaitingChanges,
 };
 use jiff::Timestamp;
@@ -121,6 +121,11 @@ async fn of_a_compute() {
             since: instant(),
             until: Some(instant()),
         })),
+        not_applied: vec![NotApplied {
+            setting: "scaleToZero".to_owned(),
+            declared: "after 600s".to_owned(),
+            since: instant(),
+        }],
         restart: Some(Box::new(RestartStatus {
             token: "1".to_owned(),
             requested_at: Some(instant()),

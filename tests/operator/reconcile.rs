@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::computes::created;
-use crate::fixture::{Fixture, condition, key};
+use crate::fixture::{Fixture, key};
 
 const ASKED: &str = "2026-11-22T22:00:00Z";
 
@@ -35,16 +35,15 @@ async fn a_compute_is_compared_anew() {
     fixture.until("compute/orders", "as declared", |compute| compute["status"]["size"] == "1").await;
 }
 
+/// One 401 may be a mistake of a moment: the platform is asked again soon, and at once where a person asks for that.
 #[tokio::test]
 async fn the_credentials_of_an_account_are_checked_anew() {
     let fixture = Fixture::bare("check-again").await;
     fixture.fault(json!({"method": "GET", "path": "^/projects$", "status": 401}));
     fixture.account().await;
-    let refused = fixture.until_condition("account/prod", "Ready", "False", "Unauthorized").await;
-    assert!(condition(&refused, "Ready").unwrap()["message"].as_str().unwrap().contains("every five minutes"));
+    fixture.until_ready("account/prod").await;
     ask(&fixture, "account/prod").await;
-    let ready = fixture.until_ready("account/prod").await;
-    assert!(is_handled(&ready), "{ready}");
+    fixture.until("account/prod", "checked", is_handled).await;
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
     let is_idle = compute.current_state == ComputeState::Idle && compute.pending_state.is_none();
     match due(case, record, compute) {
         Due::No => None,
-        Due::Note(record) => note(record, None),
+        Due::Note(record) => note(*record, None),
         Due::Made(before) => note(completed(record), told(before, compute)),
         Due::Open(before, until) => Some(open(before, (compute, until), report)),
         Due::Unclear(before) => Some(Decision::rest(unconfirmed(report, unclear(case, before, compute)))),
@@ -113,7 +113,7 @@ enum Due<'a> {
     /// It was called in vain, and is called again then.
     Later(Timestamp),
     /// Only this is to be recorded.
-    Note(RestartRecord),
+    Note(Box<RestartRecord>),
     /// It was called and has been carried out.
     Made(&'a BeforeRestart),
     /// It was called, and may be carried out until then.
@@ -131,19 +131,19 @@ fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a>
             Due::No if before.unclear => Due::Unclear(before),
             Due::No => {
                 let unclear = BeforeRestart { unclear: true, ..before.clone() };
-                Due::Note(RestartRecord { calling: Some(unclear), ..record.clone() })
+                Due::Note(Box::new(RestartRecord { calling: Some(unclear), ..record.clone() }))
             }
             due => due,
         },
         Outcome::NotMade => match &before.record {
             None => Due::Yes,
             Some(standing) => match wanted(case, standing, compute) {
-                Due::No => Due::Note(RestartRecord::clone(standing)),
+                Due::No => Due::Note(Box::new(RestartRecord::clone(standing))),
                 due => due,
             },
         },
         Outcome::InVain => {
-            applying_again(before).map_or(Due::Yes, |standing| Due::Note(after_in_vain(record, standing)))
+            applying_again(before).map_or(Due::Yes, |standing| Due::Note(Box::new(after_in_vain(record, standing))))
         }
     }
 }
@@ -156,7 +156,7 @@ fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a>
         return again.filter(|again| case.now < *again).map_or(Due::Yes, Due::Later);
     }
     if asked.maintained != record.maintained || record.in_vain.is_some() {
-        return Due::Note(RestartRecord { maintained: asked.maintained, in_vain: None, ..record.clone() });
+        return Due::Note(Box::new(RestartRecord { maintained: asked.maintained, in_vain: None, ..record.clone() }));
     }
     Due::No
 }
