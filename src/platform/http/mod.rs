@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use self::exchange::{Body, Call, Exchange, not_sent};
 use self::list::List;
-use self::text::{described, is_json};
+use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
@@ -154,6 +154,11 @@ impl HttpPlatform {
         }
     }
 
+    /// A success with another body, such as a login page, comes from something in front of the platform: the call may not have reached it.
+    fn of_the_platform(&self, body: &[u8]) -> Result<(), Fault> {
+        if has_form(body) { Ok(()) } else { Err(self.exchange.unreadable("the body", described(body))) }
+    }
+
     /// The answer to a change of a compute.
     fn answer(&self, body: &[u8], project: &str) -> Result<Answer, DecodeError> {
         let answer = wire::answer(body, project)?;
@@ -176,8 +181,8 @@ impl HttpPlatform {
         self.further_request().await;
         // Every platform has this one; it names no attribute to change.
         match self.change(Method::PATCH, &segments, &ChangeBody::from(&ComputeChange::default())).await {
-            Ok(Ok(body)) if !body.is_empty() && !is_json(&body) => Err(self.exchange.unreadable("", described(&body))),
-            Ok(_) => Ok(true),
+            // A body that was lost on the way changes nothing.
+            Ok(body) => body.map_or(Ok(()), |body| self.of_the_platform(&body)).map(|()| true),
             Err(Fault::NotFound { .. }) => Ok(false),
             Err(fault) => Err(fault),
         }
@@ -272,21 +277,15 @@ impl Platform for HttpPlatform {
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         let segments = ["projects", project, "endpoints", compute.as_str()];
-        match self.exchange.send(Call::new(Method::DELETE, &segments)).await? {
-            Ok(body) if !body.is_empty() && !is_json(&body) => Err(self.exchange.unreadable("", described(&body))),
-            // A body that was lost on the way changes nothing.
-            Ok(_) | Err(_) => Ok(()),
-        }
+        let body = self.exchange.send(Call::new(Method::DELETE, &segments)).await?;
+        // A body that was lost on the way changes nothing.
+        body.map_or(Ok(()), |body| self.of_the_platform(&body))
     }
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
         let segments = ["projects", project, "endpoints", compute.as_str(), "restart"];
-        // The specification shows no body, so none is needed. One that is not JSON is not the platform's: whatever is in front of it has
-        // answered, and the call may not have reached it.
         let body = self.exchange.send(Call::new(Method::POST, &segments)).await??;
-        if !body.is_empty() && !wire::is_json(&body) {
-            return Err(self.exchange.unreadable(".", "not JSON, so the platform has not answered"));
-        }
+        self.of_the_platform(&body)?;
         Ok(self.answer(&body, project).unwrap_or_default())
     }
 

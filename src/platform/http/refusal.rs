@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 
-use super::text::{NO_REASON, described, is_json, looks_like_html, tidy, tidy_identifier};
+use super::text::{NO_REASON, described, has_form, looks_like_html, tidy, tidy_identifier};
 use crate::domain::{Fault, Form};
 
 /// The longest wait that a platform can impose with one Retry-After.
@@ -67,17 +67,15 @@ impl Refusal {
         }
     }
 
-    /// The form of the body where it is not the platform's. The specification shows no bodies of errors, so all that can be asked for
-    /// is JSON, or none.
+    /// The form of the body where it is not the platform's.
     fn foreign_form(&self) -> Option<Form> {
         if self.html || !self.complete {
             return Some(Form::Foreign);
         }
-        let text = self.body.trim_ascii();
-        if text.is_empty() || (text.starts_with(b"{") || text.starts_with(b"[")) && is_json(text) {
+        if has_form(&self.body) {
             return None;
         }
-        Some(if looks_like_html(text) { Form::Foreign } else { Form::Text })
+        Some(if looks_like_html(&self.body) { Form::Foreign } else { Form::Text })
     }
 }
 

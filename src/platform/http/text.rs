@@ -87,8 +87,15 @@ pub(super) fn described(body: &[u8]) -> &'static str {
     }
 }
 
-pub(super) fn is_json(body: &[u8]) -> bool {
+fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+}
+
+/// Whether a body may be the platform's: an object or an array of JSON, or nothing. The specification shows no bodies of errors or of
+/// restarts, so more cannot be asked for.
+pub(super) fn has_form(body: &[u8]) -> bool {
+    let text = body.trim_ascii();
+    text.is_empty() || (text.starts_with(b"{") || text.starts_with(b"[")) && is_json(text)
 }
 
 pub(super) fn looks_like_html(body: &[u8]) -> bool {

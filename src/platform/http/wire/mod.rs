@@ -78,11 +78,6 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DecodeError> {
         .map_err(|error| DecodeError::new(error.path().to_string(), reason(error.inner())))
 }
 
-/// Whether a body is an object or an array of JSON.
-pub(super) fn is_json(body: &[u8]) -> bool {
-    serde_json::from_slice::<&RawValue>(body).is_ok_and(|value| value.get().starts_with(['{', '[']))
-}
-
 /// Why something could not be read. The library's own words quote what stands there instead, which may be a secret.
 fn reason(error: &serde_json::Error) -> String {
     let place = format!("at line {} column {}", error.line(), error.column());
