@@ -230,6 +230,9 @@ fn paused(meta: &Meta) -> Option<Report> {
     meta.paused.then(|| Report::of(Health::Paused(text())))
 }
 
+/// How long a key that was never seen accepted has to be refused until it counts as refused. A platform may need a while until it knows a
+/// new key, and clocks, which may differ, do not tell how old a key is.
+const YOUNG_KEY: Duration = Duration::from_secs(60);
 /// How long after an unanswered create its result is still looked for: a compute, or a key.
 const WATCHED: Duration = Duration::from_secs(24 * 3600);
 

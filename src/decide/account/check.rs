@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::later;
+use super::super::{YOUNG_KEY, later};
 use crate::api::AccountCapabilities;
 use crate::domain::Fault;
 
 /// How long credentials that were accepted before have to be refused until they count as refused.
 const REFUSED_AFTER: Duration = Duration::from_secs(20);
-/// The same for those that were never accepted: a platform may need a while until it knows a new key.
-const YOUNG: Duration = Duration::from_secs(60);
+
 /// What a check of the credentials found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -54,7 +53,7 @@ impl Check {
 
     /// Whether the credentials count as refused: one refusal may be a mistake of a moment.
     pub fn is_refused(&self) -> bool {
-        let patience = if self.answers.accepted { REFUSED_AFTER } else { YOUNG };
+        let patience = if self.answers.accepted { REFUSED_AFTER } else { YOUNG_KEY };
         let is_refusal = matches!(self.verdict, Verdict::Failed(Fault::Unauthorized { .. }));
         is_refusal && self.answers.refused_since.is_some_and(|since| self.at >= later(since, patience))
     }

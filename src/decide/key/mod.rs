@@ -34,7 +34,9 @@ pub use self::trial::tried;
 use super::identity::{KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
-use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};
+use super::{
+    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake, later, memory, paused,
+};
 use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::KeyEntry;
 
@@ -119,9 +121,7 @@ pub enum Probe {
 
 /// So far apart are two checks that refuse a key, before it counts as revoked. How often to check such a key.
 const REFUSED_AGAIN: Duration = Duration::from_secs(15);
-/// The same for a key that this process never saw accepted. A platform may need a while until it knows a new key; how old a key is
-/// cannot be told by clocks, which may differ.
-const YOUNG: Duration = Duration::from_secs(60);
+/// How often to check one that this process never saw accepted: it may be new.
 const YOUNG_AGAIN: Duration = Duration::from_secs(5);
 
 impl Probe {
@@ -153,7 +153,7 @@ impl Probe {
     /// Whether the key is revoked: one refusal may be a mistake of a moment.
     fn is_revoked(self) -> bool {
         let Self::Refused { at, since, was_accepted } = self else { return false };
-        at >= later(since, if was_accepted { REFUSED_AGAIN } else { YOUNG })
+        at >= later(since, if was_accepted { REFUSED_AGAIN } else { YOUNG_KEY })
     }
 
     /// How long after a check to make the next one.

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 
 use super::super::identity::{KeyIdentity, LostBecause, LostKey};
 use super::super::memory::Backoff;
-use super::super::{Action, Decision, Reason, Report, Sync, later};
+use super::super::{Action, Decision, Reason, Report, Sync, YOUNG_KEY, later};
 use super::outcome::with_lost;
 use super::upkeep::ready;
-use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents, YOUNG, YOUNG_AGAIN};
+use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents, YOUNG_AGAIN};
 use crate::domain::Fault;
 
 /// What the platform's answer to a new key shows; an error where it shows nothing.
@@ -48,7 +48,7 @@ pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
     let settle = case.observed.limits.settle;
     // Another process may take the creation for interrupted at the end of the settle time.
     let saved_by = later(key.at, settle / 2);
-    let given_up_by = later(key.at, settle.max(YOUNG + YOUNG_AGAIN));
+    let given_up_by = later(key.at, settle.max(YOUNG_KEY + YOUNG_AGAIN));
     let again = match case.observed.unsaved_probe {
         Probe::Accepted(_) => return None,
         probe if probe.is_revoked() => return give_up(case, key, current),
