@@ -11,6 +11,10 @@ use crate::decide::identity::{ComputeIdentity, CreateIntent};
 use crate::domain::{self, Fault, NameSupport, PostgresSettings, Support};
 use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
 
+/// How many computes of a project are examples of how the platform returns database settings. A spec may have 128, and a project thousands
+/// of computes.
+const MOST_EXAMPLES: usize = 100;
+
 /// What a snapshot shows that concerns one resource.
 #[derive(Debug)]
 pub struct Excerpt {
@@ -127,14 +131,17 @@ impl Matters {
 
     /// What is shown of that which creates have asked for.
     fn returned(&self, computes: &[domain::Compute]) -> Vec<PostgresSettings> {
+        // Where nothing was asked for, nothing is looked at.
+        let asked = self.asked.iter().filter(|asked| !asked.is_empty());
+        let with_settings = || computes.iter().map(|compute| &compute.settings.postgres).filter(|it| !it.is_empty());
         let is_shown = |(name, value): &(&String, &String)| {
-            computes.iter().any(|compute| compute.settings.postgres.0.get(*name) == Some(*value))
+            with_settings().take(MOST_EXAMPLES).any(|shown| shown.0.get(*name) == Some(*value))
         };
         let shown = |asked: &PostgresSettings| {
             let shown = asked.0.iter().filter(is_shown).map(|(name, value)| (name.clone(), value.clone()));
             PostgresSettings(shown.collect())
         };
-        self.asked.iter().map(shown).filter(|shown| !shown.is_empty()).collect()
+        asked.map(shown).filter(|shown| !shown.is_empty()).collect()
     }
 
     fn has_found(&self) -> bool {
@@ -223,6 +230,22 @@ mod tests {
         ] {
             assert_eq!(branches(&matters), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn what_a_project_returns_is_looked_for_in_a_bounded_part_of_it() {
+        let asked = PostgresSettings([("work_mem".to_owned(), "64MB".to_owned())].into());
+        let shows = |value: &str| {
+            let mut compute = crate::platform::fake::compute("ep-a", "br-main");
+            compute.settings.postgres = PostgresSettings([("work_mem".to_owned(), value.to_owned())].into());
+            compute
+        };
+        let matters = Matters { asked: vec![asked.clone()], ..bound() };
+        let mut computes = vec![shows("65536kB"); MOST_EXAMPLES];
+        *computes.last_mut().unwrap() = shows("64MB");
+        assert_eq!(matters.returned(&computes), [asked]);
+        computes.insert(0, shows("65536kB"));
+        assert_eq!(matters.returned(&computes), []);
     }
 
     #[test]
