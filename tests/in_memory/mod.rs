@@ -12,6 +12,7 @@
 )]
 
 pub mod cluster;
+pub mod forged;
 pub mod objects;
 pub mod port;
 pub mod print;

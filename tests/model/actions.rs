@@ -13,6 +13,7 @@ use super::effects::{
     Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal, silence, writes,
 };
 use super::in_memory::cluster::Stored;
+use super::in_memory::forged::Forged;
 use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
@@ -20,6 +21,7 @@ use super::people::{exposed, people, rewritten};
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
+use super::tenant::{TENANTS, forgeries, forges};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub enum Action {
     UserApplies(usize),
     /// Somebody applies the record of the first one to the second one.
     UserCopies(usize, usize),
+    /// A tenant of another namespace writes a record that it seals itself into the annotation of a Compute of its own.
+    TenantForges(Forged),
     KeyExchanged,
     AccountDeleted,
     /// The account of the other namespace is created.
@@ -118,6 +122,9 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         try_all(&[Action::Vanishes(*id)]);
     }
     try_all(&of_people(bound, state));
+    for what in forgeries(state) {
+        try_all(&[Action::TenantForges(what)]);
+    }
     try_all(&[
         Action::ForeignOneAppears,
         Action::LikeOursAppears,
@@ -136,7 +143,8 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
 /// What people may do to resources.
 fn of_people(bound: &Bound, state: &State) -> Vec<Action> {
     let mut actions = Vec::new();
-    for i in bound.subjects() {
+    // Where a tenant does harm, nobody does it with the right to.
+    for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i == TENANTS) {
         actions.extend([
             Action::UserDeletes(i),
             Action::UserConfirms(i),
@@ -193,6 +201,7 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         | Action::Vanishes(_)
         | Action::UserDeletes(_)
         | Action::Tick => elsewhere(bound, state, action),
+        Action::TenantForges(what) => forges(bound, state, what),
         Action::UserEdits(i, edit) => edited(bound, state, i, edit),
         Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) | Action::UserCopies(_, i) => {
             rewritten(bound, state, action, i)

@@ -17,8 +17,8 @@ use super::mutation::Mutation;
 /// make it, and it is over one tick later.
 pub const TICK: Duration = Duration::from_secs(30);
 
-/// The namespace whose account comes late.
-pub const LATE: &str = "late";
+/// The namespace of the second Compute, where it is not that of the first.
+pub const OTHER: &str = "other";
 
 /// What the resources are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,8 @@ pub struct Bound {
     pub alike: u8,
     /// Whether the Computes want the primary of the branch. The second one is in a namespace of its own, whose account comes late.
     pub primaries: bool,
+    /// How often a tenant of another namespace forges a record, for a Compute of its own.
+    pub forgeries: u8,
     /// Leaders that the API server cannot be reached from any more; they end within a tick, before anybody else leads.
     pub cut_offs: u8,
     /// How many deletions a minute need no confirmation.
@@ -137,6 +139,7 @@ impl Bound {
             meddled: 0,
             alike: 0,
             primaries: false,
+            forgeries: 0,
             cut_offs: 0,
             deletes_per_minute: 30,
             mutation: None,
@@ -165,7 +168,7 @@ impl Bound {
     pub fn resource(&self, i: usize) -> Resource {
         match self.subject {
             _ if i == self.count() => self.account_resource(),
-            Subject::Computes { .. } if self.primaries && i == 1 => ("Compute", format!("{LATE}/r{i}")),
+            Subject::Computes { .. } if self.has_other_namespace() && i == 1 => ("Compute", format!("{OTHER}/r{i}")),
             Subject::Computes { .. } => ("Compute", format!("r{i}")),
             Subject::Key { .. } => ("ProjectKey", format!("r{i}")),
         }
@@ -182,6 +185,11 @@ impl Bound {
     /// Whether the brake can stop anything.
     pub fn is_braked(&self) -> bool {
         self.deletes_per_minute < u32::from(self.deletions)
+    }
+
+    /// Whether the second Compute is in another namespace, with an account of its own.
+    pub fn has_other_namespace(&self) -> bool {
+        self.primaries || self.forgeries > 0
     }
 
     /// Whether people rewrite records.
@@ -268,6 +276,7 @@ impl fmt::Display for Bound {
         count(self.moves, "change of the account", "changes of the account");
         count(self.meddled, "refused or altered Secret", "refused or altered Secrets");
         count(self.alike, "foreign create just like ours", "foreign creates just like ours");
+        count(self.forgeries, "record forged by a tenant", "records forged by a tenant");
         count(self.cut_offs, "leader without API server", "leaders without API server");
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));

@@ -64,6 +64,8 @@ fn small() -> Vec<Bound> {
         Bound { cut_offs: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { cut_offs: 1, ticks: 1, ..Bound::of(KEY) },
         Bound { primaries: true, crashes: 1, ticks: 0, ..Bound::of(TWO) },
+        Bound { forgeries: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO) },
+        Bound { forgeries: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO_NAMES) },
         Bound { exchanges: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletions: 1, ticks: 0, ..with(AccountKind::Account) },
         Bound { admissions: 1, deletions: 1, ticks: 0, ..with(AccountKind::ClusterAccount) },
@@ -135,6 +137,8 @@ fn large() -> Vec<Bound> {
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },
         Bound { primaries: true, lost: 1, crashes: 1, deletions: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         Bound { primaries: true, crashes: 2, lost: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
+        Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 1, established: true, ..Bound::of(TWO) },
+        Bound { forgeries: 2, crashes: 1, deletions: 1, ticks: 1, established: true, ..Bound::of(TWO_NAMES) },
         braked(TWO),
         Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]
@@ -151,6 +155,10 @@ pub fn mutations() -> Vec<Bound> {
         broken(Mutation::SkipVersion, Bound { leaders: 2, ticks: 1, ..Bound::of(NO_NAMES) }),
         broken(Mutation::IgnoreClaims, Bound { lost: 1, ..Bound::of(TWO) }),
         broken(Mutation::IgnoreClaims, Bound { primaries: true, crashes: 1, ticks: 0, ..Bound::of(TWO) }),
+        broken(
+            Mutation::IgnoreClaims,
+            Bound { forgeries: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO) },
+        ),
         broken(Mutation::SkipIntent, Bound { crashes: 1, ..Bound::of(NO_NAMES) }),
         broken(Mutation::NeverTooLate, Bound { leaders: 2, slow: 1, creates: 0, ..Bound::of(NO_NAMES) }),
         broken(Mutation::SkipSerialization, Bound { lost: 1, ..Bound::of(TWO) }),

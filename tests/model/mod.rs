@@ -34,6 +34,7 @@ mod replay;
 mod state;
 mod surroundings;
 mod tape;
+mod tenant;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;

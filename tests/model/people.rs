@@ -4,7 +4,7 @@ use dbplane::decide::names;
 use serde_json::json;
 
 use super::actions::Action;
-use super::bound::{Bound, LATE};
+use super::bound::{Bound, OTHER};
 use super::edits::STANDING_ACCOUNTS;
 use super::effects::credential;
 use super::in_memory::cluster::Stored;
@@ -80,7 +80,7 @@ pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
         }
         Action::AccountAppears => {
             next.left.late_accounts = state.left.late_accounts.checked_sub(1)?;
-            let account = ("Account", format!("{LATE}/prod"));
+            let account = ("Account", format!("{OTHER}/prod"));
             next.cluster_mut().create(&account, &STANDING_ACCOUNTS[0].spec(), &json!({}), at(0));
             for p in 0..next.processes.len() {
                 let stored = next.cluster.objects[&account].clone();

@@ -7,7 +7,7 @@ use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::{Health, Reason, Report, Sync, identity};
 use k8s_openapi::api::core::v1::Secret;
 
-use super::bound::{Bound, LATE, Subject};
+use super::bound::{Bound, OTHER, Subject};
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
@@ -17,6 +17,7 @@ use super::people::has_finalizer;
 use super::remote::number;
 use super::replay::{Call, Effect};
 use super::state::State;
+use super::tenant;
 
 /// The promise that is broken in this very state.
 pub fn broken(bound: &Bound, state: &State) -> Option<String> {
@@ -33,6 +34,7 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     match bound.subject {
         Subject::Computes { .. } => {
             let twice = bound.subjects().find_map(|i| promises::made_twice(&world, name_of(&bound.resource(i)), 1));
+            let twice = twice.or_else(|| tenant::harmed(bound, state));
             let too_many = || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
             twice.or_else(too_many).or_else(|| promises::bound_wrongly(&world))
         }
@@ -147,6 +149,8 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
         let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
+            // Whoever forges records has what comes of it.
+            _ if bound.forgeries > 0 && i == tenant::TENANTS => None,
             _ if waits_for_a_person(bound, state, report)
                 || waits_for_account(bound, state, stored, report)
                 || waits_for_an_edit(bound, state, stored, report) =>
@@ -176,7 +180,7 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
         Health::Stalled(Reason::NamespaceNotAllowed, _) => !admits(bound, state),
         Health::Stalled(Reason::ClaimedByAnother, _) => bound.primaries && some_have_theirs(bound, state),
         Health::Stalled(Reason::AccountNotFound, _) => {
-            bound.primaries && state.cluster.objects.keys().all(|(_, name)| *name != format!("{LATE}/prod"))
+            bound.primaries && state.cluster.objects.keys().all(|(_, name)| *name != format!("{OTHER}/prod"))
         }
         // It waits for one that does.
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,

@@ -15,13 +15,14 @@ use dbplane::platform::{KeyList, LatestKeys, Tick};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::bound::{Bound, LATE, Subject, TICK, account_spec, compute_spec, key_spec};
+use super::bound::{Bound, OTHER, Subject, TICK, account_spec, compute_spec, key_spec};
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::in_memory::cluster::{NAMESPACE, Stored};
 use super::in_memory::{Cluster, Print, Resource};
 use super::noted::Noted;
 use super::remote::Remote;
 use super::replay::{Call, Effect, Flight};
+use super::tenant::TENANTS;
 
 /// A compute of the platform.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -141,6 +142,7 @@ pub struct Left {
     pub exchanges: u8,
     pub account_deletions: u8,
     pub late_accounts: u8,
+    pub forgeries: u8,
     pub admissions: u8,
     pub replacements: u8,
     pub older: u8,
@@ -201,6 +203,7 @@ impl State {
                 exchanges: bound.exchanges,
                 account_deletions: u8::from(bound.account_deletion),
                 late_accounts: u8::from(bound.primaries),
+                forgeries: bound.forgeries,
                 admissions: bound.admissions,
                 replacements: bound.replacements,
                 older: bound.older,
@@ -278,9 +281,8 @@ impl Process {
 /// A process that has just begun to lead: it has listed all resources.
 pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
     let accounts = standing_accounts(bound).iter().map(|account| standing(account, NAMESPACE, account.connection));
-    // Its object comes later.
-    let late = bound.primaries.then(|| standing(&STANDING_ACCOUNTS[0], LATE, 103));
-    let accounts: BTreeMap<_, _> = accounts.chain(late).collect();
+    let other = bound.has_other_namespace().then(|| standing(&STANDING_ACCOUNTS[0], OTHER, 103));
+    let accounts: BTreeMap<_, _> = accounts.chain(other).collect();
     Process {
         number,
         cut_off: false,
@@ -333,7 +335,12 @@ fn cluster(bound: &Bound) -> Cluster {
         cluster.create(&("Account", other.name.into()), &json!(other.spec()), &json!({}), at(0));
     }
     cluster.put_secret("platform-api-key", super::effects::credential(1));
-    for i in bound.subjects() {
+    if bound.forgeries > 0 {
+        let others = ("Account", format!("{OTHER}/prod"));
+        cluster.create(&others, &STANDING_ACCOUNTS[0].spec(), &json!({}), at(0));
+    }
+    // That of a tenant comes with its first record.
+    for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i != TENANTS) {
         let spec = match bound.subject {
             Subject::Computes { .. } => compute_spec(bound),
             Subject::Key { .. } => key_spec(bound),

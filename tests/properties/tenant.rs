@@ -6,16 +6,15 @@ mod keys;
 use dbplane::api::Compute;
 use dbplane::decide::identity::of_compute;
 use dbplane::decide::names::{self, RECORD};
-use dbplane::decide::seal::{ObjectKey, seal};
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub use self::keys::{ForgedKey, ForgedSecret};
 use super::history::{Event, compute, key};
 use super::in_memory::Resource;
-use super::in_memory::cluster::place;
+use super::in_memory::forged::{Forged, Victim, sealed};
 use super::run::Run;
 use super::simulation::{BASE_URL, PROJECT};
 
@@ -64,20 +63,6 @@ pub enum Wish {
     Restart(u8),
     Rotate(u8),
     Reconcile(u8),
-}
-
-/// A record that the tenant seals itself.
-#[derive(Clone, Copy, Debug)]
-pub enum Forged {
-    /// It has the compute of somebody else.
-    Binding,
-    /// A create of it is open that excludes nothing that is on the branch.
-    Intent,
-    /// The same for one that was never answered.
-    Unanswered,
-    /// The open create has the name of somebody else's compute as its mark.
-    Mark,
-    Nonsense,
 }
 
 /// What happens while the tenant forges records of Computes.
@@ -201,18 +186,14 @@ impl Run<'_> {
             .and_then(|id| simulation.world.console_computes(None).into_iter().find(|compute| compute.id == *id));
         let has = simulation.cluster.get::<Compute>(&victim.1);
         let has = has.and_then(|victim| of_compute(&victim).ok()?.identity.binding).map(|binding| binding.id);
-        let at = now.to_string();
-        let create = |mark: Option<String>| json!({"at": at, "branch": branch, "platform": BASE_URL, "baseline": [], "mark": mark, "asked": {}});
-        let record = match what {
-            Forged::Binding => {
-                let id = has.unwrap_or_else(|| "ep-nobody".to_owned());
-                json!({"binding": {"id": id, "project": PROJECT, "platform": BASE_URL, "origin": "Created", "at": at}})
-            }
-            Forged::Intent => json!({"intent": create(None)}),
-            Forged::Unanswered => json!({"unanswered": [create(None)]}),
-            Forged::Mark => json!({"intent": create(theirs.and_then(|compute| compute.name))}),
-            Forged::Nonsense => json!({"binding": 7}),
+        let victim = Victim {
+            platform: BASE_URL,
+            project: PROJECT,
+            branch: branch.as_str().unwrap(),
+            compute: has,
+            mark: theirs.and_then(|compute| compute.name),
         };
+        let record = what.record(&victim, now);
         let uid = simulation.cluster.objects[own].uid().to_owned();
         let text = sealed(own, &uid, record);
         simulation.cluster.edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
@@ -244,21 +225,9 @@ impl Run<'_> {
     }
 }
 
-/// With the number that versions of before would have believed, and the UID of the resource.
-fn sealed(own: &Resource, uid: &str, mut record: Value) -> String {
-    record["serial"] = json!(u64::MAX);
-    record["uid"] = json!(uid);
-    seal(RECORD, &record, object_key(own))
-}
-
 fn own(kind: Kind, number: u8) -> Resource {
     match kind {
         Kind::Compute => ("Compute", format!("{TENANT}/thief-{number}")),
         Kind::ProjectKey => keys::own(number),
     }
-}
-
-fn object_key(own: &Resource) -> ObjectKey<'_> {
-    let (namespace, name) = place(&own.1);
-    ObjectKey { namespace, name }
 }

@@ -11,10 +11,11 @@ use kube::ResourceExt;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{TENANT, is_tenants, object_key, sealed};
+use super::{TENANT, is_tenants};
 use crate::history::key;
 use crate::in_memory::Resource;
 use crate::in_memory::cluster::place;
+use crate::in_memory::forged::{object_key, sealed};
 use crate::process::CLUSTER;
 use crate::rotating::rotation;
 use crate::run::Run;

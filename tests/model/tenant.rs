@@ -1,0 +1,70 @@
+//! A hostile tenant: the second Compute is in a namespace of its own, where somebody writes whatever records into its annotation. Its
+//! account reaches the project of the first one, which has its compute.
+
+use serde_json::json;
+
+use super::bound::{Bound, compute_spec};
+use super::edits::STANDING_ACCOUNTS;
+use super::in_memory::cluster::Stored;
+use super::in_memory::forged::{Forged, Victim, sealed};
+use super::promises::bound_compute;
+use super::state::{State, at};
+use dbplane::decide::names::RECORD;
+
+const FORGED: [Forged; 5] = [Forged::Binding, Forged::Intent, Forged::Unanswered, Forged::Mark, Forged::Nonsense];
+
+/// The number of the tenant's resource.
+pub const TENANTS: usize = 1;
+
+/// What the tenant may write now.
+pub fn forgeries(state: &State) -> impl Iterator<Item = Forged> + use<> {
+    let any = state.left.forgeries > 0;
+    FORGED.into_iter().filter(move |_| any)
+}
+
+/// Writes a forged record into the annotation of its resource, which is created where it is not there.
+pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
+    let mut next = state.clone();
+    next.left.forgeries = state.left.forgeries.checked_sub(1)?;
+    let own = bound.resource(TENANTS);
+    if !state.cluster.objects.contains_key(&own) {
+        next.cluster_mut().create(&own, &compute_spec(bound), &json!({}), at(0));
+    }
+    let stored = next.cluster.objects.get(&own).filter(|stored| !stored.is_deleting())?;
+    let victims = state.cluster.objects.get(&bound.resource(0))?;
+    let binding = &bound_compute(bound, victims).identity.binding;
+    let made = state.platform.computes.values().find(|it| it.made_for.as_ref() == Some(&bound.resource(0)));
+    let victim = Victim {
+        platform: STANDING_ACCOUNTS[0].url,
+        project: "p-1",
+        branch: "br-1",
+        compute: binding.as_ref().map(|binding| binding.id.clone()),
+        mark: made.and_then(|made| made.name.clone()),
+    };
+    let text = sealed(&own, stored.uid(), what.record(&victim, at(state.tick)));
+    if annotated(stored) == Some(text.as_str()) {
+        return None;
+    }
+    next.cluster_mut().edit(&own, &json!({"metadata": {"annotations": {RECORD: text}}}));
+    Some(next)
+}
+
+fn annotated(stored: &Stored) -> Option<&str> {
+    stored.value["metadata"]["annotations"][RECORD].as_str()
+}
+
+/// What was taken from the first one, which nobody else changes.
+pub fn harmed(bound: &Bound, state: &State) -> Option<String> {
+    let victim = bound.resource(0);
+    let stored = state.cluster.objects.get(&victim).filter(|_| bound.forgeries > 0)?;
+    let made: Vec<u8> = state
+        .platform
+        .computes
+        .iter()
+        .filter(|(_, it)| it.made_for.as_ref() == Some(&victim))
+        .map(|(id, _)| *id)
+        .collect();
+    let bound_to = bound_compute(bound, stored).identity.binding.as_ref().map(|binding| binding.id.clone());
+    let has_its_own = matches!(made.as_slice(), [id] if bound_to == Some(format!("ep-{id}")));
+    (!has_its_own).then(|| format!("{made:?} are there for another namespace, which is bound to {bound_to:?}"))
+}
