@@ -57,6 +57,8 @@ pub struct ResourceState {
     pub wrote: Option<Wrote>,
     /// The version that our last write left behind; older ones are not decided on.
     pub version: Option<u64>,
+    /// The version that a patch of its finalizers was made on that was not answered: a later one may have it.
+    pub unanswered: Option<u64>,
     /// The number of the connection that it was decided on with last; another one has other credentials.
     pub connection: Option<u64>,
     /// The platform is expected to change something soon that the resource waits for.
@@ -229,6 +231,11 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.version = resource.version.max(version));
     }
 
+    /// A patch of this version's finalizers was not answered.
+    pub fn patch_unanswered(&self, uid: &str, version: Option<u64>) {
+        self.update(uid, |resource| resource.unanswered = version);
+    }
+
     /// Remembers the resource in the way, if there is one. Returns whether it is another one than before.
     pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
         let known = self.with(|contents| contents.resources.get(uid).and_then(|resource| resource.holder.clone()));
@@ -256,8 +263,10 @@ impl<P> ProcessState<P> {
 
     /// Whether an object of this version may not show what is being done, or was done just now.
     pub fn is_busy(&self, uid: &str, version: Option<u64>) -> bool {
-        let is_busy =
-            |resource: &ResourceState| resource.in_step || resource.version > version || resource.reserved.is_some();
+        let is_busy = |resource: &ResourceState| {
+            let unanswered = resource.unanswered.is_some() && version <= resource.unanswered;
+            resource.in_step || resource.version > version || unanswered || resource.reserved.is_some()
+        };
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
 

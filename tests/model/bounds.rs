@@ -68,6 +68,8 @@ fn small() -> Vec<Bound> {
         Bound { forgeries: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO_NAMES) },
         Bound { exchanges: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletions: 1, ticks: 0, ..with(AccountKind::Account) },
+        Bound { account_deletion: true, lost: 1, ticks: 0, ..with(AccountKind::Account) },
+        Bound { account_deletion: true, lost: 1, ticks: 0, subject: KEY, ..with(AccountKind::Account) },
         Bound { admissions: 1, deletions: 1, ticks: 0, ..with(AccountKind::ClusterAccount) },
     ]
 }
@@ -109,7 +111,7 @@ fn large() -> Vec<Bound> {
         Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(KEY) },
         Bound { leaders: 2, slow: 1, ticks: 1, creates: 1, ..Bound::of(KEY) },
         Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(MINIMAL_KEY) },
-        Bound { exchanges: 1, lost: 1, crashes: 1, ticks: 2, ..with(AccountKind::Account) },
+        Bound { exchanges: 1, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletions: 1, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { admissions: 2, lost: 1, deletions: 1, ticks: 1, ..with(AccountKind::ClusterAccount) },
         Bound { replacements: 1, lost: 1, ..Bound::of(NO_NAMES) },

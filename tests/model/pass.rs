@@ -67,7 +67,9 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
         .resources
         .iter()
         .filter(|(other, _)| **other != uid)
-        .map(|(other, it)| (other, it.version, it.in_step, it.reserved.as_ref().map(|it| (&it.place, it.told))))
+        .map(|(other, it)| {
+            (other, it.version, it.unanswered, it.in_step, it.reserved.as_ref().map(|it| (&it.place, it.told)))
+        })
         .collect();
     let own = (process.resources.get(&uid), process.wrote_since.contains(&i), process.connections, process.cut_off);
     let seen = (&process.read, &process.keys);

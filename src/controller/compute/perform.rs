@@ -12,8 +12,8 @@ use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    ActionLine, Recording, acted, count_create, failed, hold, in_time, not_recorded, patch_metadata, publish, record,
-    restore,
+    ActionLine, Recording, acted, count_create, failed, hold, in_time, is_refusal, not_recorded, patch_metadata,
+    publish, record, restore,
 };
 use super::super::pass::outcome::conclude;
 use super::super::pass::released;
@@ -174,9 +174,7 @@ impl<E: Environment> Work<'_, E> {
         let (state, uid) = (self.env.state(), uid(self.object));
         match answer {
             Ok(_) => state.recorded(&uid),
-            Err(kube::Error::Api(status)) if first && status.code < 500 && status.code != 409 => {
-                state.not_recorded(&uid)
-            }
+            Err(error) if first && is_refusal(error) => state.not_recorded(&uid),
             Err(_) => {}
         }
     }

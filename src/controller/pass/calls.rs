@@ -18,9 +18,19 @@ use crate::telemetry::metrics::CreateOutcome;
 pub async fn patch_metadata<K: Managed, E: Environment>(
     env: &E,
     object: &K,
-    patch: &MetadataPatch,
+    change: &MetadataPatch,
 ) -> Result<K, StepError> {
-    let patched = env.cluster().patch_metadata(object, patch).await?;
+    Ok(patch(env, object, change).await?)
+}
+
+/// Without an answer the finalizer may be there: the object counts as busy until a later version is seen, so that its account does not go
+/// meanwhile.
+async fn patch<K: Managed, E: Environment>(env: &E, object: &K, change: &MetadataPatch) -> Result<K, kube::Error> {
+    let patched = env.cluster().patch_metadata(object, change).await.inspect_err(|error| {
+        if !is_refusal(error) {
+            env.state().patch_unanswered(&uid(object), resource_version(object));
+        }
+    })?;
     env.state().wrote_version(&uid(object), resource_version(&patched));
     Ok(patched)
 }
@@ -124,12 +134,15 @@ pub async fn record<K: Managed, E: Environment>(
 
 /// Adds the finalizer where it is missing.
 pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, kube::Error> {
-    if has_finalizer(object.meta()) {
-        return Ok(object.clone());
+    match has_finalizer(object.meta()) {
+        true => Ok(object.clone()),
+        false => patch(env, object, &MetadataPatch::new().finalizer(true)).await,
     }
-    let held = env.cluster().patch_metadata(object, &MetadataPatch::new().finalizer(true)).await?;
-    env.state().wrote_version(&uid(object), resource_version(&held));
-    Ok(held)
+}
+
+/// Whether the API server says that it did not write.
+pub fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 409)
 }
 
 /// Records a call that is about to be made.

@@ -60,6 +60,16 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
 }
 
 #[test]
+fn a_finalizer_that_may_be_there_keeps_its_account_until_it_is_seen() {
+    let state = State::default();
+    state.patch_unanswered("one", Some(7));
+    assert!(state.is_busy("one", Some(6)), "the cache may be behind");
+    assert!(state.is_busy("one", Some(7)));
+    assert!(!state.is_busy("one", Some(8)), "this version shows whether it was written");
+    assert!(!state.is_busy("two", Some(7)));
+}
+
+#[test]
 fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     let state = State::default();
     let step = state.begin_step("one");
