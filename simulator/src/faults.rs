@@ -1,7 +1,12 @@
 //! Faults that tests order: which request they meet, and what goes wrong with it.
 
+use jiff::SignedDuration;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
+
+/// How far a clock may be off, and how long a key may be young: a year, in seconds.
+const LARGEST_SECONDS: i64 = 366 * 24 * 60 * 60;
+const LOGIN_PAGE: &str = "<!doctype html><title>Log in</title><form method=\"post\">Please log in.</form>";
 
 /// An order for a fault, as the console takes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,6 +24,9 @@ pub struct FaultOrder {
     /// How many matching requests it lets pass first.
     #[serde(default)]
     pub after: u32,
+    /// After those it meets one matching request in so many: 2 meets the first, the third and so on.
+    #[serde(default = "once")]
+    pub every: u32,
     /// Absent: `status` when a status is given, otherwise `delay`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<FaultKind>,
@@ -33,6 +41,12 @@ pub struct FaultOrder {
     /// Real milliseconds before anything else happens, but for `late_work`; goes with every kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
+    /// Of `redirect`: the Location header; absent: the request's own address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// Of `clock_off`: how fast the clock is (slow: below 0). Of `young_key`: how long a key is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<i64>,
 }
 
 /// What goes wrong.
@@ -43,6 +57,25 @@ pub enum FaultKind {
     Status,
     /// Another answer after the work was done.
     StatusAfterWork,
+    /// The work is done, and the answer is a redirect (302, unless a status says otherwise).
+    Redirect,
+    /// A page to log in, with 200, instead of the work.
+    LoginPage,
+    /// The same after the work was done.
+    LoginPageAfterWork,
+    /// The page of a gateway instead of the work (502, unless a status says otherwise).
+    GatewayPage,
+    /// A proxy has the work done twice, and returns the second answer.
+    Repeat,
+    /// The work is done by a machine whose clock is `seconds` fast: `created_at` and `updated_at` of the computes and keys that it
+    /// creates and changes are of that clock, for good, and so is the Date header.
+    ClockOff,
+    /// The right answer, with times that name no zone.
+    TimesWithoutZone,
+    /// The right answer, with Postgres settings as Postgres writes them: `65536kB` for `64MB`.
+    NormalizedSettings,
+    /// 401 for a key that was created less than `seconds` ago. It meets no request with another key.
+    YoungKey,
     /// The right answer, late.
     Delay,
     /// The work is done, then the connection is closed without an answer.
@@ -76,6 +109,17 @@ pub struct Fault {
     pub body: Option<serde_json::Value>,
     pub retry_after: Option<RetryAfter>,
     pub delay_ms: u64,
+    pub location: Option<String>,
+    pub seconds: i64,
+}
+
+/// What decides which fault a request meets.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    /// How long ago its key was created; none without a key that the platform knows.
+    pub key_age: Option<SignedDuration>,
 }
 
 /// An order as it is listed.
@@ -116,9 +160,9 @@ impl FaultBoard {
     }
 
     /// The fault that this request meets, if any: the oldest that matches and has nothing left to let pass.
-    pub fn meet(&mut self, method: &str, path: &str) -> Option<Fault> {
+    pub fn meet(&mut self, arrival: Arrival<'_>) -> Option<Fault> {
         for standing in self.standing.iter_mut().filter(|standing| standing.remaining > 0) {
-            if !standing.matches(method, path) {
+            if !standing.matches(arrival) {
                 continue;
             }
             if standing.pass > 0 {
@@ -126,6 +170,7 @@ impl FaultBoard {
                 continue;
             }
             standing.remaining -= 1;
+            standing.pass = standing.order.every - 1;
             return Some(standing.fault.clone());
         }
         None
@@ -150,18 +195,21 @@ impl FaultBoard {
 }
 
 impl Standing {
-    fn matches(&self, method: &str, path: &str) -> bool {
+    fn matches(&self, arrival: Arrival<'_>) -> bool {
+        let Arrival { method, path, key_age } = arrival;
         let method_fits = self.order.method.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(method));
-        method_fits && self.path.as_ref().is_none_or(|regex| regex.is_match(path))
+        let is_young = |age: SignedDuration| age < SignedDuration::from_secs(self.fault.seconds);
+        let key_fits = self.fault.kind != FaultKind::YoungKey || key_age.is_some_and(is_young);
+        method_fits && key_fits && self.path.as_ref().is_none_or(|regex| regex.is_match(path))
     }
 }
 
 fn resolve(order: &FaultOrder) -> Result<Fault, String> {
-    use FaultKind::{CutBody, Delay, Drop, LateWork, LoseAnswer, Status, StatusAfterWork};
+    use FaultKind::{GatewayPage, LateWork, LoginPage, LoginPageAfterWork, Redirect, Status, StatusAfterWork};
     let kind = match (order.kind, order.status, order.delay_ms) {
         (Some(kind), _, _) => kind,
         (None, Some(_), _) => Status,
-        (None, None, Some(_)) => Delay,
+        (None, None, Some(_)) => FaultKind::Delay,
         (None, None, None) => return Err("a fault needs a kind, a status or a delay_ms".to_owned()),
     };
     let status = match (kind, order.status) {
@@ -170,18 +218,88 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
             return Err("status must be from 200 to 599".to_owned());
         }
         (LateWork, None) if order.delay_ms.is_none() => return Err("late_work needs a delay_ms".to_owned()),
-        (Delay | LoseAnswer | Drop | LateWork | CutBody, Some(_)) => {
-            return Err("this kind of fault has no status".to_owned());
+        (Redirect, Some(status)) if !matches!(status, 301 | 302 | 303 | 307 | 308) => {
+            return Err("the status of a redirect must be 301, 302, 303, 307 or 308".to_owned());
         }
+        (GatewayPage, Some(status)) if !(400..=599).contains(&status) => {
+            return Err("the status of a gateway's page must be from 400 to 599".to_owned());
+        }
+        (_, Some(_)) if !kind.has_status() => return Err("this kind of fault has no status".to_owned()),
+        (Redirect, None) => 302,
+        (GatewayPage, None) => 502,
+        (LoginPage | LoginPageAfterWork, _) => 200,
         (_, status) => status.unwrap_or_default(),
     };
+    check_parameters(kind, order)?;
     Ok(Fault {
         kind,
         status,
-        body: order.body.clone(),
+        body: order.body.clone().or_else(|| page(kind, status)),
         retry_after: order.retry_after.clone(),
         delay_ms: order.delay_ms.unwrap_or_default(),
+        location: order.location.clone(),
+        seconds: order.seconds.unwrap_or_default(),
     })
+}
+
+/// What only some kinds have.
+fn check_parameters(kind: FaultKind, order: &FaultOrder) -> Result<(), String> {
+    let refuse = |problem: &str| Err(problem.to_owned());
+    let least = if kind == FaultKind::ClockOff { -LARGEST_SECONDS } else { 1 };
+    match order.seconds {
+        None if kind.has_seconds() => return refuse("this kind of fault needs seconds"),
+        Some(_) if !kind.has_seconds() => return refuse("this kind of fault has no seconds"),
+        Some(seconds) if seconds == 0 || !(least..=LARGEST_SECONDS).contains(&seconds) => {
+            return Err(format!("seconds must be from {least} to {LARGEST_SECONDS}, and not 0"));
+        }
+        _ => {}
+    }
+    if order.every == 0 {
+        return refuse("every must be 1 or more");
+    }
+    if order.location.is_some() && kind != FaultKind::Redirect {
+        return refuse("only a redirect has a location");
+    }
+    let is_address = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    if order.location.as_deref().is_some_and(|location| !is_address(location)) {
+        return refuse("location must be an address: ASCII, without blanks");
+    }
+    if kind.is_page() && order.body.as_ref().is_some_and(|body| !is_html(body)) {
+        return refuse("the body of a page must be text that begins with <");
+    }
+    Ok(())
+}
+
+fn is_html(body: &serde_json::Value) -> bool {
+    body.as_str().is_some_and(|text| text.trim_start().starts_with('<'))
+}
+
+/// The body of a page where the order has none.
+fn page(kind: FaultKind, status: u16) -> Option<serde_json::Value> {
+    match kind {
+        FaultKind::GatewayPage => {
+            let html = format!("<!doctype html><title>{status}</title><h1>{status}</h1><hr><center>gateway</center>");
+            Some(serde_json::Value::String(html))
+        }
+        _ => kind.is_page().then(|| LOGIN_PAGE.into()),
+    }
+}
+
+impl FaultKind {
+    /// Whether an order may say with which status it answers.
+    pub fn has_status(self) -> bool {
+        matches!(self, Self::Status | Self::StatusAfterWork | Self::Redirect | Self::GatewayPage)
+    }
+
+    /// Whether an order says how many seconds.
+    pub fn has_seconds(self) -> bool {
+        matches!(self, Self::ClockOff | Self::YoungKey)
+    }
+
+    /// Whether it answers with a page in HTML.
+    fn is_page(self) -> bool {
+        matches!(self, Self::LoginPage | Self::LoginPageAfterWork | Self::GatewayPage)
+    }
 }
 
 #[cfg(test)]
@@ -200,7 +318,7 @@ mod tests {
                 serde_json::json!({"method": "POST", "path": "/endpoints$", "status": 500, "times": 2, "after": 1}),
             ))
             .unwrap();
-        let mut meet = |method, path| board.meet(method, path).map(|fault| fault.status);
+        let mut meet = |method, path| board.meet(Arrival { method, path, key_age: None }).map(|fault| fault.status);
         assert_eq!(meet("GET", "/projects/p/endpoints"), None);
         assert_eq!(meet("POST", "/projects/p/endpoints/e/restart"), None);
         assert_eq!(meet("POST", "/projects/p/endpoints"), None);
@@ -218,6 +336,24 @@ mod tests {
             serde_json::json!({"kind": "late_work"}),
             serde_json::json!({"status": 42}),
             serde_json::json!({"status": 500, "path": "("}),
+            serde_json::json!({"status": 500, "every": 0}),
+            serde_json::json!({"status": 500, "seconds": 5}),
+            serde_json::json!({"status": 500, "location": "/login"}),
+            serde_json::json!({"kind": "repeat", "status": 500}),
+            serde_json::json!({"kind": "redirect", "status": 304}),
+            serde_json::json!({"kind": "redirect", "location": ""}),
+            serde_json::json!({"kind": "redirect", "location": "/log in"}),
+            serde_json::json!({"kind": "login_page", "status": 200}),
+            serde_json::json!({"kind": "login_page", "body": {"message": "log in"}}),
+            serde_json::json!({"kind": "gateway_page", "status": 302}),
+            serde_json::json!({"kind": "gateway_page", "body": "no page"}),
+            serde_json::json!({"kind": "clock_off"}),
+            serde_json::json!({"kind": "clock_off", "seconds": 0}),
+            serde_json::json!({"kind": "clock_off", "seconds": -40_000_000}),
+            serde_json::json!({"kind": "clock_off", "seconds": i64::MIN}),
+            serde_json::json!({"kind": "young_key"}),
+            serde_json::json!({"kind": "young_key", "seconds": -1}),
+            serde_json::json!({"kind": "times_without_zone", "seconds": 5}),
         ] {
             assert!(FaultBoard::default().order(order(json.clone())).is_err(), "{json}");
         }

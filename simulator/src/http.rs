@@ -5,14 +5,18 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
+use jiff::SignedDuration;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use serde_json::Value;
 
 use super::clock::Clock;
-use super::faults::{Fault, FaultKind, RetryAfter};
+use super::faults::{Arrival, Fault, FaultKind, RetryAfter};
 use super::line::Peer;
 use super::log::{Entry, known_query};
+use super::rewritten::{with_normalized_settings, without_zones};
 use super::shell::Shell;
 use super::world::message::{self, Method};
 use super::world::secret::Token;
@@ -33,7 +37,7 @@ pub async fn serve_api(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let path = below_base(parts.uri.path());
-    let n = arrive(&shell, &parts, path).await;
+    let (n, key_age) = arrive(&shell, &parts, path).await;
     let _worked_on = WorkedOn { shell: shell.clone(), n };
     let Some(path) = path else {
         return answered(
@@ -43,22 +47,16 @@ pub async fn serve_api(
         );
     };
     let path = path.to_owned();
-    let fault = shell.faults().meet(parts.method.as_str(), &path);
+    let fault = shell.faults().meet(Arrival { method: parts.method.as_str(), path: &path, key_age });
     if let Some(fault) = fault.as_ref().filter(|fault| fault.kind != FaultKind::LateWork) {
         tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
     }
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
         Some((FaultKind::Drop, _)) => return cut(&peer),
-        Some((FaultKind::Status, fault)) => return answered(&shell, n, ordered(fault)),
-        Some((
-            FaultKind::StatusAfterWork
-            | FaultKind::LoseAnswer
-            | FaultKind::LateWork
-            | FaultKind::CutBody
-            | FaultKind::Delay,
-            _,
-        ))
-        | None => {}
+        Some((FaultKind::Status | FaultKind::LoginPage | FaultKind::GatewayPage, fault)) => {
+            return answered(&shell, n, ordered(fault, &parts.uri));
+        }
+        _ => {}
     }
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
         return answered(
@@ -72,14 +70,14 @@ pub async fn serve_api(
         work_late(&shell, message, Duration::from_millis(fault.delay_ms));
         return cut(&peer);
     }
-    let answer = work(&shell, message).await;
+    let answer = work_with(&shell, message, fault.as_ref()).await;
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
         Some((FaultKind::LoseAnswer, _)) => cut(&peer),
-        Some((FaultKind::StatusAfterWork, fault)) => answered(&shell, n, ordered(fault)),
-        Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
-        Some((FaultKind::Delay | FaultKind::Status | FaultKind::Drop | FaultKind::LateWork, _)) | None => {
-            answered(&shell, n, answer)
+        Some((FaultKind::StatusAfterWork | FaultKind::LoginPageAfterWork | FaultKind::Redirect, fault)) => {
+            answered(&shell, n, ordered(fault, &parts.uri))
         }
+        Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
+        _ => answered(&shell, n, answer),
     }
 }
 
@@ -99,16 +97,17 @@ fn below_base(path: &str) -> Option<&str> {
     path.strip_prefix(BASE_PATH).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Puts the request into the log, without its secrets.
-async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> u64 {
+/// Puts the request into the log, without its secrets. Returns its number there, and how long ago its key was created.
+async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> (u64, Option<SignedDuration>) {
     let authorization = authorization(&parts.headers);
     let shown = path.unwrap_or(parts.uri.path()).to_owned();
     let noted = shell.perform(move |world, now| {
-        let key_id = authorization.and_then(|header| world.key_behind(&header));
-        (now.to_string(), world.redact_path(&shown), key_id)
+        let key_id = authorization.as_ref().and_then(|header| world.key_behind(header));
+        let key_age = authorization.as_ref().and_then(|header| world.key_age(header, now));
+        (now.to_string(), world.redact_path(&shown), key_id, key_age)
     });
-    let (at, shown, key_id) = noted.await.unwrap_or_default();
-    shell.log().arrived(Entry {
+    let (at, shown, key_id, key_age) = noted.await.unwrap_or_default();
+    let n = shell.log().arrived(Entry {
         n: 0,
         at,
         method: parts.method.to_string(),
@@ -119,7 +118,8 @@ async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> u64 {
         over: false,
         key_id,
         api: path.is_some(),
-    })
+    });
+    (n, key_age)
 }
 
 fn answered(shell: &Shell, n: u64, response: Response) -> Response {
@@ -139,6 +139,7 @@ fn message_of(parts: &Parts, path: String, body: Bytes, peer: &Peer) -> message:
         body: body.to_vec(),
         from_addr: peer.address.ip().to_string(),
         received_at: Clock::real(),
+        clock_off: SignedDuration::ZERO,
     }
 }
 
@@ -149,6 +150,28 @@ fn authorization(headers: &HeaderMap) -> Option<Token> {
     match second {
         Some(_) => None,
         None => first.to_str().ok().map(Token::new),
+    }
+}
+
+/// The work as the fault has it done.
+async fn work_with(shell: &Arc<Shell>, request: message::Request, fault: Option<&Fault>) -> Response {
+    let Some(fault) = fault else { return work(shell, request).await };
+    match fault.kind {
+        FaultKind::Repeat => {
+            work(shell, request.clone()).await;
+            work(shell, request).await
+        }
+        FaultKind::ClockOff => {
+            let clock_off = SignedDuration::from_secs(fault.seconds);
+            dated(work(shell, message::Request { clock_off, ..request }).await, clock_off)
+        }
+        FaultKind::TimesWithoutZone => rewritten(work(shell, request).await, without_zones).await,
+        FaultKind::NormalizedSettings => rewritten(work(shell, request).await, with_normalized_settings).await,
+        // The machine that answers does not know the key yet: it answers as to any unknown key.
+        FaultKind::YoungKey => {
+            work(shell, message::Request { authorization: Some(Token::new("Bearer unknown")), ..request }).await
+        }
+        _ => work(shell, request).await,
     }
 }
 
@@ -197,8 +220,8 @@ fn cut(peer: &Peer) -> Response {
     StatusCode::OK.into_response()
 }
 
-/// The answer that a fault orders.
-fn ordered(fault: &Fault) -> Response {
+/// The answer that a fault orders to the request of this address.
+fn ordered(fault: &Fault, uri: &Uri) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match &fault.body {
         None => status.into_response(),
@@ -215,7 +238,37 @@ fn ordered(fault: &Fault) -> Response {
     if let Some(value) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, value);
     }
+    if fault.kind == FaultKind::Redirect {
+        let own = uri.path_and_query().map_or("/", |own| own.as_str());
+        if let Ok(value) = HeaderValue::from_str(fault.location.as_deref().unwrap_or(own)) {
+            response.headers_mut().insert(header::LOCATION, value);
+        }
+    }
     response
+}
+
+/// The answer with the Date of a machine whose clock is that fast.
+fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
+    let date = Clock::real().checked_add(clock_off).ok();
+    let date = date.and_then(|date| DateTimePrinter::new().timestamp_to_rfc9110_string(&date).ok());
+    if let Some(value) = date.and_then(|date| HeaderValue::from_str(&date).ok()) {
+        answer.headers_mut().insert(header::DATE, value);
+    }
+    answer
+}
+
+/// The answer with another body, where it is JSON.
+async fn rewritten(answer: Response, rewrite: fn(&mut Value)) -> Response {
+    let (parts, body) = answer.into_parts();
+    let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let body = match serde_json::from_slice(&whole) {
+        Ok(mut value) => {
+            rewrite(&mut value);
+            Body::from(value.to_string())
+        }
+        Err(_) => Body::from(whole),
+    };
+    Response::from_parts(parts, body)
 }
 
 /// The answer with its full length announced and half of its body sent.

@@ -12,6 +12,7 @@ mod http;
 pub mod line;
 pub mod log;
 mod pages;
+mod rewritten;
 mod shell;
 pub mod state;
 pub mod world;

@@ -20,9 +20,18 @@ const METHODS: [(&str, &str); 5] =
     [("", "any"), ("GET", "GET"), ("POST", "POST"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
 /// The kinds, by the name in the form and in words.
-const KINDS: [(FaultKind, &str, &str); 7] = [
+const KINDS: [(FaultKind, &str, &str); 16] = [
     (FaultKind::Status, "status", "another status, nothing is done"),
     (FaultKind::StatusAfterWork, "status_after_work", "another status, but it was done"),
+    (FaultKind::Redirect, "redirect", "a redirect, but it was done"),
+    (FaultKind::LoginPage, "login_page", "a page to log in, nothing is done"),
+    (FaultKind::LoginPageAfterWork, "login_page_after_work", "a page to log in, but it was done"),
+    (FaultKind::GatewayPage, "gateway_page", "the page of a gateway, nothing is done"),
+    (FaultKind::Repeat, "repeat", "it is done twice, and the second answer comes"),
+    (FaultKind::ClockOff, "clock_off", "it is done by a machine whose clock is off"),
+    (FaultKind::TimesWithoutZone, "times_without_zone", "the right answer, with times without a zone"),
+    (FaultKind::NormalizedSettings, "normalized_settings", "the right answer, with Postgres settings in other units"),
+    (FaultKind::YoungKey, "young_key", "a key that is new is not known yet"),
     (FaultKind::Delay, "delay", "the right answer, late"),
     (FaultKind::LoseAnswer, "lose_answer", "it is done, and no answer comes"),
     (FaultKind::Drop, "drop", "the connection is closed, nothing is done"),
@@ -54,7 +63,7 @@ fn row(fault: &ListedFault<'_>) -> Vec<Markup> {
     vec![
         html! { (fault.id) },
         html! { (method) " " @match &order.path { Some(path) => code { (path) }, None => "any path" }
-        @if order.after > 0 { ", after " (order.after) " others" } },
+        @if order.after > 0 { ", after " (order.after) " others" } @if order.every > 1 { ", one in " (order.every) } },
         html! { (what_goes_wrong(order)) },
         html! { (fault.remaining) " of " (order.times) },
     ]
@@ -66,7 +75,9 @@ fn what_goes_wrong(order: &FaultOrder) -> String {
     let words = KINDS.iter().find(|(known, ..)| *known == kind).map_or("", |(_, _, words)| *words);
     let status = order.status.map(|status| format!(" ({status})")).unwrap_or_default();
     let delay = order.delay_ms.map(|delay| format!(", after {delay} ms")).unwrap_or_default();
-    format!("{words}{status}{delay}")
+    let seconds = order.seconds.map(|seconds| format!(" ({seconds} s)")).unwrap_or_default();
+    let location = order.location.as_ref().map(|location| format!(", to {location}")).unwrap_or_default();
+    format!("{words}{status}{seconds}{location}{delay}")
 }
 
 fn fault_form(frame: &Frame<'_>) -> Markup {
@@ -75,8 +86,9 @@ fn fault_form(frame: &Frame<'_>) -> Markup {
         form method="post" action=(Place::Faults.path()) {
             (frame.token())
             (field("kind", "What goes wrong", choice("kind", "kind", "status", &kinds)))
-            (field("status", "Status (for the first two)", html! {
-                input #status type="number" name="status" min="200" max="599" value="503"; }))
+            (field("status", "Status", html! {
+                input #status type="number" name="status" min="200" max="599" aria-describedby="status-help"; }))
+            p.help #status-help { "Of another status, a redirect or a gateway's page. If empty: 503, 302 and 502." }
             (field("method", "Method", choice("method", "method", "", &METHODS)))
             (field("path", "Path (may be empty)", html! {
                 input #path name="path" placeholder="/endpoints$" aria-describedby="path-help"; }))
@@ -87,6 +99,12 @@ fn fault_form(frame: &Frame<'_>) -> Markup {
                 input #after type="number" name="after" min="0" value="0" required; }))
             details {
                 summary { "More" }
+                (field("every", "Of those after them, one in how many", html! {
+                    input #every type="number" name="every" min="1" value="1"; }))
+                (field("seconds", "Seconds that the clock is fast (or slow: below 0), or that a key is new", html! {
+                    input #seconds type="number" name="seconds"; }))
+                (field("location", "Where the redirect leads (if empty: to the same address)", html! {
+                    input #location name="location"; }))
                 (field("delay", "Delay in ms", html! { input #delay type="number" name="delay_ms" min="0"; }))
                 (field("retry-after", "Retry-After in seconds", html! {
                     input #retry-after type="number" name="retry_after" min="0"; }))
@@ -130,19 +148,22 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
     let kind = fields.needed("kind")?;
     let kind = KINDS.iter().find(|(_, name, _)| *name == kind).map(|(kind, ..)| *kind);
     let kind = kind.ok_or_else(|| Trouble::Form("kind is no kind of fault".to_owned()))?;
-    // The form offers a status for every kind: only two have one.
-    let has_status = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork);
+    // The form offers everything for every kind: only some have it.
+    let usual = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork).then_some(503);
     let body = fields.text("body").map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
     let order = FaultOrder {
         method: fields.text("method"),
         path: fields.text("path"),
         times: fields.number("times")?.unwrap_or(1),
         after: fields.number("after")?.unwrap_or(0),
+        every: fields.number("every")?.unwrap_or(1),
         kind: Some(kind),
-        status: fields.number("status")?.filter(|_| has_status),
+        status: fields.number("status")?.or(usual).filter(|_| kind.has_status()),
         body,
         retry_after: fields.number("retry_after")?.map(RetryAfter::Seconds),
         delay_ms: fields.number("delay_ms")?,
+        location: fields.text("location").filter(|_| kind == FaultKind::Redirect),
+        seconds: fields.number("seconds")?.filter(|_| kind.has_seconds()),
     };
     desk.shell.faults().order(order).map_err(Trouble::Form)?;
     Ok(Done::Ordered.at(Place::Faults.path()))

@@ -1,5 +1,7 @@
 //! Who is asking, and what they may do.
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::World;
 use super::errors::Refusal;
 use super::message::Request;
@@ -62,8 +64,13 @@ impl World {
         self.keys.find(&bearer(header)?).map(|key| key.id)
     }
 
+    /// How long ago the key was created that an Authorization header carries.
+    pub fn key_age(&self, header: &Token, now: Timestamp) -> Option<SignedDuration> {
+        self.key_behind(header).and_then(|id| self.keys.get(id)).map(|key| now.duration_since(key.created_at))
+    }
+
     fn use_is_news(&self, key: &Key, request: &Request) -> bool {
-        let recent = |at: jiff::Timestamp| self.now.as_second() - at.as_second() < USE_RESOLUTION_SECONDS;
+        let recent = |at: Timestamp| self.now.as_second() - at.as_second() < USE_RESOLUTION_SECONDS;
         !key.last_used_at.is_some_and(recent) || key.last_used_from_addr != request.from_addr
     }
 

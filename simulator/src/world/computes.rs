@@ -76,8 +76,8 @@ impl World {
             last_active: None,
             started_at: None,
             suspended_at: None,
-            created_at: now,
-            updated_at: now,
+            created_at: self.dated(now),
+            updated_at: self.dated(now),
         };
         self.computes.insert(key.clone(), compute);
         let operations = self.schedule(&key, first, now);
@@ -151,10 +151,11 @@ impl World {
     }
 
     fn set_config(&mut self, key: &ComputeKey, config: ComputeConfig, now: Timestamp) {
+        let updated_at = self.dated(now);
         if let Some(compute) = self.compute_mut(key) {
             compute.current_size = compute.current_size.clamp(config.range.min, config.range.max);
             compute.config = config;
-            compute.updated_at = now;
+            compute.updated_at = updated_at;
         }
     }
 

@@ -77,7 +77,7 @@ impl World {
             name,
             reach,
             created_by,
-            created_at: now,
+            created_at: self.dated(now),
             last_used_at: None,
             last_used_from_addr: String::new(),
             revoked_at: None,

@@ -1,6 +1,6 @@
 //! Requests and responses as plain data, so that the world needs no server.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
@@ -46,6 +46,8 @@ pub struct Request {
     pub from_addr: String,
     /// When it arrived on a clock that nobody advances: rates are counted on it.
     pub received_at: Timestamp,
+    /// How fast the clock of the machine is that carries it out: it dates what it changes.
+    pub clock_off: SignedDuration,
 }
 
 impl Request {
@@ -65,6 +67,7 @@ impl Request {
             body: Vec::new(),
             from_addr: String::new(),
             received_at,
+            clock_off: SignedDuration::ZERO,
         }
     }
 

@@ -44,7 +44,7 @@ mod updates;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use access::Caller;
@@ -129,6 +129,9 @@ pub struct World {
     failures: Vec<FailureOrder>,
     #[serde(skip)]
     answered: u64,
+    /// How fast the clock of the machine is that answers the present request.
+    #[serde(skip)]
+    clock_off: SignedDuration,
 }
 
 /// What a call has at hand.
@@ -160,7 +163,9 @@ impl World {
         self.advance_to(now);
         let request_id = self.request_id(request);
         let caller = self.authenticate(request);
+        self.clock_off = request.clock_off;
         let outcome = caller.and_then(|caller| self.answer(request, &caller));
+        self.clock_off = SignedDuration::ZERO;
         match outcome {
             Ok(reply) => Response { status: reply.status, request_id, retry_after: None, body: reply.body },
             Err(refusal) => Response {
@@ -226,6 +231,11 @@ impl World {
             Call::GetAuth => self.get_auth(context),
             Call::ListRegions => self.list_regions(context),
         }
+    }
+
+    /// What is written down as the time of a change.
+    fn dated(&self, now: Timestamp) -> Timestamp {
+        now.checked_add(self.clock_off).unwrap_or(now)
     }
 
     /// The request's own id, or one that is unlikely to be met again. Not drawn from the saved generator:

@@ -1,6 +1,6 @@
 //! A world as rows of a store: what changed since it was last saved, and a world made from what was saved.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
 use super::model::{Compute, Key, Operation, Project};
@@ -135,6 +135,7 @@ impl World {
             agenda: Default::default(),
             failures: Vec::new(),
             answered: 0,
+            clock_off: SignedDuration::ZERO,
         }
     }
 }

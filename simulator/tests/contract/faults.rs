@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-const COMPUTES: &str = "/projects/shop-1/endpoints";
+pub const COMPUTES: &str = "/projects/shop-1/endpoints";
 
-async fn order(platform: &Platform, fault: Value) {
+pub async fn order(platform: &Platform, fault: Value) {
     platform.console(Method::POST, "/faults", fault).await.expect(201);
 }
 
@@ -24,7 +24,7 @@ async fn failed_create(platform: &Platform) -> reqwest::Error {
     }
 }
 
-async fn count(platform: &Platform) -> usize {
+pub async fn count(platform: &Platform) -> usize {
     platform.get(COMPUTES, ORGANIZATION).await.expect(200).body["endpoints"].as_array().unwrap().len()
 }
 

@@ -17,6 +17,8 @@ mod computes;
 mod console;
 mod errors;
 mod faults;
+mod faults_in_front;
+mod faults_otherwise;
 mod keys;
 mod lifecycle;
 mod limits;
