@@ -228,12 +228,24 @@ impl<P> ProcessState<P> {
 
     /// Our own write left this version of the object behind.
     pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
-        self.update(uid, |resource| resource.version = resource.version.max(version));
+        self.update(uid, |resource| {
+            resource.version = resource.version.max(version);
+            resource.unanswered = None;
+        });
     }
 
     /// A patch of this version's finalizers was not answered.
     pub fn patch_unanswered(&self, uid: &str, version: Option<u64>) {
         self.update(uid, |resource| resource.unanswered = version);
+    }
+
+    /// This version of the object is seen: an earlier patch is in it, or was not made.
+    pub fn version_seen(&self, uid: &str, version: Option<u64>) {
+        self.with(|contents| {
+            contents
+                .resources
+                .change_known(uid, |resource| resource.unanswered.take_if(|patched| version > Some(*patched)))
+        });
     }
 
     /// Remembers the resource in the way, if there is one. Returns whether it is another one than before.

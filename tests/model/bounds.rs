@@ -139,8 +139,8 @@ fn large() -> Vec<Bound> {
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },
         Bound { primaries: true, lost: 1, crashes: 1, deletions: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         Bound { primaries: true, crashes: 2, lost: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
-        Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 1, established: true, ..Bound::of(TWO) },
-        Bound { forgeries: 2, crashes: 1, deletions: 1, ticks: 1, established: true, ..Bound::of(TWO_NAMES) },
+        Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO) },
+        Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO_NAMES) },
         braked(TWO),
         Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]

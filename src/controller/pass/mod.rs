@@ -70,6 +70,7 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
+    env.state().version_seen(&uid, resource_version(object));
     look_again::<K, E>(env, object);
     let now = env.now();
     let facts = K::gather(env, object, now).await?;
