@@ -106,10 +106,12 @@ impl Report {
         Self::of(Health::Unknown(reason, message.into()))
     }
 
-    /// What can be used can still be used, although something else went wrong with this health.
+    /// Something else went wrong with this health. What can be used still can, and what is not known still is not.
     pub fn beside(self, other: Health) -> Self {
         match (&self.health, other) {
-            (Health::Ready(..), Health::Stalled(reason, message)) => self.with_sync(Sync::Refused(reason, message)),
+            (Health::Ready(..) | Health::Unknown(..), Health::Stalled(reason, message)) => {
+                self.with_sync(Sync::Refused(reason, message))
+            }
             (_, other) => Self::of(other),
         }
     }
@@ -310,6 +312,9 @@ mod tests {
             let condition = of(&seen, kind).unwrap();
             assert_eq!((condition.status.as_str(), condition.reason.as_str()), (status, reason), "{kind}");
         }
+        let unknown = Report::unknown(Reason::StateUnknown, "a").beside(refused.clone()).conditions(&[], 1, at(10));
+        let said = |kind| of(&unknown, kind).map(|condition| (condition.status.as_str(), condition.reason.as_str()));
+        assert_eq!((said("Ready"), said("Stalled")), (Some(("Unknown", "StateUnknown")), Some(("True", "Refused"))));
         let starting = Report::progressing(Reason::Starting, "a");
         assert_eq!(starting.beside(refused.clone()), Report::of(refused));
         let unknown = Health::Unknown(Reason::PlatformUnreachable, "no".into());

@@ -113,6 +113,7 @@ impl Reason {
             | R::StrayCompute
             | R::BindingConflict
             | R::StartTimeout
+            | R::StateUnknown
             | R::RestartUnconfirmed
             | R::OperationFailed => Needs::Person,
             R::SecretNotOurs

@@ -33,6 +33,8 @@ reasons! {
     ConfirmingCreate,
     /// The platform is starting the compute.
     Starting,
+    /// The platform shows the compute in a state that dbplane does not know.
+    StateUnknown,
     /// A change is being made.
     Updating,
     /// A restart is being made.

@@ -41,7 +41,7 @@ impl Recorded {
             host: status.host.clone(),
             pooled_host: status.pooled_host.clone(),
             name: None,
-            current_state: state(status.state.as_deref()),
+            current_state: state(status.state.as_ref()),
             pending_state: None,
             settings: settings(object, status),
             last_active: status.last_active,
@@ -71,10 +71,9 @@ impl Recorded {
     }
 }
 
-fn state(word: Option<&str>) -> ComputeState {
-    let states = [ComputeState::Init, ComputeState::Idle];
-    let known = states.into_iter().find(|state| word == Some(state.to_string().as_str()));
-    known.unwrap_or(ComputeState::Active)
+/// Statuses that show none are taken for one of a compute that serves.
+fn state(word: Option<&String>) -> ComputeState {
+    word.map_or(ComputeState::Active, |word| word.clone().into())
 }
 
 /// A status shows the size. Anything else was as it was declared where nothing else has been declared since.

@@ -208,6 +208,7 @@ fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
         (ComputeState::Init, _) => {
             Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id))
         }
+        _ if compute.unknown_state().is_some() => Health::Unknown(Reason::StateUnknown, unknown_state(compute)),
         (_, Some(_)) if case.observed.memory.changing => {
             Health::Progressing(Reason::Updating, format!("Compute {} is being changed.", compute.id))
         }
@@ -220,6 +221,15 @@ fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
         _ => Health::Ready(Reason::Available, "The compute can be used.".into()),
     };
     Report::of(health).with_sync(Sync::InSync)
+}
+
+fn unknown_state(compute: &Compute) -> String {
+    let Compute { id, current_state, pending_state, .. } = compute;
+    let pending = pending_state.as_ref().map(|state| format!(", and to be changing to \"{state}\"")).unwrap_or_default();
+    format!(
+        "The platform shows compute {id} to be \"{current_state}\"{pending}. dbplane does not know that state, so it does not know whether the compute \
+         can be used. See the platform's console, or ask the platform what the state means."
+    )
 }
 
 fn not_started(case: &Case, binding: &Binding, compute: &Compute) -> String {

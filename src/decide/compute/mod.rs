@@ -251,7 +251,8 @@ pub fn remember(
     if is_settled(found) {
         memory.changing = false;
     }
-    memory.operations.observed(is_settled(found), differences.is_empty(), now);
+    let is_well = is_settled(found) && found.unknown_state().is_none();
+    memory.operations.observed(is_well, differences.is_empty(), now);
 }
 
 /// Whether this resource waits for something that the platform is expected to change soon; `found` is the bound compute,

@@ -115,10 +115,12 @@ impl Replica {
         self.is("Stalled", "True") && !self.is_ready()
     }
 
-    /// The platform could be asked about it, and its status says what was seen.
+    /// The platform could be asked about it, and its status says what was seen, in states that dbplane knows.
     pub fn is_seen(&self) -> bool {
-        let status = self.compute.status.as_ref();
-        status.is_some_and(|status| status.last_seen_serving.is_some() && status.unseen_since.is_none())
+        let Some(status) = &self.compute.status else { return false };
+        let mut states = [&status.state, &status.pending_state].into_iter().flatten();
+        let are_known = states.all(|word| ComputeState::from(word.clone()).is_known());
+        status.last_seen_serving.is_some() && status.unseen_since.is_none() && are_known
     }
 
     /// Nothing is lost with it: it was seen not to serve. One that cannot be seen, or whose status is of a version that did not say so,

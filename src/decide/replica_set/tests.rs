@@ -114,9 +114,20 @@ fn blind() -> Vec<Value> {
 
 fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
     json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-11-20T10:00:00Z"})
+        odd(json!({"state": "failed"})),
+        odd(json!({"state": "active", "pendingState": "degraded"})),
+        odd(json!({"state": "failed", "lastSeenServing": false})),
 }
 
 impl Given {
+/// What makes a replica one in a state that dbplane does not know.
+fn odd(status: Value) -> Value {
+    let unknown = conditioned("Ready", "Unknown", "StateUnknown", "The state is not known.");
+    let mut odd = json!({"status": {"conditions": [unknown]}});
+    merge(&mut odd["status"], &status);
+    odd
+}
+
     fn new(spec: ReadReplicaSetSpec, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
         let computes: Vec<_> = computes.into_iter().collect();
         let names = computes.iter().filter_map(|compute| compute.metadata.name.clone()).collect();

@@ -35,6 +35,37 @@ fn a_start_is_waited_for_and_not_for_ever() {
     assert_eq!(late.wake, Wake::OnChange);
 }
 
+fn in_states(current: &str, pending: Option<&str>) -> Given {
+    let state = |word: &str| ComputeState::from(word.to_owned());
+    Given::bound().seeing([with(compute("ep-1"), |seen| {
+        (seen.current_state, seen.pending_state) = (state(current), pending.map(state));
+    })])
+}
+
+#[test]
+fn a_state_that_is_not_known_is_neither_good_nor_bad() {
+    for (current, pending) in
+        [("failed", None), ("degraded", None), ("unknown", None), ("Active", None), ("failed", Some("active")), ("active", Some("failed"))]
+    {
+        let given = in_states(current, pending);
+        let rest = given.rest();
+        rest.unknown(Reason::StateUnknown);
+        let Health::Unknown(_, text) = &rest.health else { panic!() };
+        assert!(text.contains(&format!("\"{current}\"")) && text.contains(pending.unwrap_or("ep-1")), "{text}");
+        let ours = given.clone().remembering(|memory| memory.changing = true).rest();
+        ours.unknown(Reason::StateUnknown);
+    }
+    for (current, pending) in [("active", None), ("idle", None), ("active", Some("idle")), ("idle", Some("active"))] {
+        in_states(current, pending).rest().in_sync();
+    }
+    // What is declared is kept all the same, and a refusal does not say that the compute cannot be used.
+    let smaller = in_states("degraded", None).declaring(json!({"size": {"fixed": 2}}));
+    assert!(matches!(smaller.step(), ComputeStep::Change { .. }));
+    let refused = smaller.failed(Action::Change, refused()).rest();
+    refused.unknown(Reason::StateUnknown);
+    assert!(matches!(refused.sync, Sync::Refused(Reason::Refused, _)), "{refused:?}");
+}
+
 #[test]
 fn what_we_changed_is_not_ready_until_it_is_settled() {
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));

@@ -57,10 +57,10 @@ struct ComputeItem {
     hosts: Option<Hosts>,
     #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "texts::shown")]
-    current_state: Option<String>,
-    #[serde(default, deserialize_with = "texts::shown")]
-    pending_state: Option<String>,
+    #[serde(default, deserialize_with = "state")]
+    current_state: Option<ComputeState>,
+    #[serde(default, deserialize_with = "state")]
+    pending_state: Option<ComputeState>,
     #[serde(default, deserialize_with = "lenient")]
     autoscaling_limit_min_cu: Option<ComputeUnits>,
     #[serde(default, deserialize_with = "lenient")]
@@ -148,8 +148,8 @@ impl ComputeItem {
             host: self.host,
             pooled_host: self.hosts.and_then(|hosts| hosts.read_write_pooled_host),
             name: self.name,
-            current_state: self.current_state.map_or_else(|| ComputeState::Other("unknown".to_owned()), state),
-            pending_state: self.pending_state.filter(|word| !word.is_empty()).map(state),
+            current_state: self.current_state.unwrap_or_else(no_state),
+            pending_state: self.pending_state,
             settings,
             last_active: self.last_active,
             created_at: self.created_at,
@@ -171,13 +171,17 @@ impl ComputeItem {
     }
 }
 
-fn state(word: String) -> ComputeState {
-    match word.as_str() {
-        "init" => ComputeState::Init,
-        "idle" => ComputeState::Idle,
-        "active" => ComputeState::Active,
-        _ => ComputeState::Other(word),
-    }
+/// Null, absent or an empty text: none. What is no text is a state that nobody knows.
+fn state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ComputeState>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    Ok(match serde_json::from_str::<Option<String>>(raw) {
+        Ok(word) => word.filter(|word| !word.is_empty()).map(|word| texts::cleaned(word).into()),
+        Err(_) => Some(no_state()),
+    })
+}
+
+fn no_state() -> ComputeState {
+    ComputeState::Other("unknown".to_owned())
 }
 
 fn role(wire: &str) -> Role {

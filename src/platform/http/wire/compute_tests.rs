@@ -105,6 +105,12 @@ fn words_that_are_known_and_others() {
         assert_eq!(compute.current_state.to_string(), word);
         assert_eq!((compute.current_state, compute.pending_state), (state.clone(), Some(state)));
     }
+    for odd in [json!(7), json!({"state": "active"}), json!(true)] {
+        let item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write", "current_state": odd, "pending_state": odd});
+        let unknown = ComputeState::Other("unknown".into());
+        let compute = read(item).unwrap();
+        assert_eq!((compute.current_state, compute.pending_state), (unknown.clone(), Some(unknown)), "{odd}");
+    }
     for (word, mode) in [("transaction", PoolerMode::Transaction), ("session", PoolerMode::Other("session".into()))] {
         let settings = read(item("idle", word)).unwrap().settings;
         assert_eq!(serde_json::to_value(Attributes::from(&settings)).unwrap(), json!({"pooler_mode": word}));
