@@ -69,6 +69,11 @@ fn merge(object: &mut Value, patch: &Value) {
     }
 }
 
+fn merged(mut one: Value, other: Value) -> Value {
+    merge(&mut one, &other);
+    one
+}
+
 /// So many that are ready.
 fn ready(count: u32) -> Vec<Arc<Compute>> {
     (0..count).map(|number| replica(number, &json!({}))).collect()
@@ -109,17 +114,12 @@ fn blind() -> Vec<Value> {
         with("Unknown", "PlatformUnreachable", Value::Null, Value::Null),
         with("False", "Starting", Value::Null, Value::Null),
         json!({"status": null}),
-    ]
-}
-
-fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
-    json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-11-20T10:00:00Z"})
         odd(json!({"state": "failed"})),
         odd(json!({"state": "active", "pendingState": "degraded"})),
         odd(json!({"state": "failed", "lastSeenServing": false})),
+    ]
 }
 
-impl Given {
 /// What makes a replica one in a state that dbplane does not know.
 fn odd(status: Value) -> Value {
     let unknown = conditioned("Ready", "Unknown", "StateUnknown", "The state is not known.");
@@ -128,6 +128,11 @@ fn odd(status: Value) -> Value {
     odd
 }
 
+fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-11-20T10:00:00Z"})
+}
+
+impl Given {
     fn new(spec: ReadReplicaSetSpec, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
         let computes: Vec<_> = computes.into_iter().collect();
         let names = computes.iter().filter_map(|compute| compute.metadata.name.clone()).collect();
