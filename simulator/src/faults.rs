@@ -24,9 +24,15 @@ pub struct FaultOrder {
     pub kind: Option<FaultKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// JSON, or text that is sent as it is.
+    /// JSON, or text that is sent as it is. Of `odd_entry` and `state`: what the field becomes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<serde_json::Value>,
+    /// Which entry is odd, by its id; absent: the first of a list. Whose state is another one; absent: that of every compute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Which field of it; absent: the entry itself, or its `current_state`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
     /// The Retry-After header: seconds or an HTTP date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<RetryAfter>,
@@ -53,6 +59,10 @@ pub enum FaultKind {
     LateWork,
     /// The work is done and half of the answer's body is sent, then the connection is closed.
     CutBody,
+    /// The right answer, but one entry of its list has another field, lacks one, or is of another form.
+    OddEntry,
+    /// The right answer, but computes are in another state.
+    State,
 }
 
 /// See [`FaultOrder::retry_after`].
@@ -74,6 +84,8 @@ pub struct Fault {
     /// For the kinds that answer with a status.
     pub status: u16,
     pub body: Option<serde_json::Value>,
+    pub entry: Option<String>,
+    pub field: Option<String>,
     pub retry_after: Option<RetryAfter>,
     pub delay_ms: u64,
 }
@@ -157,7 +169,7 @@ impl Standing {
 }
 
 fn resolve(order: &FaultOrder) -> Result<Fault, String> {
-    use FaultKind::{CutBody, Delay, Drop, LateWork, LoseAnswer, Status, StatusAfterWork};
+    use FaultKind::{CutBody, Delay, Drop, LateWork, LoseAnswer, OddEntry, State, Status, StatusAfterWork};
     let kind = match (order.kind, order.status, order.delay_ms) {
         (Some(kind), _, _) => kind,
         (None, Some(_), _) => Status,
@@ -170,15 +182,20 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
             return Err("status must be from 200 to 599".to_owned());
         }
         (LateWork, None) if order.delay_ms.is_none() => return Err("late_work needs a delay_ms".to_owned()),
-        (Delay | LoseAnswer | Drop | LateWork | CutBody, Some(_)) => {
+        (Delay | LoseAnswer | Drop | LateWork | CutBody | OddEntry | State, Some(_)) => {
             return Err("this kind of fault has no status".to_owned());
         }
         (_, status) => status.unwrap_or_default(),
     };
+    if !matches!(kind, OddEntry | State) && (order.entry.is_some() || order.field.is_some()) {
+        return Err("only odd_entry and state have an entry and a field".to_owned());
+    }
     Ok(Fault {
         kind,
         status,
         body: order.body.clone(),
+        entry: order.entry.clone(),
+        field: order.field.clone(),
         retry_after: order.retry_after.clone(),
         delay_ms: order.delay_ms.unwrap_or_default(),
     })
@@ -217,6 +234,8 @@ mod tests {
             serde_json::json!({"kind": "drop", "status": 500}),
             serde_json::json!({"kind": "late_work"}),
             serde_json::json!({"status": 42}),
+            serde_json::json!({"kind": "odd_entry", "status": 500}),
+            serde_json::json!({"kind": "drop", "field": "id"}),
             serde_json::json!({"status": 500, "path": "("}),
         ] {
             assert!(FaultBoard::default().order(order(json.clone())).is_err(), "{json}");

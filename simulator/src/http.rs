@@ -13,6 +13,7 @@ use super::clock::Clock;
 use super::faults::{Fault, FaultKind, RetryAfter};
 use super::line::Peer;
 use super::log::{Entry, known_query};
+use super::odd::altered;
 use super::shell::Shell;
 use super::world::message::{self, Method};
 use super::world::secret::Token;
@@ -55,6 +56,8 @@ pub async fn serve_api(
             | FaultKind::LoseAnswer
             | FaultKind::LateWork
             | FaultKind::CutBody
+            | FaultKind::OddEntry
+            | FaultKind::State
             | FaultKind::Delay,
             _,
         ))
@@ -77,6 +80,7 @@ pub async fn serve_api(
         Some((FaultKind::LoseAnswer, _)) => cut(&peer),
         Some((FaultKind::StatusAfterWork, fault)) => answered(&shell, n, ordered(fault)),
         Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
+        Some((FaultKind::OddEntry | FaultKind::State, fault)) => answered(&shell, n, odd(answer, fault).await),
         Some((FaultKind::Delay | FaultKind::Status | FaultKind::Drop | FaultKind::LateWork, _)) | None => {
             answered(&shell, n, answer)
         }
@@ -230,4 +234,11 @@ async fn halved(answer: Response) -> Response {
     };
     let pieces = futures::stream::iter([Ok(half)]).chain(futures::stream::once(end));
     Response::from_parts(parts, Body::from_stream(pieces))
+}
+
+/// The answer with what the fault makes of its body.
+async fn odd(answer: Response, fault: &Fault) -> Response {
+    let (parts, body) = answer.into_parts();
+    let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    Response::from_parts(parts, Body::from(altered(&whole, fault)))
 }
