@@ -89,6 +89,8 @@ reasons! {
     ManyKeys,
     /// Lists of the platform take more memory than dbplane has for them.
     ListsTooLarge,
+    /// The platform lists entries that cannot be read.
+    UnreadableEntries,
     /// Something else changes back what dbplane writes, each time.
     Overwritten,
     /// The API server refuses the status.

@@ -44,9 +44,14 @@ fn in_states(current: &str, pending: Option<&str>) -> Given {
 
 #[test]
 fn a_state_that_is_not_known_is_neither_good_nor_bad() {
-    for (current, pending) in
-        [("failed", None), ("degraded", None), ("unknown", None), ("Active", None), ("failed", Some("active")), ("active", Some("failed"))]
-    {
+    for (current, pending) in [
+        ("failed", None),
+        ("degraded", None),
+        ("unknown", None),
+        ("Active", None),
+        ("failed", Some("active")),
+        ("active", Some("failed")),
+    ] {
         let given = in_states(current, pending);
         let rest = given.rest();
         rest.unknown(Reason::StateUnknown);
@@ -80,7 +85,8 @@ fn a_snapshot_is_recorded_in_memory() {
     let mut memory = Memory::default();
     memory.changing = true;
     let mut remember = |found: Option<Compute>, now| {
-        remember(&mut memory, (&given.spec, GENERATION), None, found.as_ref(), now);
+        let shown = found.as_ref().map_or(Shown::Absent, Shown::Entry);
+        remember(&mut memory, (&given.spec, GENERATION), None, &shown, now);
         (memory.changing, memory.missing_since)
     };
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
@@ -110,7 +116,8 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
         (Given::bound(), true, &deleted, Some(compute("ep-1")), true),
     ] {
         let identity = given.observed.identity.unwrap();
-        assert_eq!(is_awaiting(&identity, deleting, memory, seen.as_ref()), expected, "{identity:?} {seen:?}");
+        let shown = identity.binding.as_ref().map(|_| seen.as_ref().map_or(Shown::Absent, Shown::Entry));
+        assert_eq!(is_awaiting(&identity, deleting, memory, shown), expected, "{identity:?} {seen:?}");
     }
 }
 
@@ -161,7 +168,7 @@ fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for
     let observed = given.clone().declaring(json!({"management": "Observe"}));
     observed.rest().stalled(Reason::ComputeNotFound, &["ep-1"]);
     let mut memory = asked(at(60), false).observed.memory;
-    remember(&mut memory, (&given.spec, GENERATION), None, Some(&compute("ep-1")), at(61));
+    remember(&mut memory, (&given.spec, GENERATION), None, &Shown::Entry(&compute("ep-1")), at(61));
     assert_eq!((memory.asked, memory.missing_since), (None, None), "it was listed again");
 }
 

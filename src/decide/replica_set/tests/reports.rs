@@ -104,11 +104,11 @@ fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
         [said("Ready", "True", "Available"), said("Synced", "False", reason), said("Stalled", "True", reason)]
     };
     let changed = json!({"spec": size, "status": {"conditions": refused("Refused")}});
-    let gone = |conditions: Value| {
-        json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}, "status": {"conditions": conditions}})
-    };
+    let gone = |conditions: Value| json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}, "status": {"conditions": conditions}});
     let stuck = |reason: &str| gone(json!([said("Ready", "False", reason), said("Stalled", "True", reason)]));
-    let of_three = |first: &Value| Given::new(spec(3, &json!({}), &size), [replica(0, first), replica(1, &json!({})), replica(2, &json!({}))]);
+    let of_three = |first: &Value| {
+        Given::new(spec(3, &json!({}), &size), [replica(0, first), replica(1, &json!({})), replica(2, &json!({}))])
+    };
     let and_one = |more: &Value| Given::of(1, [replica(0, &json!({})), replica(1, more)]);
     for (given, reason) in [
         (of_three(&changed), Reason::Refused),
@@ -125,7 +125,11 @@ fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
     for (leaves, sync) in [
         (gone(json!([said("Ready", "False", "Deleting"), said("Reconciling", "True", "Deleting")])), Sync::InSync),
         (
-            gone(json!([said("Ready", "True", "Available"), said("Synced", "Unknown", "Paused"), said("Paused", "True", "Paused")])),
+            gone(json!([
+                said("Ready", "True", "Available"),
+                said("Synced", "Unknown", "Paused"),
+                said("Paused", "True", "Paused")
+            ])),
             Sync::OutOfSync(Reason::Paused, "Compute reads-1: The plan is too small.".to_owned()),
         ),
     ] {
@@ -140,7 +144,11 @@ fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
 
 #[test]
 fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
-    let paused = [conditioned("Ready", "True", "Available", ""), conditioned("Synced", "Unknown", "Paused", "By a person."), conditioned("Paused", "True", "Paused", "By a person.")];
+    let paused = [
+        conditioned("Ready", "True", "Available", ""),
+        conditioned("Synced", "Unknown", "Paused", "By a person."),
+        conditioned("Paused", "True", "Paused", "By a person."),
+    ];
     let given = Given::of(2, [replica(0, &json!({"status": {"conditions": paused}})), replica(1, &json!({}))]);
     assert_eq!(health(&given).0, "ready");
     assert_eq!(told(&given).sync, Sync::OutOfSync(Reason::Paused, "Compute reads-0: By a person.".to_owned()));
@@ -150,7 +158,8 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
 fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
     use super::super::super::memory::Problem;
     let refused = |given: Given, action| {
-        let failed = |seen: &mut SetObserved| seen.memory.failed(action, Problem::Object("not admitted".into()), 3, NOW);
+        let failed =
+            |seen: &mut SetObserved| seen.memory.failed(action, Problem::Object("not admitted".into()), 3, NOW);
         let report = told(&given.observing(failed));
         let refused = |sync: &Sync| matches!(sync, Sync::Refused(Reason::Refused, text) if text == "not admitted");
         match report.health {
