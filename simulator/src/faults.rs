@@ -32,9 +32,15 @@ pub struct FaultOrder {
     pub kind: Option<FaultKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// JSON, or text that is sent as it is.
+    /// JSON, or text that is sent as it is. Of `odd_entry` and `state`: what the field becomes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<serde_json::Value>,
+    /// Which entry is odd, by its id; absent: the first of a list. Whose state is another one; absent: that of every compute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Which field of it; absent: the entry itself, or its `current_state`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
     /// The Retry-After header: seconds or an HTTP date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<RetryAfter>,
@@ -86,6 +92,10 @@ pub enum FaultKind {
     LateWork,
     /// The work is done and half of the answer's body is sent, then the connection is closed.
     CutBody,
+    /// The right answer, but one entry of its list has another field, lacks one, or is of another form.
+    OddEntry,
+    /// The right answer, but computes are in another state.
+    State,
 }
 
 /// See [`FaultOrder::retry_after`].
@@ -107,6 +117,8 @@ pub struct Fault {
     /// For the kinds that answer with a status.
     pub status: u16,
     pub body: Option<serde_json::Value>,
+    pub entry: Option<String>,
+    pub field: Option<String>,
     pub retry_after: Option<RetryAfter>,
     pub delay_ms: u64,
     pub location: Option<String>,
@@ -205,7 +217,9 @@ impl Standing {
 }
 
 fn resolve(order: &FaultOrder) -> Result<Fault, String> {
-    use FaultKind::{GatewayPage, LateWork, LoginPage, LoginPageAfterWork, Redirect, Status, StatusAfterWork};
+    use FaultKind::{
+        GatewayPage, LateWork, LoginPage, LoginPageAfterWork, OddEntry, Redirect, State, Status, StatusAfterWork,
+    };
     let kind = match (order.kind, order.status, order.delay_ms) {
         (Some(kind), _, _) => kind,
         (None, Some(_), _) => Status,
@@ -231,10 +245,15 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
         (_, status) => status.unwrap_or_default(),
     };
     check_parameters(kind, order)?;
+    if !matches!(kind, OddEntry | State) && (order.entry.is_some() || order.field.is_some()) {
+        return Err("only odd_entry and state have an entry and a field".to_owned());
+    }
     Ok(Fault {
         kind,
         status,
         body: order.body.clone().or_else(|| page(kind, status)),
+        entry: order.entry.clone(),
+        field: order.field.clone(),
         retry_after: order.retry_after.clone(),
         delay_ms: order.delay_ms.unwrap_or_default(),
         location: order.location.clone(),
@@ -335,6 +354,8 @@ mod tests {
             serde_json::json!({"kind": "drop", "status": 500}),
             serde_json::json!({"kind": "late_work"}),
             serde_json::json!({"status": 42}),
+            serde_json::json!({"kind": "odd_entry", "status": 500}),
+            serde_json::json!({"kind": "drop", "field": "id"}),
             serde_json::json!({"status": 500, "path": "("}),
             serde_json::json!({"status": 500, "every": 0}),
             serde_json::json!({"status": 500, "seconds": 5}),

@@ -16,6 +16,7 @@ use super::clock::Clock;
 use super::faults::{Arrival, Fault, FaultKind, RetryAfter};
 use super::line::Peer;
 use super::log::{Entry, known_query};
+use super::odd::altered;
 use super::rewritten::{with_normalized_settings, without_zones};
 use super::shell::Shell;
 use super::world::message::{self, Method};
@@ -77,6 +78,7 @@ pub async fn serve_api(
             answered(&shell, n, ordered(fault, &parts.uri))
         }
         Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
+        Some((FaultKind::OddEntry | FaultKind::State, fault)) => answered(&shell, n, odd(answer, fault).await),
         _ => answered(&shell, n, answer),
     }
 }
@@ -283,4 +285,11 @@ async fn halved(answer: Response) -> Response {
     };
     let pieces = futures::stream::iter([Ok(half)]).chain(futures::stream::once(end));
     Response::from_parts(parts, Body::from_stream(pieces))
+}
+
+/// The answer with what the fault makes of its body.
+async fn odd(answer: Response, fault: &Fault) -> Response {
+    let (parts, body) = answer.into_parts();
+    let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    Response::from_parts(parts, Body::from(altered(&whole, fault)))
 }

@@ -11,6 +11,7 @@ mod guard;
 mod http;
 pub mod line;
 pub mod log;
+mod odd;
 mod pages;
 mod rewritten;
 mod shell;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::domain::{Fault, KeyEntry, Project};
+use crate::domain::{Fault, KeyEntry, Listed, Project};
 
 /// The kinds of keys of the platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,11 +25,11 @@ pub enum KeyKind {
 #[derive(Debug)]
 pub struct Seen<'a> {
     /// The projects, in requests that name the organization.
-    pub named: &'a Result<Vec<Project>, Fault>,
+    pub named: &'a Result<Listed<Project>, Fault>,
     /// The projects, in a request that names none; nothing where none was given to name.
-    pub unnamed: Option<&'a Result<Vec<Project>, Fault>>,
+    pub unnamed: Option<&'a Result<Listed<Project>, Fault>>,
     /// The keys of the organization, where there is one.
-    pub keys: Option<&'a Result<Vec<KeyEntry>, Fault>>,
+    pub keys: Option<&'a Result<Listed<KeyEntry>, Fault>>,
     /// Whether the computes of every project that was looked at could be read, and there was one.
     pub reads_computes: bool,
 }
@@ -40,7 +40,7 @@ impl Seen<'_> {
         let refused = |fault: &Fault| fault.is_refusal() && !matches!(fault, Fault::Unauthorized { .. });
         match (self.named, self.unnamed) {
             (Ok(named), Some(Ok(unnamed))) => self.kind_by_lists(&ids(named), &ids(unnamed)),
-            (Ok(named), Some(Err(fault))) if refused(fault) && !named.is_empty() => KeyKind::Personal,
+            (Ok(named), Some(Err(fault))) if refused(fault) && named.count() > 0 => KeyKind::Personal,
             // Some platforms let only keys of one project list none.
             (Err(fault), _) if refused(fault) && self.reads_computes => KeyKind::ProjectScoped,
             _ => KeyKind::Unknown,
@@ -91,15 +91,15 @@ impl Seen<'_> {
     }
 }
 
-fn ids(projects: &[Project]) -> BTreeSet<&str> {
-    projects.iter().map(|project| project.id.as_str()).collect()
+fn ids(projects: &Listed<Project>) -> BTreeSet<&str> {
+    projects.shown().iter().map(|project| project.id.as_str()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn projects(ids: &[&str]) -> Result<Vec<Project>, Fault> {
+    fn projects(ids: &[&str]) -> Result<Listed<Project>, Fault> {
         Ok(ids.iter().map(|id| Project { id: (*id).to_owned(), ..Project::default() }).collect())
     }
 
@@ -113,21 +113,21 @@ mod tests {
         let unauthorized = || Fault::Unauthorized { message: String::new() };
         let both = &["a", "b"][..];
         for (named, unnamed, keys, expected) in [
-            (projects(both), projects(&["a"]), Ok(vec![]), KeyKind::Personal),
+            (projects(both), projects(&["a"]), Ok(Listed::default()), KeyKind::Personal),
             (projects(both), Err(refused()), Err(refused()), KeyKind::Personal),
-            (projects(both), projects(both), Ok(vec![]), KeyKind::Organization),
+            (projects(both), projects(both), Ok(Listed::default()), KeyKind::Organization),
             (projects(both), projects(both), Err(not_offered()), KeyKind::Organization),
-            (projects(&["a"]), projects(&["a"]), Ok(vec![]), KeyKind::Organization),
+            (projects(&["a"]), projects(&["a"]), Ok(Listed::default()), KeyKind::Organization),
             (projects(&["a"]), projects(&["a"]), Err(refused()), KeyKind::ProjectScoped),
             (projects(&["a"]), projects(&["a"]), Err(not_offered()), KeyKind::Unknown),
             (Err(refused()), Err(refused()), Err(refused()), KeyKind::ProjectScoped),
-            (projects(&[]), projects(&[]), Ok(vec![]), KeyKind::Unknown),
+            (projects(&[]), projects(&[]), Ok(Listed::default()), KeyKind::Unknown),
             (Err(unauthorized()), Err(unauthorized()), Err(unauthorized()), KeyKind::Unknown),
         ] {
             let seen = Seen { named: &named, unnamed: Some(&unnamed), keys: Some(&keys), reads_computes: true };
             assert_eq!(seen.kind(), expected, "{seen:?}");
         }
-        let (named, keys) = (projects(both), Ok(vec![]));
+        let (named, keys) = (projects(both), Ok(Listed::default()));
         let seen = Seen { named: &named, unnamed: None, keys: Some(&keys), reads_computes: true };
         assert_eq!(seen.kind(), KeyKind::Unknown);
     }
@@ -136,11 +136,11 @@ mod tests {
     fn only_the_personal_key_of_an_administrator_creates_keys() {
         let named = projects(&["a", "b"]);
         for (kind, keys, begins) in [
-            (KeyKind::Personal, Ok(vec![]), "ProjectKeys: probably"),
+            (KeyKind::Personal, Ok(Listed::default()), "ProjectKeys: probably"),
             (KeyKind::Personal, Err(refused()), "ProjectKeys: no"),
-            (KeyKind::Organization, Ok(vec![]), "ProjectKeys: no"),
+            (KeyKind::Organization, Ok(Listed::default()), "ProjectKeys: no"),
             (KeyKind::ProjectScoped, Err(refused()), "ProjectKeys: no"),
-            (KeyKind::Unknown, Ok(vec![]), "ProjectKeys: not known"),
+            (KeyKind::Unknown, Ok(Listed::default()), "ProjectKeys: not known"),
         ] {
             let seen = Seen { named: &named, unnamed: None, keys: Some(&keys), reads_computes: true };
             let may = seen.may(kind);

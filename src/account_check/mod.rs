@@ -5,7 +5,7 @@ mod key;
 mod shape;
 mod sizes;
 
-use crate::domain::{Compute, Fault, NameSupport, Role, Support};
+use crate::domain::{Compute, Fault, Listed, NameSupport, Role, Support};
 use crate::platform::{Answered, Platform};
 
 pub use key::KeyKind;
@@ -42,9 +42,12 @@ impl Findings {
         self.reads.iter().all(|read| !read.needed || read.outcome.is_ok())
     }
 
-    fn read<T>(&mut self, (what, needed): (&'static str, bool), outcome: &Result<Vec<T>, Fault>, of: &str) {
-        let outcome = outcome.as_ref().map(|items| format!("{} {of}", items.len())).map_err(Fault::clone);
-        self.reads.push(Read { what, needed, outcome });
+    fn read<T>(&mut self, (what, needed): (&'static str, bool), outcome: &Result<Listed<T>, Fault>, of: &str) {
+        let told = |listed: &Listed<T>| match listed.unreadable().len() {
+            0 => format!("{} {of}", listed.count()),
+            odd => format!("{} {of}, of which {odd} cannot be read", listed.count()),
+        };
+        self.reads.push(Read { what, needed, outcome: outcome.as_ref().map(told).map_err(Fault::clone) });
     }
 
     /// Compares the bodies of the answers with what is assumed.
@@ -80,14 +83,14 @@ pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Pla
         _ => None,
     };
     let projects = match scope.projects.as_slice() {
-        [] => named.iter().flatten().map(|project| project.id.clone()).take(PROJECTS).collect(),
+        [] => named.iter().flat_map(Listed::shown).map(|project| project.id.clone()).take(PROJECTS).collect(),
         named => named.to_vec(),
     };
     let mut computes = Vec::new();
     for project in &projects {
         let read = platform.list_computes(project).await;
         findings.read(("computes of a project", true), &read, "computes");
-        computes.extend(read.into_iter().flatten());
+        computes.extend(read.into_iter().flat_map(|listed| listed.into_parts().0));
     }
     let reads_computes = !projects.is_empty() && findings.is_usable();
     findings.offers = offers(&computes);
@@ -112,7 +115,7 @@ pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Pla
     findings
 }
 
-fn offered<T>(read: &Result<Vec<T>, Fault>) -> &'static str {
+fn offered<T>(read: &Result<Listed<T>, Fault>) -> &'static str {
     match read {
         Ok(_) => "offered",
         Err(Fault::Unsupported { .. }) => "not offered",

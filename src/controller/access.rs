@@ -19,6 +19,7 @@ use crate::decide::memory::Problem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
+use crate::platform::{Latest, Listing};
 
 /// What a resource may make of the account that it refers to.
 #[derive(Clone, Debug)]
@@ -168,18 +169,22 @@ pub fn wake<E: Environment>(env: &E, name: &AccountName) {
     }
 }
 
-/// Has an account say that one of its lists is too large, unless it does.
-pub fn tell_of_list<E: Environment>(env: &E, name: &AccountName, fault: Option<&Fault>) {
-    let told = |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == Reason::ListsTooLarge.as_str());
-    let is_told = || match name.kind {
-        AccountKind::Account => env
-            .object::<Account>(&name.object_ref())
-            .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
-        AccountKind::ClusterAccount => env
-            .object::<ClusterAccount>(&name.object_ref())
-            .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+/// Has an account say that one of its lists is too large, or has entries that cannot be read, unless it does.
+pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, latest: &Latest<L>) {
+    let is_told = |reason: Reason| {
+        let told = |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == reason.as_str());
+        match name.kind {
+            AccountKind::Account => env
+                .object::<Account>(&name.object_ref())
+                .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+            AccountKind::ClusterAccount => env
+                .object::<ClusterAccount>(&name.object_ref())
+                .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+        }
     };
-    if matches!(fault, Some(Fault::TooLarge { .. })) && !is_told() {
+    let too_large = matches!(latest.fault, Some(Fault::TooLarge { .. }));
+    let unreadable = latest.snapshot.as_ref().is_some_and(|snapshot| !snapshot.unreadable.is_empty());
+    if too_large && !is_told(Reason::ListsTooLarge) || unreadable && !is_told(Reason::UnreadableEntries) {
         wake(env, name);
     }
 }

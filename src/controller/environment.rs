@@ -93,6 +93,11 @@ pub trait Environment: Send + Sync + 'static {
         None
     }
 
+    /// The entries that cannot be read of the lists that are read through the account, each list with what it is of.
+    fn unreadable_entries(&self, _account: &AccountName) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How many keys the organization of an account had when ProjectKeys last saw them.
     fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<KeyCount> {
         None

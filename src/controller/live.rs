@@ -34,10 +34,10 @@ use crate::config::Settings;
 use crate::decide::Action;
 use crate::decide::account::KeyCount;
 use crate::decide::memory::Problem;
-use crate::domain::Fault;
+use crate::domain::{Fault, Unreadable};
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
-    Leadership, Observers, Organizations, OverHttp, Rate, RateLimited, Room, Rooms, Source, Tick, Ticks,
+    Leadership, Listing, Observers, Organizations, OverHttp, Rate, RateLimited, Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
@@ -261,10 +261,21 @@ impl Environment for Live {
         self.observers.too_large(&account).or_else(|| self.key_observers.too_large(&account))
     }
 
+    fn unreadable_entries(&self, account: &AccountName) -> Vec<String> {
+        let account = account.to_string();
+        let computes = self.observers.unreadable(&account).into_iter();
+        let keys = self.key_observers.unreadable(&account).into_iter();
+        let told = |list: &str| {
+            let list = list.to_owned();
+            move |(of, entries): (String, Unreadable)| format!("of {list} {of}: {entries}")
+        };
+        computes.map(told(Computes::OF)).chain(keys.map(told(Keys::OF))).collect()
+    }
+
     fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
         let organization = connection.access.organization_id.as_ref()?;
         let known = self.key_observers.known(&account.to_string(), organization);
-        known.snapshot.map(|list| KeyCount { what: list.items.len(), at: list.at })
+        known.snapshot.map(|list| KeyCount { what: list.count(), at: list.at })
     }
 
     fn stop_listing(&self, object: &ProjectKey) {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 pub use self::check::{Answers, Check, Verdict};
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
-use self::findings::{many_keys, organization_keys, reach, too_large};
+use self::findings::{many_keys, organization_keys, reach, too_large, unreadable};
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::AccountStatus;
@@ -46,6 +46,8 @@ pub struct AccountObserved {
     pub keys: Option<KeyCount>,
     /// Why a list that is read through the account is not kept, where there is one that is too large.
     pub too_large: Option<String>,
+    /// The entries that cannot be read of the lists that are read through the account, with what the lists are of.
+    pub unreadable: Vec<String>,
     /// The status, as far as it is about the present spec. Another process may have written it.
     pub reported: Option<AccountStatus>,
     /// The Secret with the credentials; `None` where there is none.
@@ -102,8 +104,9 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
     if let Some(step) = protect(observed, now) {
         return Decision::act(step, health(observed));
     }
-    // Nobody tells when the last list fits again.
-    let again = observed.too_large.as_ref().map_or(Wake::OnChange, |_| Wake::At(later(now, PROBE_EVERY)));
+    // Nobody tells when the last list fits again, or can be read whole.
+    let is_told = observed.too_large.is_some() || unreadable(observed).is_some();
+    let again = if is_told { Wake::At(later(now, PROBE_EVERY)) } else { Wake::OnChange };
     check(observed, now).no_later(patience(observed).map_or(again, Wake::At))
 }
 
@@ -243,7 +246,8 @@ fn due(observed: &AccountObserved, check: &Check) -> Timestamp {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    Report { notice: too_large(observed).or_else(|| many_keys(observed)), ..condition(observed) }
+    let notices = [too_large(observed), unreadable(observed), many_keys(observed)];
+    Report { notices: notices.into_iter().flatten().collect(), ..condition(observed) }
 }
 
 fn condition(observed: &AccountObserved) -> Report {

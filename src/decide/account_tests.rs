@@ -3,6 +3,7 @@
 use super::*;
 use crate::api::AccountCapabilities;
 use crate::decide::Wake;
+use crate::domain::{Unreadable, UnreadableEntry};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -22,7 +23,7 @@ fn check(verdict: Verdict) -> Option<Check> {
 
 fn checked(second: i64, verdict: Verdict) -> Check {
     let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
-    Check { at: at(second), verdict, capabilities, keys: None, answers }
+    Check { at: at(second), verdict, capabilities, keys: None, unreadable: Unreadable::default(), answers }
 }
 
 fn in_doubt() -> Option<Fault> {
@@ -53,6 +54,7 @@ fn in_use() -> AccountObserved {
         blocking_deleted: false,
         keys: None,
         too_large: None,
+        unreadable: Vec::new(),
         reported: None,
         secret: protected(),
     }
@@ -62,13 +64,36 @@ fn in_use() -> AccountObserved {
 fn lists_that_are_too_large_are_told_and_looked_at_again() {
     let observed = but(|it| it.too_large = Some("the list of project p is not kept".to_owned()));
     let decision = decide(&observed, at(1));
-    let (reason, message) = decision.report.unwrap().notice.unwrap();
-    assert_eq!(reason, Reason::ListsTooLarge);
+    let (reason, message) = &decision.report.unwrap().notices[0];
+    assert_eq!(*reason, Reason::ListsTooLarge);
     assert!(message.contains("project p"), "{message}");
     assert_eq!(decision.wake, Wake::At(later(at(1), PROBE_EVERY)));
-    assert_eq!(decide(&in_use(), at(1)).report.unwrap().notice, None);
+    assert_eq!(decide(&in_use(), at(1)).report.unwrap().notices, []);
     // The account itself works.
     assert_eq!(availability(&observed), Availability::Usable);
+}
+
+#[test]
+fn entries_that_cannot_be_read_are_told_and_looked_at_again() {
+    let odd = UnreadableEntry { id: Some("p-odd".to_owned()), field: "org_id".to_owned() };
+    let of = |lists: &[&str], projects: Vec<UnreadableEntry>| {
+        but(|it| {
+            it.unreadable = names(lists);
+            it.check = it.check.take().map(|check| Check { unreadable: projects.into(), ..check });
+        })
+    };
+    for (observed, words) in [
+        (of(&["of project p: ep-a (branch_id)"], Vec::new()), vec!["of project p: ep-a (branch_id)."]),
+        (of(&[], vec![odd.clone()]), vec!["of the projects: p-odd (org_id)."]),
+        (of(&["a", "b", "c"], vec![odd]), vec!["p-odd", "; a; b.", "1 more lists"]),
+    ] {
+        let decision = decide(&observed, at(1));
+        assert_eq!(decision.wake, Wake::At(later(at(1), PROBE_EVERY)));
+        let notices = decision.report.unwrap().notices;
+        assert_eq!((notices.len(), notices[0].0), (1, Reason::UnreadableEntries));
+        assert!(words.iter().all(|word| notices[0].1.contains(word)), "{notices:?}");
+        assert_eq!(availability(&observed), Availability::Usable);
+    }
 }
 
 fn but(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {

@@ -63,8 +63,8 @@ pub struct Report {
     pub sync: Sync,
     /// What waits for a time that the spec allows.
     pub waiting: Option<Waiting>,
-    /// What people should know although nothing is wrong yet: a condition of that name, only while it is so.
-    pub notice: Option<(Reason, String)>,
+    /// What people should know although nothing is wrong yet: conditions of these names, only while it is so.
+    pub notices: Vec<(Reason, String)>,
     /// The resource that has what this one wants. It is for the log alone: people of another namespace are not told its name.
     pub holder: Option<String>,
 }
@@ -87,7 +87,7 @@ impl Report {
             Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
             Health::Paused(message) => Sync::Unknown(Reason::Paused, message.clone()),
         };
-        Self { health, sync, waiting: None, notice: None, holder: None }
+        Self { health, sync, waiting: None, notices: Vec::new(), holder: None }
     }
 
     pub fn ready(message: impl Into<String>) -> Self {
@@ -106,10 +106,12 @@ impl Report {
         Self::of(Health::Unknown(reason, message.into()))
     }
 
-    /// What can be used can still be used, although something else went wrong with this health.
+    /// Something else went wrong with this health. What can be used still can, and what is not known still is not.
     pub fn beside(self, other: Health) -> Self {
         match (&self.health, other) {
-            (Health::Ready(..), Health::Stalled(reason, message)) => self.with_sync(Sync::Refused(reason, message)),
+            (Health::Ready(..) | Health::Unknown(..), Health::Stalled(reason, message)) => {
+                self.with_sync(Sync::Refused(reason, message))
+            }
             (_, other) => Self::of(other),
         }
     }
@@ -198,7 +200,7 @@ impl Report {
             Sync::NotApplicable => {}
         }
         proposed
-            .extend(self.notice.iter().map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())));
+            .extend(self.notices.iter().map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())));
         proposed
     }
 }
@@ -310,6 +312,9 @@ mod tests {
             let condition = of(&seen, kind).unwrap();
             assert_eq!((condition.status.as_str(), condition.reason.as_str()), (status, reason), "{kind}");
         }
+        let unknown = Report::unknown(Reason::StateUnknown, "a").beside(refused.clone()).conditions(&[], 1, at(10));
+        let said = |kind| of(&unknown, kind).map(|condition| (condition.status.as_str(), condition.reason.as_str()));
+        assert_eq!((said("Ready"), said("Stalled")), (Some(("Unknown", "StateUnknown")), Some(("True", "Refused"))));
         let starting = Report::progressing(Reason::Starting, "a");
         assert_eq!(starting.beside(refused.clone()), Report::of(refused));
         let unknown = Health::Unknown(Reason::PlatformUnreachable, "no".into());
@@ -318,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_notice_is_a_condition_of_its_own_only_while_it_is_so() {
-        let notice = Some((Reason::ManyKeys, "9000".to_owned()));
-        let noticed = Report { notice, ..Report::ready("a") }.conditions(&[], 1, at(10));
+        let notices = vec![(Reason::ManyKeys, "9000".to_owned())];
+        let noticed = Report { notices, ..Report::ready("a") }.conditions(&[], 1, at(10));
         let many = of(&noticed, "ManyKeys").unwrap();
         assert_eq!((many.status.as_str(), many.reason.as_str(), many.message.as_str()), ("True", "ManyKeys", "9000"));
         assert_eq!(of(&noticed, "Ready").unwrap().status, "True");

@@ -103,7 +103,8 @@ impl Reason {
             | R::OrganizationMissing
             | R::InUse
             | R::ManyKeys
-            | R::ListsTooLarge => Needs::Person,
+            | R::ListsTooLarge
+            | R::UnreadableEntries => Needs::Person,
             R::AnswerTooLarge
             | R::Refused
             | R::PrimaryExists
@@ -113,6 +114,7 @@ impl Reason {
             | R::StrayCompute
             | R::BindingConflict
             | R::StartTimeout
+            | R::StateUnknown
             | R::RestartUnconfirmed
             | R::OperationFailed => Needs::Person,
             R::SecretNotOurs
@@ -154,7 +156,7 @@ mod tests {
             (Report::unknown(Reason::PlatformUnreachable, "b"), Needs::Time, Reason::PlatformUnreachable),
             (Report::of(Health::Paused("b".into())), Needs::Person, Reason::Paused),
             (
-                Report { notice: Some((Reason::ManyKeys, "9000".into())), ..Report::ready("a") },
+                Report { notices: vec![(Reason::ManyKeys, "9000".into())], ..Report::ready("a") },
                 Needs::Person,
                 Reason::ManyKeys,
             ),

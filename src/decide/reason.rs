@@ -33,6 +33,8 @@ reasons! {
     ConfirmingCreate,
     /// The platform is starting the compute.
     Starting,
+    /// The platform shows the compute in a state that dbplane does not know.
+    StateUnknown,
     /// A change is being made.
     Updating,
     /// A restart is being made.
@@ -87,6 +89,8 @@ reasons! {
     ManyKeys,
     /// Lists of the platform take more memory than dbplane has for them.
     ListsTooLarge,
+    /// The platform lists entries that cannot be read.
+    UnreadableEntries,
     /// Something else changes back what dbplane writes, each time.
     Overwritten,
     /// The API server refuses the status.

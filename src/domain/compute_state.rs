@@ -14,6 +14,21 @@ pub enum ComputeState {
     Other(String),
 }
 
+impl ComputeState {
+    /// Whether dbplane knows what it means. A word of another kind, such as "failed", shows nothing.
+    pub fn is_known(&self) -> bool {
+        !matches!(self, Self::Other(_))
+    }
+}
+
+/// The platform's word for it.
+impl From<String> for ComputeState {
+    fn from(word: String) -> Self {
+        let known = [Self::Init, Self::Idle, Self::Active].into_iter().find(|state| state.to_string() == word);
+        known.unwrap_or(Self::Other(word))
+    }
+}
+
 impl fmt::Display for ComputeState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,6 +4,7 @@
 mod compute_state;
 mod fault;
 mod last_use;
+mod listed;
 mod model;
 mod support;
 mod units;
@@ -11,6 +12,7 @@ mod units;
 pub use compute_state::ComputeState;
 pub use fault::{Fault, Form};
 pub use last_use::is_same_use;
+pub use listed::{Listed, Shown, Unreadable, UnreadableEntry};
 pub use model::{
     Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId, PoolerMode,
     PostgresSettings, Project, ProjectId, Role, Settings, SuspendAfter,

@@ -146,6 +146,13 @@ pub struct Compute {
     pub support: Support,
 }
 
+impl Compute {
+    /// The state that dbplane does not know, where it shows one: the one that it is in, or the one that it is being brought to.
+    pub fn unknown_state(&self) -> Option<&ComputeState> {
+        [Some(&self.current_state), self.pending_state.as_ref()].into_iter().flatten().find(|state| !state.is_known())
+    }
+}
+
 /// A compute to create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCompute {

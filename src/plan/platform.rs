@@ -13,8 +13,8 @@ use super::trail::Trail;
 use crate::controller::NOT_READ;
 use crate::decide::drift;
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, NameSupport, NewCompute, Operation,
-    Project, Role, Settings, Support,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed, NameSupport, NewCompute,
+    Operation, Project, Role, Settings, Shown, Support,
 };
 use crate::platform::{Answer, Computes, KeyList, Keys, Latest, Platform, Reading, Tick};
 
@@ -39,9 +39,9 @@ impl fmt::Debug for Imagined {
 
 #[derive(Default)]
 struct State {
-    projects: Option<Result<Vec<Project>, Fault>>,
-    computes: BTreeMap<String, Result<Listed<Compute>, Fault>>,
-    keys: BTreeMap<String, Result<Listed<KeyEntry>, Fault>>,
+    projects: Option<Result<Listed<Project>, Fault>>,
+    computes: BTreeMap<String, Result<Known<Compute>, Fault>>,
+    keys: BTreeMap<String, Result<Known<KeyEntry>, Fault>>,
     /// The readings that were shown last, with the number of changes that they show.
     shown: BTreeMap<String, (u64, Arc<Reading<Computes>>)>,
     shown_keys: Option<(u64, Arc<KeyList>)>,
@@ -51,14 +51,14 @@ struct State {
 
 /// A list as it was read, and as it is by now.
 #[derive(Clone, Debug)]
-struct Listed<T> {
+struct Known<T> {
     before: Vec<T>,
-    now: Vec<T>,
+    now: Listed<T>,
 }
 
-impl<T: Clone> Listed<T> {
-    fn read(items: Vec<T>) -> Self {
-        Self { before: items.clone(), now: items }
+impl<T: Clone> Known<T> {
+    fn read(listed: Listed<T>) -> Self {
+        Self { before: listed.shown().to_vec(), now: listed }
     }
 }
 
@@ -121,7 +121,7 @@ impl Imagined {
         self.with(|state| {
             let Some(Ok(listed)) = state.computes.get(project) else { return Change::default() };
             let find = |all: &[Compute]| all.iter().find(|compute| compute.id == id).cloned();
-            Change { before: find(&listed.before), after: find(&listed.now) }
+            Change { before: find(&listed.before), after: find(listed.now.shown()) }
         })
     }
 
@@ -130,7 +130,7 @@ impl Imagined {
         self.with(|state| {
             state.changes += 1;
             let listed = state.computes.get_mut(project).and_then(|listed| listed.as_mut().ok());
-            let found = listed.and_then(|listed| listed.now.iter_mut().find(|compute| compute.id == id));
+            let found = listed.and_then(|listed| listed.now.shown_mut().iter_mut().find(|compute| compute.id == id));
             found.map(change).ok_or_else(|| not_found("compute", id))
         })
     }
@@ -208,7 +208,7 @@ fn set(settings: &mut Settings, change: &Settings) {
 
 #[async_trait]
 impl Platform for Imagined {
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         if let Some(known) = self.with(|state| state.projects.clone()) {
             return known;
         }
@@ -217,7 +217,7 @@ impl Platform for Imagined {
         read
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
         let known = |state: &mut State| {
             Some(state.computes.get(project)?.as_ref().map(|it| it.now.clone()).map_err(Fault::clone))
         };
@@ -225,23 +225,23 @@ impl Platform for Imagined {
             return known;
         }
         let read = self.source.list_computes(project).await;
-        self.with(|state| state.computes.insert(project.to_owned(), read.clone().map(Listed::read)));
+        self.with(|state| state.computes.insert(project.to_owned(), read.clone().map(Known::read)));
         read
     }
 
     /// Nothing is asked: where the platform has no call that reads one compute, only one that changes could tell.
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
         let listed = self.list_computes(project).await?;
-        Ok(listed.iter().any(|listed| listed.id == compute))
+        Ok(!matches!(listed.find(Some(compute), |listed| listed.id == compute), Shown::Absent))
     }
 
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         let others = self.list_computes(project).await?;
         let compute = self.with(|state| {
             (state.made, state.changes) = (state.made + 1, state.changes + 1);
-            let compute = imagined(project, new, &others, (state.made, self.now));
+            let compute = imagined(project, new, others.shown(), (state.made, self.now));
             if let Some(Ok(listed)) = state.computes.get_mut(project) {
-                listed.now.push(compute.clone());
+                listed.now.shown_mut().push(compute.clone());
             }
             compute
         });
@@ -284,9 +284,11 @@ impl Platform for Imagined {
         self.with(|state| {
             state.changes += 1;
             let Some(Ok(listed)) = state.computes.get_mut(project) else { return Ok(()) };
-            let before = listed.now.len();
-            listed.now.retain(|known| known.id != *compute);
-            if listed.now.len() < before { Ok(()) } else { Err(not_found("compute", compute)) }
+            if matches!(listed.now.find(Some(compute), |known| known.id == *compute), Shown::Absent) {
+                return Err(not_found("compute", compute));
+            }
+            listed.now.shown_mut().retain(|known| known.id != *compute);
+            Ok(())
         })
     }
 
@@ -304,7 +306,7 @@ impl Platform for Imagined {
             (state.made, state.changes) = (state.made + 1, state.changes + 1);
             let id = FIRST_NUMBER + state.made;
             if let Some(Ok(listed)) = state.keys.get_mut(organization) {
-                listed.now.push(KeyEntry {
+                listed.now.shown_mut().push(KeyEntry {
                     id,
                     name: name.to_owned(),
                     project_id: Some(project.to_owned()),
@@ -335,11 +337,11 @@ impl Platform for Imagined {
         }
     }
 
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault> {
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault> {
         self.source.list_operations(project, compute).await
     }
 
-    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
         let known = |state: &mut State| {
             Some(state.keys.get(organization)?.as_ref().map(|it| it.now.clone()).map_err(Fault::clone))
         };
@@ -347,7 +349,7 @@ impl Platform for Imagined {
             return known;
         }
         let read = self.source.list_keys(organization).await;
-        self.with(|state| state.keys.insert(organization.to_owned(), read.clone().map(Listed::read)));
+        self.with(|state| state.keys.insert(organization.to_owned(), read.clone().map(Known::read)));
         read
     }
 
@@ -357,16 +359,17 @@ impl Platform for Imagined {
             // Who offers no list is not known to offer this call: that is found out when it is made.
             Err(fault @ Fault::Unsupported { .. }) => return Err(fault),
             Err(_) => self.trail.note(Step::RevokeKey { key }),
-            Ok(listed) if listed.iter().any(|entry| entry.id == id) => self.trail.note(Step::RevokeKey { key }),
-            Ok(_) => {
+            Ok(listed) => {
                 self.trail.note(Step::RevokeKey { key });
-                return Err(not_found("key", &id.to_string()));
+                if matches!(listed.find(Some(&id.to_string()), |entry| entry.id == id), Shown::Absent) {
+                    return Err(not_found("key", &id.to_string()));
+                }
             }
         }
         self.with(|state| {
             state.changes += 1;
             if let Some(Ok(listed)) = state.keys.get_mut(organization) {
-                listed.now.retain(|entry| entry.id != id);
+                listed.now.shown_mut().retain(|entry| entry.id != id);
             }
         });
         Ok(())

@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use crate::api::{self, ComputeType};
 use crate::decide::{drift, identity};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, ComputeUnits, CreatedKey, Fault, KeyEntry, NewCompute, Operation,
-    Project, Role, Settings, Support,
+    Compute, ComputeChange, ComputeId, ComputeState, ComputeUnits, CreatedKey, Fault, KeyEntry, Listed, NewCompute,
+    Operation, Project, Role, Settings, Support,
 };
 use crate::platform::{Answer, Platform};
 
@@ -41,7 +41,7 @@ impl Recorded {
             host: status.host.clone(),
             pooled_host: status.pooled_host.clone(),
             name: None,
-            current_state: state(status.state.as_deref()),
+            current_state: state(status.state.as_ref()),
             pending_state: None,
             settings: settings(object, status),
             last_active: status.last_active,
@@ -71,10 +71,9 @@ impl Recorded {
     }
 }
 
-fn state(word: Option<&str>) -> ComputeState {
-    let states = [ComputeState::Init, ComputeState::Idle];
-    let known = states.into_iter().find(|state| word == Some(state.to_string().as_str()));
-    known.unwrap_or(ComputeState::Active)
+/// Statuses that show none are taken for one of a compute that serves.
+fn state(word: Option<&String>) -> ComputeState {
+    word.map_or(ComputeState::Active, |word| word.clone().into())
 }
 
 /// A status shows the size. Anything else was as it was declared where nothing else has been declared since.
@@ -106,13 +105,13 @@ fn nowhere() -> Fault {
 
 #[async_trait]
 impl Platform for Recorded {
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         let project = |id: &String| Project { id: id.clone(), ..Project::default() };
         Ok(self.computes.keys().map(project).collect())
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
-        Ok(self.computes.get(project).cloned().unwrap_or_default())
+    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
+        Ok(self.computes.get(project).cloned().unwrap_or_default().into())
     }
 
     async fn has_compute(&self, _: &str, _: &str) -> Result<bool, Fault> {
@@ -143,12 +142,12 @@ impl Platform for Recorded {
         Ok(())
     }
 
-    async fn list_operations(&self, _: &str, _: &str) -> Result<Vec<Operation>, Fault> {
-        Ok(Vec::new())
+    async fn list_operations(&self, _: &str, _: &str) -> Result<Listed<Operation>, Fault> {
+        Ok(Listed::default())
     }
 
-    async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
-        Ok(self.keys.clone())
+    async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
+        Ok(self.keys.clone().into())
     }
 
     async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project, Role,
-    Settings, Support,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
+    Project, Role, Settings, Support, UnreadableEntry,
 };
 
 /// An idle primary.
@@ -58,6 +58,8 @@ pub(super) fn noon() -> Timestamp {
 pub(super) struct Fake {
     pub computes: Mutex<Vec<Compute>>,
     pub keys: Mutex<Vec<KeyEntry>>,
+    /// Computes that cannot be read.
+    pub unreadable: Mutex<Vec<UnreadableEntry>>,
     /// What every call fails with.
     pub fault: Mutex<Option<Fault>>,
     /// The one call that fails, where it is not every one.
@@ -134,11 +136,12 @@ impl Fake {
 
 #[async_trait]
 impl Platform for Fake {
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
-        self.called("list_projects", Vec::new).await
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
+        self.called("list_projects", Listed::default).await
     }
-    async fn list_computes(&self, _: &str) -> Result<Vec<Compute>, Fault> {
-        self.called("list_computes", || self.computes.lock().unwrap().clone()).await
+    async fn list_computes(&self, _: &str) -> Result<Listed<Compute>, Fault> {
+        let unreadable = || self.unreadable.lock().unwrap().clone().into();
+        self.called("list_computes", || Listed::new(self.computes.lock().unwrap().clone(), unreadable())).await
     }
     async fn has_compute(&self, _: &str, id: &str) -> Result<bool, Fault> {
         self.called("has_compute", || self.computes.lock().unwrap().iter().any(|compute| compute.id == id)).await
@@ -169,11 +172,11 @@ impl Platform for Fake {
     async fn probe_key(&self, _: &SecretString, _: &str) -> Result<(), Fault> {
         self.called("probe_key", || ()).await
     }
-    async fn list_operations(&self, _: &str, _: &str) -> Result<Vec<Operation>, Fault> {
-        self.called("list_operations", Vec::new).await
+    async fn list_operations(&self, _: &str, _: &str) -> Result<Listed<Operation>, Fault> {
+        self.called("list_operations", Listed::default).await
     }
-    async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
-        self.called("list_keys", || self.keys.lock().unwrap().clone()).await
+    async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
+        self.called("list_keys", || self.keys.lock().unwrap().clone().into()).await
     }
     async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
         self.called("revoke_key", || ()).await

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use secrecy::SecretString;
 
-use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
+};
 
 /// What a change of a compute returned: the compute where the answer held one, and the operations it started.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,13 +17,13 @@ pub struct Answer {
 /// One platform, called with one credential.
 ///
 /// Every method makes at most one request that changes something, never retries a change by itself, and reports failures as
-/// a [`Fault`]. The last three are not offered by every platform: they answer [`Fault::Unsupported`] there.
+/// a [`Fault`]. A list of which an entry cannot be read is no failure: [`Listed`] says what it proves. The last three are not offered by every platform: they answer [`Fault::Unsupported`] there.
 #[async_trait]
 pub trait Platform: Send + Sync + std::fmt::Debug {
     /// All projects that the credential can list; pages are followed.
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault>;
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault>;
     /// All computes of a project.
-    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault>;
+    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault>;
     /// Whether a compute exists, by a request for it alone. Changes nothing.
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault>;
     /// Creates a compute, and returns it with the operations that this started. Not idempotent.
@@ -40,9 +42,9 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;
 
     /// The operations of a compute among the last ones of its project, newest first.
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault>;
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault>;
     /// All keys of the organization.
-    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault>;
+    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault>;
     /// Revokes a key of the organization, for ever.
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault>;
 }

@@ -12,7 +12,9 @@ use tokio::time::Instant;
 use super::gate::{Gate, proves_acceptance};
 use super::organizations::Candidate;
 use super::{Answer, Budget, FOR, Leadership, Party, Platform, PlatformClient, Priority};
-use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
+};
 use crate::spans;
 
 /// Records every call that was sent to the platform, or could not be.
@@ -261,7 +263,7 @@ impl Admitted {
     ///
     /// # Errors
     /// As [`Platform::list_computes`].
-    pub async fn list_computes(self, project: &str) -> Result<Vec<Compute>, Fault> {
+    pub async fn list_computes(self, project: &str) -> Result<Listed<Compute>, Fault> {
         self.0.list_computes(project).await
     }
 
@@ -269,7 +271,7 @@ impl Admitted {
     ///
     /// # Errors
     /// As [`Platform::list_keys`].
-    pub async fn list_keys(self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+    pub async fn list_keys(self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
         self.0.list_keys(organization).await
     }
 }
@@ -304,11 +306,11 @@ impl PlatformClient for RateLimited {
 
 #[async_trait]
 impl Platform for RateLimited {
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         self.read("list_projects", self.shared.inner.list_projects()).await
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
         self.read("list_computes", self.shared.inner.list_computes(project)).await
     }
 
@@ -361,12 +363,12 @@ impl Platform for RateLimited {
     }
 
     /// Nothing waits for it but a report.
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault> {
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault> {
         let call = self.shared.inner.list_operations(project, compute);
         self.at(Priority::Poll).read("list_operations", call).await
     }
 
-    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
         let listed = self.read("list_keys", self.shared.inner.list_keys(organization)).await;
         self.organization(organization, listed)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::domain::{ComputeState, Fault, NewCompute, Role, Settings};
+use dbplane::domain::{Compute, ComputeState, Fault, Listed, NewCompute, Role, Settings};
 use dbplane::platform::{Budget, Platform, Rate};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -17,7 +17,7 @@ fn primary() -> NewCompute {
 async fn a_list_that_does_not_page_is_asked_for_once() {
     let server = Server::acting([answer(200, r#"{"projects":[{"id":"a","name":"A"}],"applications":{}}"#)]).await;
     let projects = server.platform().list_projects().await.unwrap();
-    assert_eq!(projects.len(), 1);
+    assert_eq!(projects.count(), 1);
     assert_eq!(server.lines(), ["GET /api/v2/projects?org_id=org-a"]);
 }
 
@@ -30,7 +30,7 @@ async fn pages_are_followed_to_the_end() {
     ])
     .await;
     let projects = server.platform().list_projects().await.unwrap();
-    assert_eq!(projects.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(projects.shown().iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
     assert_eq!(
         server.lines(),
         [
@@ -100,17 +100,83 @@ async fn pages_of_computes_are_joined_without_doubles() {
     let second = format!(r#"{{"endpoints":[{}]}}"#, item("ep-b", "active"));
     let server = Server::acting([answer(200, &first), answer(200, &second)]).await;
     let computes = server.platform().list_computes("p").await.unwrap();
-    let states: Vec<_> = computes.iter().map(|c| (c.id.as_str(), c.current_state.clone())).collect();
+    let states: Vec<_> = computes.shown().iter().map(|c| (c.id.as_str(), c.current_state.clone())).collect();
     assert_eq!(states, [("ep-a", ComputeState::Idle), ("ep-b", ComputeState::Active)]);
 }
 
+/// The entries that a list shows, and those of it that cannot be read.
+fn told(listed: &Listed<Compute>) -> (Vec<&str>, Vec<String>) {
+    let shown = listed.shown().iter().map(|compute| compute.id.as_str()).collect();
+    (shown, listed.unreadable().iter().map(ToString::to_string).collect())
+}
+
+fn endpoints(items: &[&str], cursor: Option<&str>) -> Act {
+    let pagination = cursor.map(|cursor| format!(r#","pagination":{{"cursor":"{cursor}"}}"#)).unwrap_or_default();
+    answer(200, &format!(r#"{{"endpoints":[{}]{pagination}}}"#, items.join(",")))
+}
+
+const GOOD: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_write"}"#;
+
 #[tokio::test]
-async fn one_unreadable_compute_makes_the_list_unreadable() {
-    let body = r#"{"endpoints":[{"id":"ep-a","branch_id":"b","type":"read_write"},{"id":"ep-b","type":"read_only"}]}"#;
-    let server = Server::acting([answer(200, body)]).await;
-    let fault = server.platform().list_computes("p").await.unwrap_err();
-    let Fault::Undecodable { path, .. } = fault else { panic!("{fault}") };
-    assert_eq!(path, "endpoints[1].branch_id");
+async fn a_compute_that_cannot_be_read_is_named_and_the_others_are_listed() {
+    let nameless = |field: &str| format!("one whose identifier cannot be read ({field})");
+    for (odd, expected) in [
+        (r#"{"id":"ep-b","type":"read_only"}"#, "ep-b (branch_id)".to_owned()),
+        (r#"{"id":"ep-b","branch_id":7,"type":"read_only"}"#, "ep-b (branch_id)".to_owned()),
+        (r#"{"id":"ep-b","branch_id":"b","type":["read_only"]}"#, "ep-b (type)".to_owned()),
+        (r#"{"id":"ep-b","branch_id":"b","type":"read_only","host":"no host"}"#, "ep-b (host)".to_owned()),
+        (
+            r#"{"id":"ep-b","branch_id":"b","type":"read_only","project_id":"No Project"}"#,
+            "ep-b (project_id)".to_owned(),
+        ),
+        (r#"{"branch_id":"b","type":"read_only"}"#, nameless("id")),
+        (r#"{"id":"EP B","branch_id":"b","type":"read_only"}"#, nameless("id")),
+        ("7", nameless("of another form")),
+        ("null", nameless("of another form")),
+    ] {
+        let server = Server::acting([endpoints(&[odd, GOOD], None)]).await;
+        let computes = server.platform().list_computes("p").await.unwrap();
+        assert_eq!(told(&computes), (vec!["ep-a"], vec![expected]), "{odd}");
+    }
+}
+
+#[tokio::test]
+async fn entries_that_cannot_be_read_are_kept_on_every_page() {
+    let odd = |id: &str| format!(r#"{{"id":"{id}","type":"read_only"}}"#);
+    let nameless = r#"{"type":"read_only"}"#;
+    let pages = [
+        endpoints(&[&odd("ep-b"), nameless], Some("1")),
+        endpoints(&[GOOD, nameless], Some("2")),
+        // It has moved to the last page meanwhile, where it cannot be read.
+        endpoints(&[&odd("ep-a"), &odd("ep-b")], None),
+    ];
+    let server = Server::acting(pages).await;
+    let computes = server.platform().list_computes("p").await.unwrap();
+    let nameless = "one whose identifier cannot be read (id)".to_owned();
+    let expected = vec![nameless.clone(), nameless, "ep-a (branch_id)".to_owned(), "ep-b (branch_id)".to_owned()];
+    assert_eq!(told(&computes), (vec![], expected));
+}
+
+#[tokio::test]
+async fn an_identifier_that_comes_twice_makes_a_list_unreadable() {
+    let odd = r#"{"id":"ep-a","type":"read_only"}"#;
+    for (items, fails) in [([GOOD, GOOD], true), ([GOOD, odd], true), ([odd, odd], true), ([GOOD, "{}"], false)] {
+        let server = Server::acting([endpoints(&items, None)]).await;
+        let listed = server.platform().list_computes("p").await;
+        assert_eq!(matches!(listed, Err(Fault::Undecodable { .. })), fails, "{items:?} {listed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_may_be_an_entry_that_cannot_be_read_is_not_known_to_be_gone() {
+    for (entry, expected) in
+        [(r#"{"id":7}"#, Some("undecodable")), (r#"{"name":"n"}"#, Some("undecodable")), (r#"{"id":8}"#, None)]
+    {
+        let unreadable = answer(200, "<html>done</html>");
+        let server = Server::acting([unreadable, answer(200, &format!("[{entry}]"))]).await;
+        let revoked = server.platform().revoke_key("org-a", 7).await;
+        assert_eq!(revoked.err().map(|fault| fault.kind()), expected, "{entry}");
+    }
 }
 
 #[tokio::test]
@@ -380,7 +446,8 @@ async fn the_operations_of_one_compute_are_listed_newest_first_without_tokens() 
         operation("without a status", "ep-a", "2026-01-04T00:00:00Z", ""),
     );
     let server = Server::acting([answer(200, &body)]).await;
-    let listed = server.platform().list_operations("p", "ep-a").await.unwrap();
+    let (listed, unreadable) = server.platform().list_operations("p", "ep-a").await.unwrap().into_parts();
+    assert_eq!(unreadable.to_string(), "one whose identifier cannot be read (status)");
     assert_eq!(listed.iter().map(|operation| operation.id.as_str()).collect::<Vec<_>>(), ["new", "old"]);
     assert_eq!((listed[0].status.as_str(), listed[0].failures), ("failed", Some(3)));
     assert_eq!(listed[0].error.as_deref(), Some("no room; token [redacted]"));

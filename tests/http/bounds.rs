@@ -1,6 +1,6 @@
 //! How much is read of an answer.
 
-use dbplane::domain::{Fault, NewCompute, Role, Settings};
+use dbplane::domain::{Fault, Listed, NewCompute, Role, Settings};
 use dbplane::platform::Platform;
 
 use crate::server::{Act, Server, answer, with_headers};
@@ -25,7 +25,7 @@ fn page(number: usize, bytes: usize, more: bool) -> Act {
 async fn listed(pages: impl IntoIterator<Item = Act>) -> (Result<usize, Fault>, usize) {
     let server = Server::acting(pages).await;
     let list = server.platform().list_computes("aged-wind-1").await;
-    (list.map(|computes| computes.len()), server.lines().len())
+    (list.map(|computes| computes.count()), server.lines().len())
 }
 
 fn assert_too_large(list: Result<usize, Fault>) {
@@ -113,6 +113,6 @@ async fn another_answer_may_have_a_mebibyte() {
 async fn compressed_answers_are_not_asked_for_and_not_unpacked() {
     let server = Server::acting([with_headers(200, &[("content-encoding", "gzip")], r#"{"endpoints":[]}"#)]).await;
     // Whoever unpacked this would find that it is not compressed at all.
-    assert_eq!(server.platform().list_computes("p").await, Ok(Vec::new()));
+    assert_eq!(server.platform().list_computes("p").await, Ok(Listed::default()));
     assert_eq!(server.requests()[0].header("accept-encoding"), Vec::<&str>::new());
 }

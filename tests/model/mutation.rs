@@ -12,7 +12,7 @@ use dbplane::decide::memory::Asked;
 use dbplane::decide::names::RECORD;
 use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use dbplane::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
-use dbplane::domain::NameSupport;
+use dbplane::domain::{Listed, NameSupport};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -112,13 +112,16 @@ impl Mutation {
             }
             Self::IgnoreSettings => {
                 if let SnapshotState::Taken { computes, .. } = &mut observed.snapshot {
-                    computes.iter_mut().for_each(|compute| compute.settings.passwordless_access = Some(true));
+                    computes
+                        .shown_mut()
+                        .iter_mut()
+                        .for_each(|compute| compute.settings.passwordless_access = Some(true));
                 }
             }
             Self::IgnoreMarks => {
                 observed.name_support = NameSupport::Unseen;
                 if let SnapshotState::Taken { computes, .. } = &mut observed.snapshot {
-                    computes.iter_mut().for_each(|compute| compute.name = None);
+                    computes.shown_mut().iter_mut().for_each(|compute| compute.name = None);
                 }
             }
             Self::IgnoreStrays => {
@@ -135,7 +138,7 @@ impl Mutation {
             Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = Duration::ZERO,
             Self::FailedListIsEmpty => {
                 if let SnapshotState::Failed(_) = &observed.snapshot {
-                    observed.snapshot = SnapshotState::Taken { at: now, computes: Vec::new() };
+                    observed.snapshot = SnapshotState::Taken { at: now, computes: Listed::default() };
                 }
             }
             _ => {}
@@ -194,7 +197,7 @@ fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
 fn is_missing(observed: &ComputeObserved) -> bool {
     let id = observed.identity.as_ref().ok().and_then(|identity| Some(&identity.binding.as_ref()?.id));
     let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot) else { return false };
-    computes.iter().all(|compute| compute.id != *id)
+    computes.shown().iter().all(|compute| compute.id != *id)
 }
 
 /// A resource as a process sees it that follows its annotation, whosever it is.

@@ -1,7 +1,7 @@
 //! The platform as the passes see it: every call is an effect.
 
 use async_trait::async_trait;
-use dbplane::domain::{Compute, ComputeChange, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
+use dbplane::domain::{Compute, ComputeChange, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project};
 use dbplane::platform::{Answer as PlatformAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -91,9 +91,9 @@ impl Platform for Remote {
         self.call(Call::ProbeKey(secret.expose_secret().to_owned())).await.map(drop)
     }
 
-    async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
+    async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
         match self.call(Call::ListKeys).await? {
-            Answer::Keys(keys) => Ok(keys),
+            Answer::Keys(keys) => Ok(keys.into()),
             other => unreachable!("{other:?}"),
         }
     }
@@ -102,17 +102,17 @@ impl Platform for Remote {
         self.call(Call::RevokeKey(u8::try_from(id).unwrap())).await.map(drop)
     }
 
-    async fn list_operations(&self, _: &str, id: &str) -> Result<Vec<Operation>, Fault> {
+    async fn list_operations(&self, _: &str, id: &str) -> Result<Listed<Operation>, Fault> {
         unreachable!("{id} is settled")
     }
 
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         self.call(Call::ListProjects).await?;
-        Ok(vec![Project { id: "p-1".into(), ..Project::default() }])
+        Ok(vec![Project { id: "p-1".into(), ..Project::default() }].into())
     }
 
-    async fn list_computes(&self, _: &str) -> Result<Vec<dbplane::domain::Compute>, Fault> {
-        self.call(Call::ListComputes).await.map(|_| Vec::new())
+    async fn list_computes(&self, _: &str) -> Result<Listed<dbplane::domain::Compute>, Fault> {
+        self.call(Call::ListComputes).await.map(|_| Listed::default())
     }
 
     async fn update_compute(&self, _: &str, id: &str, _: &ComputeChange) -> Result<PlatformAnswer, Fault> {

@@ -284,7 +284,7 @@ impl Environment for Replay {
         let answer = connection.platform.list_keys("org").await;
         let before = known_keys(connection.number);
         let read = match answer {
-            Ok(keys) => ReadKeys { times: (at, self.now()), keys: Some(keys), fault: None, ..before },
+            Ok(keys) => ReadKeys { times: (at, self.now()), keys: Some(keys.into_parts().0), fault: None, ..before },
             Err(fault) => ReadKeys { fault: Some(fault), ..before },
         };
         let latest = read.latest(AFTER);

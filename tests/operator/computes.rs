@@ -9,6 +9,7 @@ mod quiet;
 mod refusals;
 mod restarts;
 mod slow;
+mod unreadable;
 
 use std::time::Duration;
 

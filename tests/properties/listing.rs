@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dbplane::controller::environment::Environment;
 use dbplane::controller::state::Connection;
+use dbplane::domain::Listed;
 use dbplane::platform::{Keys, Latest, LatestKeys, Listing, Platform, RateLimited, Reading, Tick};
 use jiff::Timestamp;
 
@@ -18,8 +19,8 @@ pub struct SeenKeys {
 }
 
 /// A reading that began and ended then.
-pub fn read_well<L: Listing>(began: Tick, (at, ended): (Timestamp, Timestamp), items: Vec<L::Item>) -> Latest<L> {
-    let snapshot = Some(Arc::new(Reading::new(began, (at, ended), items)));
+pub fn read_well<L: Listing>(began: Tick, (at, ended): (Timestamp, Timestamp), listed: Listed<L::Item>) -> Latest<L> {
+    let snapshot = Some(Arc::new(Reading::new(began, (at, ended), listed)));
     Latest { snapshot, fault: None, attempted: Some(began) }
 }
 

@@ -65,6 +65,7 @@ fn reports() -> Vec<Report> {
             ready().with_sync(Sync::Unknown(reason, text())),
             ready().with_sync(Sync::NotApplicable),
             ready().beside(Health::Stalled(reason, other())),
+            Report::unknown(reason, text()).beside(Health::Stalled(reason, other())),
         ]
     };
     Reason::ALL.iter().flat_map(of_reason).collect()
@@ -120,7 +121,7 @@ fn row(report: &Report) -> &'static str {
 /// What is not as declared comes first.
 fn shown(report: &Report) -> String {
     match (&report.health, &report.sync) {
-        (Health::Ready(..), Sync::OutOfSync(_, message) | Sync::Refused(_, message)) => message.clone(),
+        (Health::Ready(..), Sync::OutOfSync(_, message)) | (_, Sync::Refused(_, message)) => message.clone(),
         _ => report.headline().1.to_owned(),
     }
 }

@@ -20,7 +20,7 @@ const METHODS: [(&str, &str); 5] =
     [("", "any"), ("GET", "GET"), ("POST", "POST"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
 /// The kinds, by the name in the form and in words.
-const KINDS: [(FaultKind, &str, &str); 16] = [
+const KINDS: [(FaultKind, &str, &str); 18] = [
     (FaultKind::Status, "status", "another status, nothing is done"),
     (FaultKind::StatusAfterWork, "status_after_work", "another status, but it was done"),
     (FaultKind::Redirect, "redirect", "a redirect, but it was done"),
@@ -37,6 +37,8 @@ const KINDS: [(FaultKind, &str, &str); 16] = [
     (FaultKind::Drop, "drop", "the connection is closed, nothing is done"),
     (FaultKind::LateWork, "late_work", "the connection is closed, and it is done later"),
     (FaultKind::CutBody, "cut_body", "it is done, and half of the answer comes"),
+    (FaultKind::OddEntry, "odd_entry", "the right answer, with an odd entry in its list"),
+    (FaultKind::State, "state", "the right answer, with computes in another state"),
 ];
 const ACTIONS: [Action; 4] =
     [Action::StartCompute, Action::SuspendCompute, Action::ApplyConfig, Action::CheckAvailability];
@@ -77,7 +79,9 @@ fn what_goes_wrong(order: &FaultOrder) -> String {
     let delay = order.delay_ms.map(|delay| format!(", after {delay} ms")).unwrap_or_default();
     let seconds = order.seconds.map(|seconds| format!(" ({seconds} s)")).unwrap_or_default();
     let location = order.location.as_ref().map(|location| format!(", to {location}")).unwrap_or_default();
-    format!("{words}{status}{seconds}{location}{delay}")
+    let of = [("entry", &order.entry), ("field", &order.field)];
+    let of: String = of.iter().filter_map(|(what, name)| Some(format!(", {what} {}", name.as_ref()?))).collect();
+    format!("{words}{status}{seconds}{location}{of}{delay}")
 }
 
 fn fault_form(frame: &Frame<'_>) -> Markup {
@@ -108,7 +112,12 @@ fn fault_form(frame: &Frame<'_>) -> Markup {
                 (field("delay", "Delay in ms", html! { input #delay type="number" name="delay_ms" min="0"; }))
                 (field("retry-after", "Retry-After in seconds", html! {
                     input #retry-after type="number" name="retry_after" min="0"; }))
-                (field("body", "Body of the answer (JSON or text)", html! { textarea #body name="body" rows="3" {} }))
+                (field("entry", "Entry, by its id (for the last two; the first one, or every compute)", html! {
+                    input #entry name="entry"; }))
+                (field("field", "Field of it (for the last two; the whole entry, or current_state)", html! {
+                    input #field name="field"; }))
+                (field("body", "Body of the answer, or what the field becomes (JSON or text)", html! {
+                    textarea #body name="body" rows="3" {} }))
             }
             button #order { "Order fault" }
         }
@@ -150,6 +159,7 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
     let kind = kind.ok_or_else(|| Trouble::Form("kind is no kind of fault".to_owned()))?;
     // The form offers everything for every kind: only some have it.
     let usual = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork).then_some(503);
+    let is_odd = matches!(kind, FaultKind::OddEntry | FaultKind::State);
     let body = fields.text("body").map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
     let order = FaultOrder {
         method: fields.text("method"),
@@ -160,6 +170,8 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
         kind: Some(kind),
         status: fields.number("status")?.or(usual).filter(|_| kind.has_status()),
         body,
+        entry: fields.text("entry").filter(|_| is_odd),
+        field: fields.text("field").filter(|_| is_odd),
         retry_after: fields.number("retry_after")?.map(RetryAfter::Seconds),
         delay_ms: fields.number("delay_ms")?,
         location: fields.text("location").filter(|_| kind == FaultKind::Redirect),

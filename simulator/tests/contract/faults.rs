@@ -143,6 +143,65 @@ async fn fault_cut_body_does_the_work_and_sends_half_of_the_answer() {
     assert_eq!(count(&platform).await, 1);
 }
 
+async fn listed(platform: &Platform) -> Vec<Value> {
+    platform.get(COMPUTES, ORGANIZATION).await.expect(200).body["endpoints"].as_array().unwrap().clone()
+}
+
+/// Two computes, as they are listed.
+async fn two(platform: &Platform) -> Vec<Value> {
+    for _ in 0..2 {
+        platform.compute(json!({ "branch_id": "br-main", "type": "read_only" })).await;
+    }
+    listed(platform).await
+}
+
+#[tokio::test]
+async fn fault_odd_entry_alters_one_entry_of_a_list() {
+    let platform = Platform::new().await;
+    let whole = two(&platform).await;
+    let (branch, none) = (json!("br-main"), Value::Null);
+    for (fault, expected) in [
+        (json!({ "field": "branch_id" }), [&none, &branch]),
+        (json!({ "field": "branch_id", "entry": whole[1]["id"] }), [&branch, &none]),
+        (json!({ "field": "branch_id", "body": 7 }), [&json!(7), &branch]),
+        (json!({ "body": "text" }), [&none, &branch]),
+        (json!({ "field": "branch_id", "entry": "ep-none" }), [&branch, &branch]),
+    ] {
+        let mut ordered = fault.clone();
+        (ordered["kind"], ordered["path"]) = (json!("odd_entry"), json!("/endpoints$"));
+        order(&platform, ordered).await;
+        let odd = listed(&platform).await;
+        assert_eq!((odd.len(), [&odd[0]["branch_id"], &odd[1]["branch_id"]]), (2, expected), "{fault}");
+    }
+    assert_eq!(listed(&platform).await, whole, "nothing of it stays");
+    order(&platform, json!({ "kind": "odd_entry", "field": "id", "entry": "shop-1" })).await;
+    let projects = platform.get("/projects", ORGANIZATION).await.expect(200).body["projects"].clone();
+    assert!(projects.as_array().unwrap().iter().any(|project| project.get("id").is_none()), "{projects}");
+}
+
+#[tokio::test]
+async fn fault_state_shows_computes_in_another_state() {
+    let platform = Platform::new().await;
+    let whole = two(&platform).await;
+    let known = whole[0]["current_state"].clone();
+    for (fault, field, expected) in [
+        (json!({}), "current_state", ["failed".into(), "failed".into()]),
+        (json!({ "entry": whole[1]["id"], "body": "degraded" }), "current_state", [known, "degraded".into()]),
+        (json!({ "field": "pending_state", "body": 7 }), "pending_state", [json!(7), json!(7)]),
+    ] {
+        let mut ordered = fault.clone();
+        ordered["kind"] = json!("state");
+        order(&platform, ordered).await;
+        let shown = listed(&platform).await;
+        assert_eq!([shown[0][field].clone(), shown[1][field].clone()], expected, "{fault}");
+    }
+    assert_eq!(listed(&platform).await, whole, "nothing of it stays");
+    order(&platform, json!({ "kind": "state", "method": "PATCH" })).await;
+    let path = format!("{COMPUTES}/{}", whole[0]["id"].as_str().unwrap());
+    let changed = platform.patch(&path, ORGANIZATION, json!({ "endpoint": {} })).await.expect(200);
+    assert_eq!(changed.body["endpoint"]["current_state"], "failed");
+}
+
 #[tokio::test]
 async fn faults_let_requests_pass_first_and_can_be_taken_back() {
     let platform = Platform::new().await;

@@ -32,13 +32,13 @@ pub struct ComputeStatus {
     /// Host name of the connection pooler, where the platform shows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled_host: Option<String>,
-    /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects.
+    /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects. With any other word, Ready is Unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// The state that the compute is changing to; absent when it is not changing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_state: Option<String>,
-    /// Whether the compute could serve clients when it was last seen: it was active, or idle. Kept while the platform cannot be asked about it; absent until dbplane has seen it. A ReadReplicaSet counts a replica as serving unless this is false.
+    /// Whether the compute could serve clients when it was last seen: it was active, or idle. Kept while the platform cannot be asked about it, or shows a state that dbplane does not know; absent until dbplane has seen it. A ReadReplicaSet counts a replica as serving unless this is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen_serving: Option<bool>,
     /// Since when the platform cannot be asked about the compute, or does not list it; absent while it can. Until then this status describes what was seen last.

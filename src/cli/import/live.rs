@@ -7,7 +7,7 @@ use super::existing::{self, Existing};
 use super::{Args, Error};
 use crate::cli::platform::{Credentials, Reader, patiently};
 use crate::cli::progress::Progress;
-use crate::domain::Compute;
+use crate::domain::{Compute, Listed};
 use crate::import::{Found, Key, Subjects};
 use crate::platform::Platform;
 
@@ -21,7 +21,7 @@ pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, E
     };
     let reader = credentials.reader().map_err(crate::cli::platform::PlatformError::from)?;
     let mut subjects = Subjects { preface: vec![PREFACE.to_owned()], taken: existing.taken, ..Subjects::default() };
-    for compute in computes(args, &reader).await? {
+    for compute in computes(args, &reader, notes).await? {
         match existing.had.get(&(compute.project_id.clone(), compute.id.clone())) {
             Some(resource) => writeln!(notes, "left out: compute {}, which Compute {resource} has", compute.id)?,
             None => subjects.computes.push(Found::from(compute)),
@@ -29,7 +29,10 @@ pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, E
     }
     if let Some(organization) = &credentials.endpoint.organization_id {
         match patiently(async || reader.platform.list_keys(organization).await).await {
-            Ok(keys) => subjects.keys = keys.into_iter().filter_map(Key::of).collect(),
+            Ok(listed) => {
+                subjects.keys =
+                    readable("API keys of the organization", listed, notes)?.into_iter().filter_map(Key::of).collect();
+            }
             Err(fault) => writeln!(notes, "the manifests name no API keys, which cannot be listed: {fault}")?,
         }
     }
@@ -43,13 +46,22 @@ async fn of_cluster(args: &Args, notes: &mut impl Write) -> Result<(Credentials,
     Ok((credentials, existing::existing(&connected.client, namespace, notes).await?))
 }
 
-/// The computes of all projects: either all of them were read, or there are none.
-async fn computes(args: &Args, reader: &Reader) -> Result<Vec<Compute>, Error> {
+/// The entries that can be read. The others are named: there are no manifests for them.
+fn readable<T>(of: &str, listed: Listed<T>, notes: &mut impl Write) -> Result<Vec<T>, Error> {
+    let (shown, unreadable) = listed.into_parts();
+    if !unreadable.is_empty() {
+        writeln!(notes, "left out: entries of the list of {of} that cannot be read: {unreadable}")?;
+    }
+    Ok(shown)
+}
+
+/// The computes of all projects: either all of their lists were read, or there are none.
+async fn computes(args: &Args, reader: &Reader, notes: &mut impl Write) -> Result<Vec<Compute>, Error> {
     let platform = &reader.platform;
     let projects: BTreeSet<String> = match args.project.as_slice() {
         [] => {
             let listed = patiently(async || platform.list_projects().await).await.map_err(Error::Projects)?;
-            listed.into_iter().map(|project| project.id).collect()
+            readable("projects", listed, notes)?.into_iter().map(|project| project.id).collect()
         }
         named => named.iter().cloned().collect(),
     };
@@ -57,7 +69,8 @@ async fn computes(args: &Args, reader: &Reader) -> Result<Vec<Compute>, Error> {
     let mut computes = Vec::new();
     for project in projects {
         let listed = patiently(async || platform.list_computes(&project).await).await;
-        computes.extend(listed.map_err(|fault| Error::Computes { project: project.clone(), fault })?);
+        let listed = listed.map_err(|fault| Error::Computes { project: project.clone(), fault })?;
+        computes.extend(readable(&format!("computes of project {project}"), listed, notes)?);
         progress.advance();
     }
     Ok(computes)

@@ -43,6 +43,7 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         reported: object.status().filter(|status| status.observed_generation == object.meta().generation).cloned(),
         keys: connection.as_ref().and_then(|connection| env.count_keys(&object.account_name(), connection)),
         too_large: env.too_large(&object.account_name()),
+        unreadable: env.unreadable_entries(&object.account_name()),
         secret: match &secret {
             Some(secret) => Some(protection(env, secret, &finalizers.credential).await?),
             None => None,

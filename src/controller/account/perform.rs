@@ -1,5 +1,9 @@
 //! What is done for an account: protect it and its Secret while it is used, and ask the platform about its credentials.
 
+use std::collections::BTreeSet;
+
+use tracing::warn;
+
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
@@ -9,7 +13,7 @@ use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
 use crate::decide::account::{AccountStep, Answers, Check, Verdict};
-use crate::domain::{Fault, NameSupport, Support};
+use crate::domain::{Fault, NameSupport, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
 pub(super) async fn perform<A: AnyAccount, E: Environment>(
@@ -100,12 +104,18 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     let platform = connection.platform.probing();
     let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
     let mut capabilities = AccountCapabilities::default();
-    let mut keys = None;
+    let (mut keys, mut unreadable) = (None, Unreadable::default());
     let verdict = match platform.list_projects().await {
-        Ok(projects) => {
-            let mut ids: Vec<String> = projects.into_iter().map(|project| project.id).collect();
-            ids.sort();
-            Verdict::Projects(ids)
+        Ok(listed) => {
+            let (projects, others) = listed.into_parts();
+            if !others.is_empty() {
+                let account = object.account_name().to_string();
+                warn!(account, list = "projects", entries = %others, "entries of a list cannot be read");
+            }
+            // They can be listed all the same.
+            let ids = projects.into_iter().map(|project| project.id).chain(others.ids().cloned());
+            unreadable = others.clone();
+            Verdict::Projects(ids.collect::<BTreeSet<_>>().into_iter().collect())
         }
         Err(Fault::Forbidden { message, .. }) => {
             let why = format!("It may not list projects ({message}).");
@@ -119,17 +129,17 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
         (&verdict, &connection.access.organization_id)
     {
-        keys = platform.list_keys(organization).await.ok().map(|keys| keys.len());
+        keys = platform.list_keys(organization).await.ok().map(|keys| keys.count());
         capabilities.key_listing = keys.is_some();
     }
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
         && let Ok(computes) = platform.list_computes(&project).await
     {
-        let support = Support::among(&computes);
+        let support = Support::among(computes.shown());
         capabilities.compute_names = support.names == NameSupport::Kept;
         capabilities.scale_to_zero = support.scale_to_zero;
     }
-    Check { at: env.now(), verdict, capabilities, keys, answers: Answers::default() }
+    Check { at: env.now(), verdict, capabilities, keys, unreadable, answers: Answers::default() }
 }
 
 async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {

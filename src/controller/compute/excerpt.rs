@@ -8,7 +8,7 @@ use super::super::state::{Answer, ResourceState, Wrote};
 use crate::api::{Compute, ComputeType};
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::{ComputeIdentity, CreateIntent};
-use crate::domain::{self, Fault, NameSupport, PostgresSettings, Support};
+use crate::domain::{self, Fault, Listed, NameSupport, PostgresSettings, Shown, Support};
 use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
 
 /// How many computes of a project are examples of how the platform returns database settings. A spec may have 128, and a project thousands
@@ -62,12 +62,12 @@ impl Excerpt {
         }
     }
 
-    fn taken(at: Timestamp, computes: Vec<domain::Compute>) -> Self {
+    fn taken(at: Timestamp, computes: Listed<domain::Compute>) -> Self {
         Self { snapshot: SnapshotState::Taken { at, computes }, ..Self::default() }
     }
 
     fn answered(Answer { at, compute }: &Answer) -> Self {
-        Self::taken(*at, vec![compute.clone()])
+        Self::taken(*at, vec![compute.clone()].into())
     }
 
     fn failed(fault: &Fault) -> Self {
@@ -112,9 +112,12 @@ impl Matters {
 
     /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
     fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
-        let named: Vec<_> = self.computes.iter().filter_map(|id| snapshot.compute(id)).cloned().collect();
-        if self.has_found() && !named.is_empty() {
-            return Excerpt::taken(snapshot.at, named);
+        let named = self.computes.iter().map(|id| snapshot.compute(id));
+        let named =
+            named.filter_map(|shown| if let Shown::Entry(compute) = shown { Some(compute.clone()) } else { None });
+        let named: Vec<_> = named.collect();
+        if self.has_found() && named.len() == self.computes.len() {
+            return Excerpt::taken(snapshot.at, named.into());
         }
         let matters = |compute: &&domain::Compute| {
             self.branches.contains(&compute.branch_id)
@@ -125,7 +128,7 @@ impl Matters {
         Excerpt {
             name_support: Support::among(&snapshot.items).names,
             returned: self.returned(&snapshot.items),
-            ..Excerpt::taken(snapshot.at, found)
+            ..Excerpt::taken(snapshot.at, Listed::new(found, snapshot.unreadable.clone()))
         }
     }
 
@@ -271,7 +274,10 @@ mod tests {
             let young = excerpt(&unread(1, &fault));
             assert_eq!(young.stale_from, Some(NOW + Duration::from_secs(89)));
             // Nothing is concluded from its age: the time that it was begun goes with it.
-            assert_eq!(young.snapshot, SnapshotState::Taken { at: NOW - Duration::from_secs(1), computes: Vec::new() });
+            assert_eq!(
+                young.snapshot,
+                SnapshotState::Taken { at: NOW - Duration::from_secs(1), computes: Listed::default() }
+            );
             assert_eq!(excerpt(&unread(90, &fault)).snapshot, SnapshotState::Failed(fault));
         }
     }
@@ -289,7 +295,7 @@ mod tests {
             matters.interest(&remembered, false).after.is_some()
         };
         let none = LatestSnapshot::default();
-        let shown = SnapshotState::Taken { at: NOW, computes: vec![starting()] };
+        let shown = SnapshotState::Taken { at: NOW, computes: vec![starting()].into() };
         assert_eq!(of(&none, &bound(), &answered(starting())), shown);
         assert!(!demands(&bound(), &answered(starting())));
         for (matters, wrote) in [
@@ -309,7 +315,7 @@ mod tests {
             LatestSnapshot { snapshot: Some(Arc::new(snapshot)), ..LatestSnapshot::default() }
         };
         assert_eq!(of(&listed(5), &bound(), &answered(starting())), shown, "it began before the answer");
-        let shown = SnapshotState::Taken { at: NOW, computes: vec![compute("ep-a", "br-main")] };
+        let shown = SnapshotState::Taken { at: NOW, computes: vec![compute("ep-a", "br-main")].into() };
         assert_eq!(of(&listed(6), &bound(), &answered(starting())), shown);
         let refused = LatestSnapshot { fault: Some(Fault::Unauthorized { message: "no".to_owned() }), ..none };
         assert!(matches!(of(&refused, &bound(), &answered(starting())), SnapshotState::Failed(_)));

@@ -129,7 +129,7 @@ fn look<E: Environment>(
     if env.state().awaiting(&uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, matters.interest(&remembered, awaiting));
     }
-    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), latest.fault.as_ref());
+    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), &latest);
     // At least one poll is given the chance to succeed.
     let grace = connection.poll_interval.saturating_add(env.settings().limits.settle);
     let reliable_until = |at| later(at, grace);
@@ -155,9 +155,9 @@ fn may_rest_on<E: Environment>(
 
 fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceState, latest: &LatestSnapshot) -> bool {
     latest.snapshot.as_ref().is_some_and(|snapshot| {
-        let found = known.binding.as_ref().and_then(|binding| snapshot.compute(&binding.id));
+        let shown = known.binding.as_ref().map(|binding| snapshot.compute(&binding.id));
         let deleting = object.metadata.deletion_timestamp.is_some();
-        crate::decide::compute::is_awaiting(known, deleting, &remembered.memory, found)
+        crate::decide::compute::is_awaiting(known, deleting, &remembered.memory, shown)
     })
 }
 
@@ -194,8 +194,8 @@ fn others<E: Environment>(
     Others { computes, unreadable, reserved }
 }
 
-/// The computes at hand.
+/// The computes at hand, as far as they can be identified.
 fn ids(snapshot: &SnapshotState) -> BTreeSet<String> {
-    let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
-    computes.iter().map(|compute| compute.id.clone()).collect()
+    let SnapshotState::Taken { computes, .. } = snapshot else { return BTreeSet::new() };
+    computes.shown().iter().map(|compute| &compute.id).chain(computes.unreadable().ids()).cloned().collect()
 }

@@ -99,9 +99,9 @@ impl Kind for Computes {
             if let (Some(binding), SnapshotState::Taken { computes, .. }) =
                 (&facts.looked_for().binding, &observed.snapshot)
             {
-                let found = computes.iter().find(|compute| compute.id == binding.id);
+                let shown = computes.find(Some(&binding.id), |compute| compute.id == binding.id);
                 let declared = (&object.spec, observed.meta.generation);
-                compute::remember(memory, declared, object.status.as_ref(), found, now);
+                compute::remember(memory, declared, object.status.as_ref(), &shown, now);
             }
         });
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
+use tracing::warn;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
@@ -222,7 +223,13 @@ impl<E: Environment> Work<'_, E> {
     async fn ask_operations(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
         let listed = match self.platform(&connection).list_operations(&self.object.spec.project_id, id).await {
-            Ok(listed) => Some(shown(listed)),
+            Ok(listed) => {
+                let (operations, unreadable) = listed.into_parts();
+                if !unreadable.is_empty() {
+                    warn!(list = "operations", entries = %unreadable, "entries of a list cannot be read");
+                }
+                Some(shown(operations))
+            }
             Err(Fault::Unsupported { .. }) => None,
             Err(fault) => return Err(failed(Action::AskOperations)(fault)),
         };

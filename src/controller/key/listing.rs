@@ -12,7 +12,7 @@ use crate::api::ProjectKey;
 use crate::decide::identity::{ProjectKeyIdentity, object_key};
 use crate::decide::names::ClusterId;
 use crate::decide::{AccountView, key, key::KeyListing, later};
-use crate::domain::Fault;
+use crate::domain::{self, Fault};
 use crate::platform::{Interest, KeyInterest, KeyMatters, Keys, LatestKeys, Listing, Tick};
 
 /// How long after its end a list counts for what it lacks.
@@ -56,7 +56,7 @@ pub(super) fn look<E: Environment>(
     let interest = interest(object, known, &env.settings().cluster);
     let matters = interest.matters.clone();
     let latest = env.latest_keys(object, connection, interest);
-    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), latest.fault.as_ref());
+    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), &latest);
     Listed { latest, matters }
 }
 
@@ -88,7 +88,8 @@ impl Listed {
             _ if self.is_not_offered(key) => (KeyListing::NotOffered, KeyListing::NotOffered),
             None => (KeyListing::NotRead, KeyListing::NotRead),
             Some(list) => {
-                let known = KeyListing::Read { at: list.at, keys: list.excerpt(&self.matters) };
+                let keys = domain::Listed::new(list.excerpt(&self.matters), list.unreadable.clone());
+                let known = KeyListing::Read { at: list.at, keys };
                 let is_recent = now < later(list.ended, RECENT);
                 (if is_recent { known.clone() } else { KeyListing::NotRead }, known)
             }
@@ -104,7 +105,7 @@ impl Listed {
 
     /// How many keys the organization has.
     pub(super) fn count(&self) -> Option<usize> {
-        self.latest.snapshot.as_ref().map(|list| list.items.len())
+        self.latest.snapshot.as_ref().map(|list| list.count())
     }
 
     /// Whether a list was read, and is offered still.
@@ -165,7 +166,7 @@ mod tests {
     fn ids(listing: &KeyListing) -> Option<Vec<i64>> {
         let KeyListing::Read { at: begun, keys } = listing else { return None };
         assert_eq!(*begun, at(0), "the time at which it was begun");
-        Some(keys.iter().map(|key| key.id).collect())
+        Some(keys.shown().iter().map(|key| key.id).collect())
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::super::state::SharedConnection;
 use super::Live;
 use crate::api::{Account, ClusterAccount, Condition};
 use crate::decide::Reason;
+use crate::domain::Unreadable;
 use crate::platform::{Computes, Keys, Listing, RateLimited};
 use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
 
@@ -80,6 +81,7 @@ fn known_status(status: &str) -> &'static str {
 
 fn accounts(env: &Live) -> Vec<AccountCensus> {
     let known = Known {
+        env,
         connections: env.state.connections(),
         lists: [(Computes::OF, env.observers.oldest()), (Keys::OF, env.key_observers.oldest())],
     };
@@ -89,13 +91,14 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
 }
 
 /// What is known of accounts by their names.
-struct Known {
+struct Known<'a> {
+    env: &'a Live,
     connections: BTreeMap<AccountName, SharedConnection<RateLimited>>,
     /// When the oldest reading began, by what the lists are of.
     lists: [(&'static str, BTreeMap<String, Timestamp>); 2],
 }
 
-impl Known {
+impl Known<'_> {
     fn of<A: AnyAccount>(&self, account: &A) -> AccountCensus {
         let name = account.account_name();
         let label = name.to_string();
@@ -106,8 +109,17 @@ impl Known {
             kind: A::kind(&()).into_owned(),
             connected: connected.map(|known| (known.poll_interval, known.platform.budget().figures())),
             oldest: oldest.collect(),
+            unreadable: [
+                (Computes::OF, counted(&self.env.observers.unreadable(&label))),
+                (Keys::OF, counted(&self.env.key_observers.unreadable(&label))),
+            ]
+            .into(),
         }
     }
+}
+
+fn counted(lists: &BTreeMap<String, Unreadable>) -> usize {
+    lists.values().map(Unreadable::len).sum()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::decide::{Health, Reason, Report, Sync};
 
 pub fn of<K: Managed>(object: &K, report: &Report) -> Vec<Event> {
     let before = object.status().map(Status::conditions).unwrap_or_default();
-    headline(before, report).into_iter().chain(finding(before, report)).chain(notice(before, report)).collect()
+    headline(before, report).into_iter().chain(finding(before, report)).chain(notices(before, report)).collect()
 }
 
 /// The event that goes with a new headline. What is merely under way has none, nor has its good
@@ -36,10 +36,10 @@ fn finding(before: &[Condition], report: &Report) -> Option<Event> {
     (reason_of(before, "Synced") != Some(reason.as_str())).then(|| Event::warning(reason.as_str(), text))
 }
 
-/// The event that goes with something that people should know although nothing is wrong yet.
-fn notice(before: &[Condition], report: &Report) -> Option<Event> {
-    let (reason, text) = report.notice.as_ref()?;
-    reason_of(before, reason.as_str()).is_none().then(|| Event::warning(reason.as_str(), text))
+/// The events that go with what people should know although nothing is wrong yet.
+fn notices(before: &[Condition], report: &Report) -> impl Iterator<Item = Event> {
+    let news = report.notices.iter().filter(|(reason, _)| reason_of(before, reason.as_str()).is_none());
+    news.map(|(reason, text)| Event::warning(reason.as_str(), text))
 }
 
 fn is_under_way(condition: &Condition) -> bool {

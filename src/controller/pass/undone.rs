@@ -79,6 +79,6 @@ async fn who<K: Kind, E: Environment>(
 /// The report, with what people were told of what is undone as long as that goes on, and when to look whether it does.
 pub fn beside<E: Environment>(env: &E, uid: &str, report: Report, wake: Wake) -> (Report, Wake) {
     let Some((message, until)) = env.state().undone(uid, env.now()) else { return (report, wake) };
-    let notice = report.notice.clone().or(Some((Reason::Overwritten, message)));
-    (Report { notice, ..report }, wake.earlier(Wake::At(until)))
+    let notices = report.notices.iter().cloned().chain([(Reason::Overwritten, message)]).collect();
+    (Report { notices, ..report }, wake.earlier(Wake::At(until)))
 }

@@ -69,7 +69,7 @@ fn budget(figures: &BudgetFigures) -> Value {
 
 fn list<L: Listing>((account, of): Place, latest: &Latest<L>) -> Value {
     let reading = latest.snapshot.as_ref().map(
-        |reading| json!({"begun": reading.at, "ended": reading.ended, "items": reading.items.len(), "tick": reading.began.number()}),
+        |reading| json!({"begun": reading.at, "ended": reading.ended, "items": reading.items.len(), "unreadable": reading.unreadable.len(), "tick": reading.began.number()}),
     );
     let fault = latest.fault.as_ref().map(ToString::to_string);
     json!({"account": account, "of": {L::OF: of}, "reading": reading, "fault": fault})
@@ -138,7 +138,7 @@ fn report(report: &Report) -> Value {
         "health": health(&report.health),
         "sync": sync(&report.sync),
         "waiting": report.waiting.as_ref().map(|waiting| json!({"changes": waiting.changes, "until": waiting.until})),
-        "notice": report.notice.as_ref().map(|(reason, message)| said("Notice", reason.as_str(), message)),
+        "notices": report.notices.iter().map(|(reason, message)| said("Notice", reason.as_str(), message)).collect::<Vec<_>>(),
     })
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::{YOUNG_KEY, later};
 use crate::api::AccountCapabilities;
-use crate::domain::Fault;
+use crate::domain::{Fault, Unreadable};
 
 /// How long credentials that were accepted before have to be refused until they count as refused.
 const REFUSED_AFTER: Duration = Duration::from_secs(20);
@@ -19,6 +19,8 @@ pub struct Check {
     pub capabilities: AccountCapabilities,
     /// How many keys the organization has, where the platform lists them.
     pub keys: Option<usize>,
+    /// The projects that cannot be read.
+    pub unreadable: Unreadable,
     pub answers: Answers,
 }
 
@@ -75,7 +77,8 @@ mod tests {
 
     fn check(second: i64, verdict: Verdict) -> Check {
         let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
-        Check { at: Timestamp::from_second(second).unwrap(), verdict, capabilities, keys: None, answers }
+        let (at, unreadable) = (Timestamp::from_second(second).unwrap(), Unreadable::default());
+        Check { at, verdict, capabilities, keys: None, unreadable, answers }
     }
 
     fn accepted(second: i64) -> Check {

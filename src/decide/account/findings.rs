@@ -14,6 +14,9 @@ const MOST_KEYS: usize = 10_000;
 /// So many are reported.
 const MANY_KEYS: usize = 9_000;
 
+/// How many lists with entries that cannot be read are named.
+const MOST_LISTS: usize = 3;
+
 /// What was found out, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dated<T> {
@@ -130,4 +133,21 @@ pub(super) fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> 
 pub(super) fn too_large(observed: &AccountObserved) -> Option<(Reason, String)> {
     let why = observed.too_large.as_ref()?;
     Some((Reason::ListsTooLarge, format!("A list cannot be used: {why}. What needs it reports AnswerTooLarge.")))
+}
+
+/// What is said of entries of lists that cannot be read.
+pub(super) fn unreadable(observed: &AccountObserved) -> Option<(Reason, String)> {
+    let projects = observed.check.as_ref().map(|check| &check.unreadable).filter(|projects| !projects.is_empty());
+    let lists = projects.map(|projects| format!("of the projects: {projects}")).into_iter();
+    let lists: Vec<String> = lists.chain(observed.unreadable.iter().cloned()).collect();
+    let more = match lists.len().saturating_sub(MOST_LISTS) {
+        0 => String::new(),
+        more => format!(" {more} more lists have such entries."),
+    };
+    let named = lists.iter().take(MOST_LISTS).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let message = format!(
+        "The platform lists entries that dbplane cannot read, each with the field in question: {named}.{more} What they may be is not taken \
+         for absent. Ask the platform about them."
+    );
+    (!lists.is_empty()).then_some((Reason::UnreadableEntries, message))
 }

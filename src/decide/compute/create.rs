@@ -9,9 +9,10 @@ use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::{Holder, Rival};
 use super::conflict::{claimed, wrong_role};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
+use super::snapshot::unclear;
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
 use crate::api::{ComputeSpec, ComputeType, Existing, Management};
-use crate::domain::{Compute, NameSupport, NewCompute, Role};
+use crate::domain::{Compute, NameSupport, NewCompute, Role, Shown, UnreadableEntry};
 
 /// No binding and no intent: no create is open.
 pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
@@ -26,6 +27,7 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
         Some(CreateOutcome::Ambiguous(candidates)) => {
             return await_person(case, ambiguous(case, &candidates));
         }
+        Some(CreateOutcome::Unclear(entry)) => return Decision::rest(unresolved(case, entry)),
         Some(CreateOutcome::NotCreated | CreateOutcome::NotKnownYet(_)) | None => {}
     }
     if case.role() == Role::Replica {
@@ -35,7 +37,11 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(other) = &case.observed.claims.primary {
         return await_person(case, claimed(case, &format!("the primary compute of branch {branch}"), other));
     }
-    let primary = snapshot.computes.iter().find(|compute| on_branch(compute, branch, Role::Primary));
+    let (primary, hidden) = match snapshot.primary(branch) {
+        Shown::Entry(found) => (Some(found), None),
+        Shown::Unclear(entry) => (None, Some(entry)),
+        Shown::Absent => (None, None),
+    };
     if let Some((found, claim)) = primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?))) {
         let what = format!("compute {}, the primary of branch {branch}", found.id);
         return await_person(case, claimed(case, &what, &claim.by));
@@ -45,6 +51,11 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     let unanswered = claims.unanswered.as_ref().filter(|rival| rival.told == Told::ByBaseline);
     if let Some((rival, _)) = claims.creating.as_ref().or(unanswered).zip(primary) {
         return await_turn(case, Reason::Creating, &rival.by, branch);
+    }
+    // One that must not be adopted is the platform's to refuse.
+    let refuses = case.spec.management == Management::Full && case.spec.existing == Existing::Refuse;
+    if let Some(entry) = hidden.filter(|_| !refuses) {
+        return Decision::rest(unclear(case, entry, &format!("whether branch {branch} has a primary compute")));
     }
     match (primary, case.spec.management, case.spec.existing) {
         (Some(found), Management::Observe, _) => bind(case, snapshot, found, Origin::Observed),
@@ -80,7 +91,13 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
         }
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
+        CreateOutcome::Unclear(entry) => Decision::rest(unresolved(case, entry)),
     }
+}
+
+/// What to report while it is not known what a create has made.
+pub(super) fn unresolved(case: &Case, entry: &UnreadableEntry) -> Report {
+    unclear(case, entry, "what a create that was not answered has made")
 }
 
 fn confirming(case: &Case, intent: &CreateIntent) -> String {
@@ -93,11 +110,13 @@ fn confirming(case: &Case, intent: &CreateIntent) -> String {
 /// The outcome of a create: from its answer where this process has it, from the mark where the platform keeps names, from the
 /// baseline otherwise.
 pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateOutcome<'a> {
-    if let Some(created) = case.observed.memory.created.as_ref().and_then(|id| snapshot.find(id)) {
-        return CreateOutcome::Created(created);
+    match case.observed.memory.created.as_ref().map(|id| snapshot.find(id)) {
+        Some(Shown::Entry(created)) => return CreateOutcome::Created(created),
+        Some(Shown::Unclear(entry)) if entry.id.is_some() => return CreateOutcome::Unclear(entry),
+        Some(Shown::Unclear(_) | Shown::Absent) | None => {}
     }
     let found = evidence(case, intent, snapshot);
-    let ours = found.marked.iter().find(|compute| !case.is_taken(compute)).or(found.marked.first());
+    let ours = found.marked.iter().find(|compute| !case.is_taken(&compute.id)).or(found.marked.first());
     if let Some(ours) = ours {
         return CreateOutcome::Created(ours);
     }
@@ -109,13 +128,16 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     }
     let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
     let too_early = snapshot.at < settled;
+    let hidden = snapshot.hiding(case, intent);
     match (found.candidates().as_slice(), &case.observed.claims.creating) {
-        ([], _) if !too_early => CreateOutcome::NotCreated,
+        ([], _) if !too_early => hidden.map_or(CreateOutcome::NotCreated, CreateOutcome::Unclear),
         ([], _) => CreateOutcome::NotKnownYet(settled),
         // The resource's own compute may still show its mark.
         _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
         (_, Some(other)) => CreateOutcome::Behind(&other.by),
-        ([one], None) if found.doubtful.is_empty() && matches(case, intent, one) => CreateOutcome::Created(one),
+        ([one], None) if found.doubtful.is_empty() && matches(case, intent, one) => {
+            hidden.map_or(CreateOutcome::Created(one), CreateOutcome::Unclear)
+        }
         (several, None) => CreateOutcome::Ambiguous(several.to_vec()),
     }
 }
@@ -135,15 +157,21 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
             false => await_turn_of(case, Reason::Creating, "another Compute", &case.spec.branch_id),
         };
     }
+    let told = Told::now(case.observed.name_support);
+    // Without its mark, the result would be recognized by what was there before, and what cannot be read may be that.
+    if let Some(entry) = snapshot.unreadable().hiding(None).filter(|_| told == Told::ByBaseline) {
+        let question = format!("which compute a create on branch {} would have made", case.spec.branch_id);
+        return Decision::rest(unclear(case, entry, &question));
+    }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
-    let there = || snapshot.computes.iter().filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()));
+    let there = || snapshot.shown().iter().filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()));
     let baseline = || there().map(|compute| compute.id.clone()).collect();
     let intent = CreateIntent {
         at: case.now,
         branch: case.spec.branch_id.clone(),
         platform: case.observed.platform.clone(),
-        baseline: (Told::now(case.observed.name_support) == Told::ByBaseline).then(baseline),
+        baseline: (told == Told::ByBaseline).then(baseline),
         newest: there().filter_map(|compute| compute.created_at).max(),
         mark: mark.clone(),
         asked: Some(settings.clone()),
@@ -222,16 +250,19 @@ const CREATE_TURN: Duration = Duration::from_secs(5);
 
 fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
     match snapshot.find(id) {
-        None => Decision::rest(Report::stalled(
+        Shown::Unclear(entry) => Decision::rest(unclear(case, entry, &format!("what compute {id} is"))),
+        Shown::Absent => Decision::rest(Report::stalled(
             Reason::ComputeNotFound,
             format!(
                 "Project {} has no compute {id}. Correct spec.computeID, or remove it to create a compute.",
                 case.spec.project_id
             ),
         )),
-        Some(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
-        Some(found) if case.spec.management == Management::Observe => bind(case, snapshot, found, Origin::Observed),
-        Some(found) => bind(case, snapshot, found, Origin::Imported),
+        Shown::Entry(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
+        Shown::Entry(found) if case.spec.management == Management::Observe => {
+            bind(case, snapshot, found, Origin::Observed)
+        }
+        Shown::Entry(found) => bind(case, snapshot, found, Origin::Imported),
     }
 }
 

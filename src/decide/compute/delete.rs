@@ -10,9 +10,10 @@ use super::super::{AccountView, Action, Decision, Health, Reason, Report, later,
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
 use super::record::elsewhere;
-use super::stray::{advice_on_deletion, strays};
+use super::snapshot::unclear;
+use super::stray::{advice_on_deletion, hidden, strays};
 use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, is_orphaned, remove_finalizer, unreadable, wish};
-use crate::domain::Compute;
+use crate::domain::{Compute, Shown, UnreadableEntry};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -51,7 +52,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         SnapshotState::Failed(_) if !certain => remove_finalizer(NOT_CHECKED),
         SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
         SnapshotState::Taken { at, computes } => {
-            let snapshot = Snapshot { at: *at, computes };
+            let snapshot = Snapshot::new(*at, computes);
             if let Some(report) = elsewhere(case) {
                 return Decision::rest(report);
             }
@@ -89,8 +90,10 @@ fn protected(case: &Case) -> Report {
 
 /// A create was begun: its outcome is determined first.
 fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
-    let named = case.spec.compute_id.as_ref().and_then(|id| snapshot.find(id));
-    if let Some(found) = named.filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
+    let named = case.spec.compute_id.as_ref().map(|id| snapshot.find(id));
+    if let Some(Shown::Entry(found)) = named
+        && !case.observed.claims.bound.contains_key(&found.id)
+    {
         return bind(case, snapshot, found, Origin::Imported);
     }
     match create_outcome(case, intent, snapshot) {
@@ -101,6 +104,7 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
         CreateOutcome::NotCreated => finish(case, snapshot, "No compute was created."),
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         CreateOutcome::NotKnownYet(until) => confirming(until),
+        CreateOutcome::Unclear(entry) => cannot_be_seen(super::create::unresolved(case, entry)),
         CreateOutcome::Ambiguous(found) => {
             let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
             match snapshot.at < settled {
@@ -134,13 +138,25 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
-        (Some(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
+        (Shown::Entry(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
         // Soon after a create the platform may not know the compute everywhere.
-        (None, None) if snapshot.at < listed_from => Decision::wait(deleting, listed_from),
+        (Shown::Absent, None) if snapshot.at < listed_from => Decision::wait(deleting, listed_from),
         // A list that lacks it proves nothing by itself; the answer to the delete does.
-        (Some(_), _) | (None, None) => delete(case, binding, deleting),
-        (None, Some(_)) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
+        (Shown::Entry(_), _) | (Shown::Absent | Shown::Unclear(_), None) => delete(case, binding, deleting),
+        (Shown::Unclear(UnreadableEntry { id: Some(_), .. }), Some(again)) if again <= case.now => {
+            delete(case, binding, deleting)
+        }
+        (Shown::Unclear(entry), Some(again)) => {
+            let report = unclear(case, entry, &format!("whether compute {} is deleted", binding.id));
+            if again <= case.now { cannot_be_seen(report) } else { Decision::wait(deleting, again) }
+        }
+        (Shown::Absent, Some(_)) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
     }
+}
+
+/// The deletion waits for a list that can be read.
+pub(super) fn cannot_be_seen(report: Report) -> Choice {
+    Decision::rest(Report::of(report.health.saying_also(&format!("Or {OR_KEEP}."))))
 }
 
 fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
@@ -162,6 +178,9 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) ->
     match (strays.marked.first(), open, left) {
         (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
         (None, Some(until), _) => confirming(until),
+        (None, None, _) if let Some(entry) = hidden(case, snapshot, |_| true) => {
+            cannot_be_seen(super::create::unresolved(case, entry))
+        }
         (None, None, left) if left.is_empty() => remove_finalizer(why),
         (None, None, left) => Decision::act(
             ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&left) },

@@ -6,7 +6,7 @@ use super::super::identity::{CreateIntent, Told};
 use super::super::{Action, drift};
 use super::claims::Holder;
 use super::{Case, Snapshot};
-use crate::domain::{Compute, Fault, NameSupport, PostgresSettings, Role};
+use crate::domain::{Compute, Fault, NameSupport, PostgresSettings, Role, UnreadableEntry};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {
@@ -16,6 +16,8 @@ pub(super) enum CreateOutcome<'a> {
     /// Another resource's create on the same branch is resolved first.
     Behind(&'a Holder),
     Ambiguous(Vec<&'a Compute>),
+    /// An entry that cannot be read may be the result.
+    Unclear(&'a UnreadableEntry),
 }
 
 /// Computes that a create may have created.
@@ -51,13 +53,13 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
         !names_decide
             && on_branch(compute, &intent.branch, case.role())
             && !intent.baseline.as_ref().is_some_and(|baseline| baseline.contains(&compute.id))
-            && !case.is_taken(compute)
+            && !case.is_taken(&compute.id)
             && !is_theirs(compute)
             && !is_excluded(compute)
     };
-    let (older, new): (Vec<_>, Vec<_>) = snapshot.computes.iter().filter(is_new).partition(is_older);
+    let (older, new): (Vec<_>, Vec<_>) = snapshot.shown().iter().filter(is_new).partition(is_older);
     CreateEvidence {
-        marked: snapshot.computes.iter().filter(is_marked).collect(),
+        marked: snapshot.shown().iter().filter(is_marked).collect(),
         new,
         doubtful: older.into_iter().filter(|compute| matches(case, intent, compute)).collect(),
     }

@@ -10,21 +10,26 @@ use super::super::identity::{Binding, Origin};
 use super::super::memory::Asked;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::conflict::{claimed, wrong_role};
-use super::connection::{connection, incomplete};
+use super::connection::{connection, incomplete, meanwhile};
 use super::create::adopt_or_create;
+use super::snapshot::unclear;
 use super::status::to_the_second;
 use super::unfollowed::{reported, unfollowed};
 use super::update::update;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, restart, stray};
 use crate::api::{Management, OnMissing};
-use crate::domain::{Compute, ComputeState};
+use crate::domain::{Compute, ComputeState, Shown};
 
 pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(conflict) = conflict(case, binding) {
         return Decision::rest(conflict);
     }
-    let Some(compute) = snapshot.find(&binding.id) else {
-        return missing(case, binding, snapshot);
+    let compute = match snapshot.find(&binding.id) {
+        Shown::Entry(compute) => compute,
+        Shown::Unclear(entry) => {
+            return meanwhile(case, unclear(case, entry, &format!("how compute {} is", binding.id)));
+        }
+        Shown::Absent => return missing(case, binding, snapshot),
     };
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
@@ -208,6 +213,7 @@ fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
         (ComputeState::Init, _) => {
             Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id))
         }
+        _ if compute.unknown_state().is_some() => Health::Unknown(Reason::StateUnknown, unknown_state(compute)),
         (_, Some(_)) if case.observed.memory.changing => {
             Health::Progressing(Reason::Updating, format!("Compute {} is being changed.", compute.id))
         }
@@ -220,6 +226,16 @@ fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
         _ => Health::Ready(Reason::Available, "The compute can be used.".into()),
     };
     Report::of(health).with_sync(Sync::InSync)
+}
+
+fn unknown_state(compute: &Compute) -> String {
+    let Compute { id, current_state, pending_state, .. } = compute;
+    let pending =
+        pending_state.as_ref().map(|state| format!(", and to be changing to \"{state}\"")).unwrap_or_default();
+    format!(
+        "The platform shows compute {id} to be \"{current_state}\"{pending}. dbplane does not know that state, so it does not know whether the compute \
+         can be used. See the platform's console, or ask the platform what the state means."
+    )
 }
 
 fn not_started(case: &Case, binding: &Binding, compute: &Compute) -> String {

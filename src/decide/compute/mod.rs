@@ -15,6 +15,7 @@ mod restart;
 mod restart_evidence;
 mod schedules;
 mod sight;
+mod snapshot;
 mod status;
 mod stray;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use status::status;
 pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 
+use self::snapshot::Snapshot;
 use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
 use super::drift::Difference;
@@ -47,7 +49,9 @@ use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
-use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, PostgresSettings, Role};
+use crate::domain::{
+    Compute, ComputeChange, ComputeState, Fault, Listed, NameSupport, NewCompute, PostgresSettings, Role, Shown,
+};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -99,7 +103,7 @@ pub enum SnapshotState {
     /// It failed. That never means that a compute does not exist.
     Failed(Fault),
     /// It began at that time.
-    Taken { at: Timestamp, computes: Vec<Compute> },
+    Taken { at: Timestamp, computes: Listed<Compute> },
 }
 
 /// One side effect.
@@ -187,7 +191,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda
         SnapshotState::Pending => Decision::silent(),
         SnapshotState::Failed(fault) => connection::meanwhile(&case, Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
-            let snapshot = Snapshot { at: *at, computes };
+            let snapshot = Snapshot::new(*at, computes);
             if let Some(report) = record::elsewhere(&case) {
                 return Decision::rest(report);
             }
@@ -220,20 +224,20 @@ pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Ti
     memory.agenda = schedules::agenda(spec, memory, generation, now);
 }
 
-/// Records in memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks the compute. `status` is what
-/// an earlier process may have left.
+/// Records in memory what a snapshot shows of the compute that a resource is bound to. `status` is what an earlier process may have left.
 pub fn remember(
     memory: &mut Memory,
     (spec, generation): (&ComputeSpec, i64),
     status: Option<&ComputeStatus>,
-    found: Option<&Compute>,
+    shown: &Shown<Compute>,
     now: Timestamp,
 ) {
-    let Some(found) = found else {
+    if let Shown::Absent = shown {
         memory.missing_since.get_or_insert(now);
         return;
-    };
+    }
     (memory.missing_since, memory.asked) = (None, None);
+    let Shown::Entry(found) = *shown else { return };
     let agenda = schedules::agenda(spec, memory, generation, now);
     let spec = schedules::in_force(spec, agenda.as_deref());
     let differences = super::drift::differences(&spec, found);
@@ -251,17 +255,20 @@ pub fn remember(
     if is_settled(found) {
         memory.changing = false;
     }
-    memory.operations.observed(is_settled(found), differences.is_empty(), now);
+    let is_well = is_settled(found) && found.unknown_state().is_none();
+    memory.operations.observed(is_well, differences.is_empty(), now);
 }
 
-/// Whether this resource waits for something that the platform is expected to change soon; `found` is the bound compute,
-/// where a snapshot has it.
-pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, found: Option<&Compute>) -> bool {
+/// Whether this resource waits for something that the platform is expected to change soon; `shown` is what a snapshot shows of the bound
+/// compute, if the resource is bound to one.
+pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, shown: Option<Shown<Compute>>) -> bool {
     let restarts = identity.restart.as_ref().and_then(|record| record.calling.as_ref());
-    match (&identity.binding, found) {
-        (None, _) => identity.intent.is_some(),
-        (Some(_), None) => true,
-        (Some(_), Some(found)) => {
+    match shown {
+        None => identity.intent.is_some(),
+        Some(Shown::Absent) => true,
+        // When it can be read is not expected.
+        Some(Shown::Unclear(_)) => false,
+        Some(Shown::Entry(found)) => {
             !is_settled(found) || restarts.is_some_and(|before| !before.unclear) || deleting && memory.deleted.is_some()
         }
     }
@@ -281,12 +288,6 @@ struct Case<'a> {
     now: Timestamp,
 }
 
-/// A successful snapshot.
-struct Snapshot<'a> {
-    at: Timestamp,
-    computes: &'a [Compute],
-}
-
 impl Case<'_> {
     fn generation(&self) -> i64 {
         self.observed.meta.generation
@@ -299,10 +300,10 @@ impl Case<'_> {
         }
     }
 
-    /// Whether this or another resource is bound to the compute.
-    fn is_taken(&self, compute: &Compute) -> bool {
-        let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id);
-        own || self.observed.claims.bound.contains_key(&compute.id)
+    /// Whether this or another resource is bound to the compute of this identifier.
+    fn is_taken(&self, id: &str) -> bool {
+        let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == id);
+        own || self.observed.claims.bound.contains_key(id)
     }
 
     /// Whether the platform returns this database setting as it is given.
@@ -348,12 +349,6 @@ impl Case<'_> {
             calling: None,
             in_vain: None,
         }
-    }
-}
-
-impl<'a> Snapshot<'a> {
-    fn find(&self, id: &str) -> Option<&'a Compute> {
-        self.computes.iter().find(|compute| compute.id == id)
     }
 }
 

@@ -46,10 +46,11 @@ pub(super) fn outcome(case: &Case, record: &RestartRecord, before: &BeforeRestar
     let until = memory.settles_at(record.at, case.observed.limits.settle);
     let is_over =
         matches!(case.observed.snapshot, SnapshotState::Taken { at, .. } if at >= until) && is_settled(compute);
+    let is_known = compute.unknown_state().is_none();
     match (trace(before, compute), before.answered) {
         (Trace::Restart, _) => Outcome::Made,
         // The platform says that it carries the call out, and then the compute changes.
-        (Trace::Change, Some(_)) if is_settled(compute) && before.started_at.is_none() => Outcome::Made,
+        (Trace::Change, Some(_)) if is_settled(compute) && is_known && before.started_at.is_none() => Outcome::Made,
         _ if before.unclear => Outcome::Unclear,
         _ if !is_over => Outcome::Open(until),
         (Trace::Nothing, None | Some(Answered::Plainly)) => Outcome::InVain,

@@ -1,7 +1,7 @@
 //! What the platform shows of the bound compute.
 
 use super::{Case, Snapshot, SnapshotState, keep, record};
-use crate::domain::Compute;
+use crate::domain::{Compute, Shown};
 
 /// What the latest list shows of the bound compute. Only `Found` and `Gone` are evidence about the present.
 pub(super) enum Sight<'a> {
@@ -12,14 +12,14 @@ pub(super) enum Sight<'a> {
     Gone,
     /// The next list will tell.
     Pending,
-    /// The platform could not be asked, or its list lacks the compute, which alone proves nothing.
+    /// The platform could not be asked, its entry cannot be read, or the list lacks the compute, which alone proves nothing.
     Unseen,
 }
 
 pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
     let Some(binding) = &case.identity.binding else { return Sight::Unbound };
     let snapshot = match &case.observed.snapshot {
-        SnapshotState::Taken { at, computes } => Snapshot { at: *at, computes },
+        SnapshotState::Taken { at, computes } => Snapshot::new(*at, computes),
         SnapshotState::Pending if case.observed.account.obstacle().is_none() => return Sight::Pending,
         SnapshotState::Pending | SnapshotState::Failed(_) => return Sight::Unseen,
     };
@@ -27,8 +27,8 @@ pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
         return Sight::Unseen;
     }
     match snapshot.find(&binding.id) {
-        Some(compute) => Sight::Found(compute),
-        None if keep::is_gone(case, binding) => Sight::Gone,
-        None => Sight::Unseen,
+        Shown::Entry(compute) => Sight::Found(compute),
+        Shown::Absent if keep::is_gone(case, binding) => Sight::Gone,
+        Shown::Absent | Shown::Unclear(_) => Sight::Unseen,
     }
 }

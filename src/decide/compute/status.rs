@@ -102,7 +102,8 @@ fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> 
     let known = old.filter(|old| old.token == token && old.requested_at.is_some());
     let time = |known: bool| to_the_second(if known { case.now } else { record.at });
     let completed_at = match () {
-        () if due.is_some() || record.calling.is_some() || !is_settled(compute) => None,
+        () if due.is_some() || record.calling.is_some() => None,
+        () if !is_settled(compute) || compute.unknown_state().is_some() => None,
         () => known.map_or_else(|| time(false), |known| known.completed_at.or_else(|| time(true))),
     };
     let requested_at = known.and_then(|known| known.requested_at).or_else(|| time(due.is_some()));
@@ -135,7 +136,10 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
         size: size.map(|(min, max)| sizes::text(min, max)),
         capacity: size.and_then(|(min, max)| sizes::capacity(min, max)).map(Box::new),
         last_active: last_active(compute, old.last_active),
-        last_seen_serving: Some(compute.current_state != ComputeState::Init),
+        last_seen_serving: match compute.unknown_state() {
+            None => Some(compute.current_state != ComputeState::Init),
+            Some(_) => old.last_seen_serving,
+        },
         ..ComputeStatus::default()
     }
 }

@@ -10,7 +10,7 @@ use super::super::{Decision, Reason, Sync, WATCHED, Wake, later};
 use super::evidence::{CreateOutcome, evidence, is_void, matches};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
-use crate::domain::Compute;
+use crate::domain::{Compute, UnreadableEntry};
 
 /// The unanswered creates once this one is no longer waited for.
 pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
@@ -31,7 +31,10 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     }
     let shown = evidence(case, intent, snapshot);
     let may_be_it = shown.marked.iter().chain(&shown.candidates()).any(|compute| compute.id == found.id);
-    if may_be_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
+    // Beside what cannot be read it need not be it, unless it has the mark.
+    let is_marked = shown.marked.iter().any(|compute| compute.id == found.id);
+    let is_it = may_be_it && (is_marked || snapshot.hiding(case, intent).is_none());
+    if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
 /// Unbound computes that unanswered creates may have created.
@@ -59,7 +62,7 @@ fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIn
     let mut strays = Strays::default();
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
         let found = evidence(case, record, snapshot);
-        strays.marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(compute)));
+        strays.marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(&compute.id)));
         strays.likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
         strays.doubtful.extend(found.doubtful);
     }
@@ -79,13 +82,25 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
     }
     let strays = strays_of(case, snapshot, |record| is_watched(case, record));
     let candidates: Vec<_> = strays.likely.iter().chain(&strays.doubtful).copied().collect();
+    let hidden = hidden(case, snapshot, |record| is_watched(case, record));
     match (strays.marked.first(), candidates.as_slice(), &case.observed.claims.creating) {
         (Some(ours), _, _) => Some(CreateOutcome::Created(ours)),
-        (None, [], _) => None,
+        (None, [], _) => hidden.map(CreateOutcome::Unclear),
         (None, _, Some(other)) => Some(CreateOutcome::Behind(&other.by)),
-        (None, [one], None) if strays.doubtful.is_empty() => Some(CreateOutcome::Created(one)),
+        (None, [one], None) if strays.doubtful.is_empty() => {
+            Some(hidden.map_or(CreateOutcome::Created(one), CreateOutcome::Unclear))
+        }
         (None, several, None) => Some(CreateOutcome::Ambiguous(several.to_vec())),
     }
+}
+
+/// The entry that cannot be read and may be what one of these unanswered creates has made.
+pub(super) fn hidden<'a>(
+    case: &Case,
+    snapshot: &Snapshot<'a>,
+    wanted: impl Fn(&CreateIntent) -> bool,
+) -> Option<&'a UnreadableEntry> {
+    case.identity.unanswered.iter().filter(|record| wanted(record)).find_map(|record| snapshot.hiding(case, record))
 }
 
 fn is_watched(case: &Case, record: &CreateIntent) -> bool {
@@ -109,6 +124,9 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
     if !ids.is_empty() {
         let report = report.with_sync(Sync::OutOfSync(Reason::StrayCompute, advice(case, &ids)));
         return await_person(case, report).no_later(choice.wake);
+    }
+    if hidden(case, snapshot, |_| true).is_some() {
+        return choice;
     }
     let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
     match watched.iter().map(|record| later(record.at, WATCHED)).min() {

@@ -15,6 +15,7 @@ mod restarts;
 mod schedules;
 mod status;
 mod stray;
+mod unreadable;
 mod wish;
 
 use std::time::Duration;
@@ -127,7 +128,7 @@ impl Given {
             not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },
             platform: None,
-            snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
+            snapshot: SnapshotState::Taken { at: NOW, computes: Listed::default() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
             credentials: CredentialsView::NotWanted,

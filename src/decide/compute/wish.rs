@@ -6,12 +6,14 @@ use super::super::names::{Mark, RECORD};
 use super::super::seal::ObjectKey;
 use super::super::{Decision, Reason, Report};
 use super::conflict::wrong_role;
-use super::create::{adopt_or_create, bind};
+use super::create::{adopt_or_create, bind, unresolved};
+use super::delete::cannot_be_seen;
 use super::keep::{missing, unproven};
 use super::record::has_something;
+use super::snapshot::unclear;
 use super::{Case, Choice, ComputeStep, Snapshot, remove_finalizer};
 use crate::api::Management;
-use crate::domain::Compute;
+use crate::domain::{Compute, Shown, UnreadableEntry};
 
 /// The wish, where it asks for something. What the spec names comes first.
 pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
@@ -22,25 +24,37 @@ pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
 /// Binds the resource to the compute that is wished for, as far as its own account shows it.
 pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
     let Some(binding) = &wish.binding else {
-        return match marked(case, wish, snapshot) {
-            Some(found) => bind(case, snapshot, found, Origin::Created),
-            None => adopt_or_create(case, snapshot),
+        return match (marked(case, wish, snapshot), hidden(case, wish, snapshot)) {
+            (Some(found), _) => bind(case, snapshot, found, Origin::Created),
+            (None, Some(entry)) => Decision::rest(unresolved(case, entry)),
+            (None, None) => adopt_or_create(case, snapshot),
         };
     };
     if !is_of_spec(case, binding) {
         return Decision::rest(elsewhere(case, binding));
     }
     match snapshot.find(&binding.id) {
-        Some(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
-        Some(found) => bind_again(case, snapshot, found, binding),
-        None => missing(case, binding, snapshot),
+        Shown::Entry(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
+        Shown::Entry(found) => bind_again(case, snapshot, found, binding),
+        Shown::Unclear(entry) => {
+            Decision::rest(unclear(case, entry, &format!("whether there is compute {}", binding.id)))
+        }
+        Shown::Absent => missing(case, binding, snapshot),
     }
 }
 
 /// The resource is deleted: what is wished for is deleted as well where the account shows it and no other resource has it.
 pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
     let wished = wish.binding.as_ref().filter(|binding| is_of_spec(case, binding));
-    let found = wished.map_or_else(|| marked(case, wish, snapshot), |binding| snapshot.find(&binding.id));
+    let (found, hidden) = match wished.map(|binding| snapshot.find(&binding.id)) {
+        None => (marked(case, wish, snapshot), hidden(case, wish, snapshot)),
+        Some(Shown::Entry(found)) => (Some(found), None),
+        Some(Shown::Unclear(entry)) => (None, Some(entry)),
+        Some(Shown::Absent) => (None, None),
+    };
+    if let (None, Some(entry)) = (found, hidden) {
+        return cannot_be_seen(unclear(case, entry, "whether there is a compute of this resource"));
+    }
     match (found, wished) {
         (Some(found), _) if is_claimed(case, found) => remove_finalizer("Another resource has the compute."),
         (Some(found), Some(binding)) => bind_again(case, snapshot, found, binding),
@@ -76,6 +90,11 @@ fn is_of_spec(case: &Case, binding: &Binding) -> bool {
     binding.project == case.spec.project_id && platforms.is_none_or(|(wished, here)| wished == here)
 }
 
+/// The entry that cannot be read and may be what a create of this very resource has made.
+fn hidden<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a UnreadableEntry> {
+    wish.intent.iter().chain(&wish.unanswered).find_map(|create| snapshot.hiding(case, create))
+}
+
 /// A compute that a create of this very resource has made, as its mark shows. What only is new on its branch may be anybody's.
 fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a Compute> {
     let marks = || wish.intent.iter().chain(&wish.unanswered).filter_map(|create| create.mark.as_ref());
@@ -86,7 +105,7 @@ fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> O
             && !case.observed.not_created.contains(&compute.id)
             && !is_claimed(case, compute)
     };
-    snapshot.computes.iter().filter(is_own).min_by_key(|compute| &compute.id)
+    snapshot.shown().iter().filter(is_own).min_by_key(|compute| &compute.id)
 }
 
 /// Whether this cluster has issued the name for this resource.

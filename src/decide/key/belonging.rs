@@ -1,7 +1,7 @@
 //! The platform and the organization that the keys belong to.
 
 use super::super::{AccountView, Action, Decision, Reason, Report};
-use super::outcome::keys;
+use super::outcome::{keys, unclear};
 use super::{Case, Choice, KeyListing, KeyStep};
 
 impl Case<'_> {
@@ -34,9 +34,10 @@ impl Case<'_> {
             };
         };
         let mut recorded = keys(&self.identity.records);
-        let is_listed = |(id, name)| listed.iter().any(|key| Some(key.id) == id && key.name == name);
+        let shown = listed.shown();
+        let is_listed = |(id, name)| shown.iter().any(|key| Some(key.id) == id && key.name == name);
         let intended = self.identity.intent.as_ref().map(|intent| intent.name.as_str());
-        match recorded.any(is_listed) || listed.iter().any(|key| Some(key.name.as_str()) == intended) {
+        match recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended) {
             true => {
                 let report = Report::progressing(Reason::Updating, "The platform of the keys is being recorded.");
                 Decision::act(
@@ -44,7 +45,10 @@ impl Case<'_> {
                     report,
                 )
             }
-            false => Decision::rest(self.unknown_platform()),
+            false => match listed.unreadable().hiding(None) {
+                Some(entry) => Decision::rest(unclear(entry, "whether the platform lists the keys of this resource")),
+                None => Decision::rest(self.unknown_platform()),
+            },
         }
     }
 

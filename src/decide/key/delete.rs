@@ -4,7 +4,9 @@ use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
-use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
+use super::outcome::{
+    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, stray, without,
+};
 use super::unlisted;
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
@@ -97,6 +99,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
             Decision::act(KeyStep::Record { records: records.clone(), event: None }, deleting())
         }
         CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
+        CreateOutcome::Unclear(entry) => Decision::rest(or_orphan(not_resolved(entry, intent))),
         CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
             Decision::act(give_up(case, Some(id), intent), deleting())
         }
@@ -113,14 +116,18 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
         let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone(), in_use: None };
         return case.act(Action::Revoke, step, deleting());
     }
-    let (mut others, mut not_ours) = (Vec::new(), Vec::new());
+    let (mut others, mut not_ours, mut hidden) = (Vec::new(), Vec::new(), None);
     for key in keys(records) {
         match revocation(case, key) {
             Revocation::Step(Some(action), step) => return case.act(action, *step, deleting()),
             Revocation::Step(None, step) => return Decision::act(*step, deleting()),
             Revocation::NotOurs(message) => not_ours.push(message),
             Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.1),
+            Revocation::Unclear(report) => hidden = Some(*report),
         }
+    }
+    if let Some(report) = hidden {
+        return Decision::rest(or_orphan(report));
     }
     let by_hand = to_revoke_by_hand(case, others);
     if by_hand.is_none() && not_ours.is_empty() {

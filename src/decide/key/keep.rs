@@ -11,10 +11,11 @@ use super::super::{Action, Decision, Reason, Report, later};
 use super::conflict::{claimed, foreign};
 use super::intent::{Retiring, intent, request};
 use super::lost::before_another;
-use super::outcome::{CreateOutcome, create_outcome, give_up};
+use super::outcome::{CreateOutcome, create_outcome, give_up, not_resolved};
 use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
 use super::{rotation, upkeep};
 use crate::api::OnRevoked;
+use crate::domain::{KeyEntry, Listed, Shown};
 
 pub(super) fn decide(case: &Case) -> Choice {
     match &case.secret {
@@ -179,6 +180,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
             Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
+        CreateOutcome::Unclear(entry) => Decision::rest(not_resolved(entry, intent)),
         CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
             Decision::act(give_up(case, Some(id), intent), finding_out())
         }
@@ -198,13 +200,18 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
         _ if !case.observed.probe.is_revoked() => {}
         KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),
         // A record from an annotation may have another number than the platform.
-        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id || key.name == current.name) => {}
+        KeyListing::Read { keys, .. } if !lacks(keys, current) => {}
         KeyListing::Read { .. } | KeyListing::NotOffered => return replace_revoked(case, current),
     }
     match case.now < again {
         true => Decision::wait(unconfirmed, again),
         false => Decision::act(KeyStep::Probe, unconfirmed),
     }
+}
+
+/// Whether no entry is the key, by its number or its name, or may be it.
+fn lacks(keys: &Listed<KeyEntry>, current: &KeyIdentity) -> bool {
+    matches!(keys.find(None, |key| key.id == current.id || key.name == current.name), Shown::Absent)
 }
 
 fn replace_revoked(case: &Case, current: &KeyIdentity) -> Choice {

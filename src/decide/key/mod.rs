@@ -38,7 +38,7 @@ use super::{
     AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake, later, memory, paused,
 };
 use crate::api::{KeyDeletion, ProjectKeySpec};
-use crate::domain::KeyEntry;
+use crate::domain::{KeyEntry, Listed, Shown};
 
 /// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -93,14 +93,18 @@ pub enum KeyListing {
     /// The platform offers no such list, or not to this credential.
     NotOffered,
     /// As it was at that time.
-    Read { at: Timestamp, keys: Vec<KeyEntry> },
+    Read { at: Timestamp, keys: Listed<KeyEntry> },
 }
 
 impl KeyListing {
-    /// Whether the list has the key; `None` where there is no list.
+    /// Whether the list has the key; `None` where there is no list, or an entry that cannot be read may be it.
     pub fn has(&self, key: &KeyIdentity) -> Option<bool> {
         let Self::Read { keys, .. } = self else { return None };
-        Some(keys.iter().any(|entry| entry.id == key.id && entry.name == key.name))
+        match keys.find(Some(&key.id.to_string()), |entry| entry.id == key.id && entry.name == key.name) {
+            Shown::Entry(_) => Some(true),
+            Shown::Absent => Some(false),
+            Shown::Unclear(_) => None,
+        }
     }
 }
 

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
-use super::super::{Action, later, names};
+use super::super::{Action, Reason, Report, later, names};
 use super::intent::readable;
 use super::{Case, KeyListing, KeyStep};
-use crate::domain::{Fault, KeyEntry};
+use crate::domain::{Fault, KeyEntry, Shown, UnreadableEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.
-pub(super) enum CreateOutcome {
+pub(super) enum CreateOutcome<'a> {
     /// It was not created.
     NotCreated,
     /// No list shows it, long after it was begun.
@@ -24,9 +24,11 @@ pub(super) enum CreateOutcome {
     ListNotOffered,
     /// The platform answered with this key, and lists none of the name that was recorded.
     Other(i64),
+    /// An entry of the list that cannot be read may be it.
+    Unclear(&'a UnreadableEntry),
 }
 
-pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
+pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOutcome<'a> {
     if not_created(case, intent) {
         return CreateOutcome::NotCreated;
     }
@@ -42,13 +44,14 @@ pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
             }
             None => CreateOutcome::ListNotOffered,
         },
-        KeyListing::Read { at, keys } => match keys.iter().find(|key| key.name == intent.name) {
-            Some(key) => CreateOutcome::Exists(key.id),
+        KeyListing::Read { at, keys } => match keys.find(None, |key| key.name == intent.name) {
+            Shown::Entry(key) => CreateOutcome::Exists(key.id),
             // It may be ours, so it is recorded at once: only this process knows of it.
-            None if let Some(id) = other => CreateOutcome::Other(id),
-            None if *at >= settled => CreateOutcome::NotListed,
-            None if settled <= case.now => CreateOutcome::NotRead,
-            None => CreateOutcome::NotKnownYet(settled),
+            _ if let Some(id) = other => CreateOutcome::Other(id),
+            Shown::Absent if *at >= settled => CreateOutcome::NotListed,
+            Shown::Unclear(entry) if *at >= settled => CreateOutcome::Unclear(entry),
+            _ if settled <= case.now => CreateOutcome::NotRead,
+            _ => CreateOutcome::NotKnownYet(settled),
         },
     }
 }
@@ -71,6 +74,8 @@ pub(super) enum Revocation {
     OfAnotherCluster,
     /// The platform offers no call for it.
     NotOffered,
+    /// Not yet: an entry of the list that cannot be read may be the key.
+    Unclear(Box<Report>),
 }
 
 /// A key, by its number where that is known, and its unique name.
@@ -92,19 +97,23 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         KeyListing::Read { keys, .. } => keys,
     };
     let records = without(&case.identity.records, name);
-    match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
-        None if case.is_restored(name) && id.is_some() && keys.iter().any(|key| key.name == name) => {
+    let hidden = keys.unreadable().hiding(id.map(|id| id.to_string()).as_deref());
+    match keys.shown().iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
+        None if case.is_restored(name) && id.is_some() && keys.shown().iter().any(|key| key.name == name) => {
             not_ours(case, name, format!("The platform lists key {name} under another number than the record."))
         }
         // It must not be asked for. What no list shows any more needs nobody.
-        None if is_other(&case.identity.records, name) && is_settled(case, name) => {
+        None if is_other(&case.identity.records, name) && is_settled(case, name) && keys.unreadable().is_empty() => {
             forget(records, Some(not_listed(name)))
         }
         None if is_other(&case.identity.records, name) => {
             not_ours(case, name, format!("The platform answered the creation of key {name} with another key."))
         }
+        // It has the number, and perhaps another name.
+        None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => not_seen(case, entry, name),
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
             Some(id) => revoke(id, name, records),
+            None if let Some(entry) = hidden => not_seen(case, entry, name),
             // Only the operator that recorded the number may revoke by it.
             None => forget(records, id.map(|_| not_listed(name))),
         },
@@ -114,6 +123,29 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => revoke(key.id, name, records),
     }
+}
+
+fn not_seen(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation {
+    match case.issued(name) {
+        true => Revocation::Unclear(Box::new(unclear(entry, &format!("whether key {name} has to be revoked")))),
+        false => Revocation::OfAnotherCluster,
+    }
+}
+
+/// What is reported while an entry of the list cannot be read, and with it the answer to a question.
+pub(super) fn unclear(entry: &UnreadableEntry, question: &str) -> Report {
+    Report::unknown(
+        Reason::UnreadableEntries,
+        format!(
+            "The list of the organization's keys has an entry that dbplane cannot read: {entry}. So it is not known {question}. dbplane waits \
+             until the platform lists that entry otherwise, or not any more. Ask the platform about it."
+        ),
+    )
+}
+
+/// The same while it is not known what a creation has made.
+pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Report {
+    unclear(entry, &format!("whether key {} exists", intent.name))
 }
 
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
@@ -160,7 +192,7 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
         names::is_attempt(name, &readable, &case.observed.cluster, case.observed.meta.object_key())
             && case.identity.names().all(|known| known != name)
     };
-    keys.iter().find(|key| attempt(&key.name))
+    keys.shown().iter().find(|key| attempt(&key.name))
 }
 
 /// The records without the key of that name.
@@ -185,8 +217,7 @@ pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
 /// record it as the one in use, instead of keeping a key that is being revoked.
 pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
-    let listed =
-        matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.iter().any(|key| key.name == *name));
+    let listed = matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.shown().iter().any(|key| key.name == *name));
     let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other) && !listed);
     let event = match (case.issued(name), id) {
         (true, Some(id)) if other.is_some() => Some(format!(

@@ -159,7 +159,7 @@ fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) 
 pub(super) fn is_seen_to_work(case: &Case) -> bool {
     let Some(current) = &case.identity.records.current else { return false };
     let is_used = match &case.observed.known {
-        KeyListing::Read { keys, .. } => keys.iter().any(|entry| entry.id == current.id && shows_use(entry)),
+        KeyListing::Read { keys, .. } => keys.shown().iter().any(|entry| entry.id == current.id && shows_use(entry)),
         KeyListing::NotRead | KeyListing::NotOffered => false,
     };
     is_used || !case.observed.accounts.is_empty()
@@ -197,7 +197,7 @@ fn last_use<'a>(known: &'a KeyListing, key: &RetiredKey) -> Use<'a> {
     let keys = match known {
         KeyListing::NotRead => return Use::Unread,
         KeyListing::NotOffered => return Use::NotShown,
-        KeyListing::Read { keys, .. } => keys,
+        KeyListing::Read { keys, .. } => keys.shown(),
     };
     let Some(entry) = keys.iter().find(|entry| entry.id == key.id && entry.name == key.name) else {
         return Use::NotShown;

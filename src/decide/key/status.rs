@@ -79,7 +79,7 @@ fn last_use(
     let known = Some(old).filter(|old| old.key_id == Some(current.id));
     let known = known.map(|old| (old.last_used_at, old.last_used_from.clone())).unwrap_or_default();
     let KeyListing::Read { keys, .. } = &observed.known else { return known };
-    let found = keys.iter().find(|key| key.id == current.id).filter(|key| key.last_used_at > known.0);
+    let found = keys.shown().iter().find(|key| key.id == current.id).filter(|key| key.last_used_at > known.0);
     match found.filter(|key| !is_same_use(key.last_used_at, known.0)) {
         Some(key) => (key.last_used_at, key.last_used_from.clone()),
         None => known,

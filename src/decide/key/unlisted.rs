@@ -34,7 +34,11 @@ fn shows_the_key_in_use(case: &Case) -> bool {
 fn note(case: &Case, key: &LostKey, at: Timestamp) -> Option<KeyStep> {
     let settle = case.observed.limits.settle;
     let KeyListing::Read { keys, .. } = &case.observed.listed else { return None };
-    let is_listed = keys.iter().any(|entry| Some(entry.id) == key.id || entry.name == key.name);
+    let is_listed = keys.shown().iter().any(|entry| Some(entry.id) == key.id || entry.name == key.name);
+    // By number or by name: any entry that cannot be read may be it.
+    if !is_listed && !keys.unreadable().is_empty() {
+        return None;
+    }
     let records = &case.identity.records;
     match (is_listed, key.unlisted) {
         (true, Some(_)) => Some(record(records, key, None)),

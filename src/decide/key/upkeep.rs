@@ -166,12 +166,17 @@ impl Upkeep<'_> {
                 self.report_out_of_sync(Reason::BindingConflict, message);
                 None
             }
+            Revocation::Unclear(report) => {
+                let (reason, message) = report.headline();
+                self.report_out_of_sync(reason, message.to_owned());
+                None
+            }
             Revocation::OfAnotherCluster | Revocation::NotOffered => None,
         }
     }
 
     /// Checks from time to time whether the platform still has the key. Where it lists keys, the list tells: a key that dbplane uses
-    /// itself would seem to be in use. The key is asked where a list lacks it, and where none is offered.
+    /// itself would seem to be in use. The key is asked where a list does not show it, and where none is offered.
     fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let last = match self.case.observed.probe {
             Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)) => at,
@@ -187,7 +192,8 @@ impl Upkeep<'_> {
             return Some(step);
         }
         let listing = &self.case.observed.listing;
-        if *listing == KeyListing::NotOffered || listing.has(current) == Some(false) {
+        let shows_it = listing.has(current) == Some(true);
+        if matches!(listing, KeyListing::NotOffered | KeyListing::Read { .. }) && !shows_it {
             return Some(KeyStep::Probe);
         }
         let backoff = self.case.backoff(Action::ListKeys);

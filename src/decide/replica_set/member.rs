@@ -72,9 +72,17 @@ pub(super) struct Replica {
 
 /// The Computes of the set, in the order of their numbers.
 pub(super) fn replicas(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
+    members(spec, computes, |meta| meta.deletion_timestamp.is_none())
+}
+
+/// Those that are being deleted, in the same order.
+pub(super) fn leaving(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
+    members(spec, computes, |meta| meta.deletion_timestamp.is_some())
+}
+
+fn members(spec: &ReadReplicaSetSpec, computes: &[Found], wanted: fn(&ObjectMeta) -> bool) -> Vec<Replica> {
     let template = &spec.template;
-    let is_live =
-        |found: &&Found| found.relation == Relation::Member && found.compute.metadata.deletion_timestamp.is_none();
+    let is_wanted = |found: &&Found| found.relation == Relation::Member && wanted(&found.compute.metadata);
     let replica = |found: &Found| {
         let compute = found.compute.clone();
         let current = compute.spec.branch_id == template.spec.compute().branch_id;
@@ -83,7 +91,7 @@ pub(super) fn replicas(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Rep
             && holds(compute.metadata.annotations.as_ref(), &template.metadata.annotations);
         Replica { compute, current, declared }
     };
-    let mut replicas: Vec<_> = computes.iter().filter(is_live).map(replica).collect();
+    let mut replicas: Vec<_> = computes.iter().filter(is_wanted).map(replica).collect();
     replicas.sort_by_cached_key(|replica| (replica.name().len(), replica.name()));
     replicas
 }
@@ -112,13 +120,25 @@ impl Replica {
     }
 
     pub fn is_stalled(&self) -> bool {
-        self.is("Stalled", "True") && !self.is_ready()
+        self.is("Stalled", "True") && !self.is_ready() && !self.is_unknown()
     }
 
-    /// The platform could be asked about it, and its status says what was seen.
+    /// A person is needed for what it is now declared to be, or for its deletion, whether or not it serves meanwhile.
+    pub fn is_refused(&self) -> bool {
+        self.is_observed() && self.is("Stalled", "True")
+    }
+
+    /// A person has paused it: what is declared of it is not looked at.
+    pub fn is_paused(&self) -> bool {
+        self.is("Paused", "True")
+    }
+
+    /// The platform could be asked about it, and its status says what was seen, in states that dbplane knows.
     pub fn is_seen(&self) -> bool {
-        let status = self.compute.status.as_ref();
-        status.is_some_and(|status| status.last_seen_serving.is_some() && status.unseen_since.is_none())
+        let Some(status) = &self.compute.status else { return false };
+        let mut states = [&status.state, &status.pending_state].into_iter().flatten();
+        let are_known = states.all(|word| ComputeState::from(word.clone()).is_known());
+        status.last_seen_serving.is_some() && status.unseen_since.is_none() && are_known
     }
 
     /// Nothing is lost with it: it was seen not to serve. One that cannot be seen, or whose status is of a version that did not say so,
@@ -135,7 +155,7 @@ impl Replica {
 
     /// dbplane could not look at it.
     pub fn is_unknown(&self) -> bool {
-        self.is("Ready", "Unknown") && !self.is("Paused", "True")
+        self.is("Ready", "Unknown") && !self.is_paused()
     }
 
     /// It is ready, and so is what was declared last, on the platform too.
@@ -145,7 +165,7 @@ impl Replica {
 
     /// It can be used, and what was declared last is not in force: dbplane waits, or a person is needed.
     pub fn is_held_back(&self) -> bool {
-        self.is_observed() && self.is_ready() && self.is("Synced", "False")
+        self.is_ready() && (self.is_observed() && self.is("Synced", "False") || self.is_paused())
     }
 
     /// It serves clients at present.

@@ -19,6 +19,7 @@ use self::member::Replica;
 pub use self::member::{Relation, is_replica_of, relation};
 pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
+use super::memory::Backoff;
 use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
 use crate::api::{Compute, ReadReplicaSetSpec};
 
@@ -83,6 +84,7 @@ struct Case<'a> {
     spec: &'a ReadReplicaSetSpec,
     observed: &'a SetObserved,
     replicas: Vec<Replica>,
+    leaving: Vec<Replica>,
     now: Timestamp,
 }
 
@@ -117,15 +119,20 @@ pub fn decide(spec: &ReadReplicaSetSpec, observed: &SetObserved, now: Timestamp)
 
 impl<'a> Case<'a> {
     fn new(spec: &'a ReadReplicaSetSpec, observed: &'a SetObserved, now: Timestamp) -> Self {
-        Self { spec, observed, replicas: member::replicas(spec, &observed.computes), now }
+        let replicas = member::replicas(spec, &observed.computes);
+        Self { spec, observed, replicas, leaving: member::leaving(spec, &observed.computes), now }
     }
 
-    /// A step, unless the API server refused the last one of its kind too recently.
+    /// A step, unless the API server refused the last one of its kind too recently. Replicas that serve go on meanwhile.
     fn act(&self, action: Action, step: SetStep, report: &Report) -> Choice {
-        match self.observed.memory.backoff(action, self.observed.meta.generation, self.now) {
-            Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
+        match self.backoff(action) {
+            Some(backoff) => Decision::wait(self.serving(report).beside(backoff.health), backoff.until),
             None => Decision::act(step, report.clone()),
         }
+    }
+
+    fn backoff(&self, action: Action) -> Option<Backoff> {
+        self.observed.memory.backoff(action, self.observed.meta.generation, self.now)
     }
 
     fn desired(&self) -> usize {

@@ -26,10 +26,12 @@ impl Case<'_> {
             find(Replica::is_stalled).or_else(|| find(Replica::is_unknown)).and_then(|replica| told(replica, "Ready"));
         let message = why.map_or_else(|| summary.clone(), |why| format!("{summary} {why}"));
         let report = Report::of(health(reason, message));
-        let report = match &report.health {
-            Health::Ready(..) => self.sync().map_or(report.clone(), |sync| report.with_sync(sync)),
-            _ => report,
+        let sync = match &report.health {
+            Health::Ready(..) => self.refused().or_else(|| self.held_back()).or_else(|| self.incomplete()),
+            Health::Unknown(..) => self.refused(),
+            Health::Progressing(..) | Health::Stalled(..) | Health::Paused(_) => None,
         };
+        let report = sync.map_or(report.clone(), |sync| report.with_sync(sync));
         // Whether or not there is a replica that says so.
         reported(&unfollowed(self.spec.template.spec.compute(), "spec.template.spec"), report)
     }
@@ -44,21 +46,45 @@ impl Case<'_> {
         }
     }
 
-    /// Every replica can be used, and one of them waits, or waits for a person, with a change.
-    fn is_held_back(&self) -> bool {
-        let ready = self.replicas.iter().all(|replica| replica.is_ready() && replica.current);
-        ready && self.replicas.iter().any(|replica| replica.is_held_back())
+    /// The report, or that the set serves where it does although something is still to be done.
+    pub(super) fn serving(&self, report: &Report) -> Report {
+        let serves = self.replicas.len() >= self.desired() && self.are_ready();
+        match report.health {
+            Health::Progressing(..) if serves => Report::ready(self.summary()),
+            _ => report.clone(),
+        }
     }
 
-    /// What is not as declared although all replicas can be used.
-    fn sync(&self) -> Option<Sync> {
-        let held_back = self.replicas.iter().find(|replica| replica.is_held_back()).and_then(|replica| {
-            let condition = replica.condition("Synced")?;
-            let reason = Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
-            Some(Sync::OutOfSync(*reason, told(replica, "Synced")?))
-        });
-        held_back.or_else(|| self.incomplete())
+    fn are_ready(&self) -> bool {
+        self.replicas.iter().all(|replica| replica.is_ready() && replica.current)
     }
+
+    /// Every replica can be used, and one of them waits, or waits for a person, with a change.
+    fn is_held_back(&self) -> bool {
+        self.are_ready() && self.replicas.iter().any(Replica::is_held_back)
+    }
+
+    /// What needs a person before the set is as declared: of a replica, be it one that serves or one that is being deleted, or of one that
+    /// cannot be read.
+    fn refused(&self) -> Option<Sync> {
+        let all = || self.replicas.iter().chain(&self.leaving);
+        let refused = all().find(|replica| replica.is_refused()).and_then(|replica| said(replica, "Stalled"));
+        let unreadable = || (self.observed.unreadable > 0).then(|| (Reason::ReplicaNotReady, self.summary()));
+        refused.or_else(unreadable).map(|(reason, message)| Sync::Refused(reason, message))
+    }
+
+    /// What waits although all replicas can be used.
+    fn held_back(&self) -> Option<Sync> {
+        let held_back = self.replicas.iter().find(|replica| replica.is_held_back());
+        let paused = || self.leaving.iter().find(|replica| replica.is_paused());
+        let (reason, message) = said(held_back.or_else(paused)?, "Synced")?;
+        Some(Sync::OutOfSync(reason, message))
+    }
+}
+
+/// Why a replica has a condition, if this version knows the reason.
+fn said(replica: &Replica, kind: &str) -> Option<(Reason, String)> {
+    Some((Reason::of(&replica.condition(kind)?.reason)?, told(replica, kind)?))
 }
 
 /// What a replica itself says.

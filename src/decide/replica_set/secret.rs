@@ -16,9 +16,11 @@ impl Case<'_> {
         }
         match declared.due(&target)? {
             Due::Foreign(report) => Some(Decision::rest(report)),
-            Due::Write { secret, without } => {
-                Some(self.act(Action::WriteSecret, SetStep::WriteConnection { secret, without }, report))
-            }
+            Due::Write { secret, without } => Some(match self.backoff(Action::WriteSecret) {
+                // Nobody can use what the Secret does not lead to.
+                Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
+                None => Decision::act(SetStep::WriteConnection { secret, without }, report.clone()),
+            }),
         }
     }
 

@@ -69,6 +69,11 @@ fn merge(object: &mut Value, patch: &Value) {
     }
 }
 
+fn merged(mut one: Value, other: Value) -> Value {
+    merge(&mut one, &other);
+    one
+}
+
 /// So many that are ready.
 fn ready(count: u32) -> Vec<Arc<Compute>> {
     (0..count).map(|number| replica(number, &json!({}))).collect()
@@ -109,7 +114,18 @@ fn blind() -> Vec<Value> {
         with("Unknown", "PlatformUnreachable", Value::Null, Value::Null),
         with("False", "Starting", Value::Null, Value::Null),
         json!({"status": null}),
+        odd(json!({"state": "failed"})),
+        odd(json!({"state": "active", "pendingState": "degraded"})),
+        odd(json!({"state": "failed", "lastSeenServing": false})),
     ]
+}
+
+/// What makes a replica one in a state that dbplane does not know.
+fn odd(status: Value) -> Value {
+    let unknown = conditioned("Ready", "Unknown", "StateUnknown", "The state is not known.");
+    let mut odd = json!({"status": {"conditions": [unknown]}});
+    merge(&mut odd["status"], &status);
+    odd
 }
 
 fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::HttpPlatform;
 use super::exchange::{Body, Call};
 use super::wire::{DecodeError, MOST_ENTRIES, Page};
-use crate::domain::Fault;
+use crate::domain::{Fault, Listed, UnreadableEntry};
 
 /// Pages of one list that are followed before it is given up as endless.
 const MOST_PAGES: usize = 100;
@@ -43,8 +43,8 @@ impl HttpPlatform {
         list: List<'_>,
         read: impl Fn(&[u8]) -> Result<Page<T>, DecodeError>,
         id: impl Fn(&T) -> String,
-    ) -> Result<Vec<T>, Fault> {
-        let (mut items, mut ids) = (Vec::new(), HashSet::new());
+    ) -> Result<Listed<T>, Fault> {
+        let (mut items, mut unreadable, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
         let (mut cursors, mut repeated) = (HashSet::new(), false);
         let (mut bytes, mut entries) = (0, 0);
         let mut cursor: Option<String> = None;
@@ -57,26 +57,27 @@ impl HttpPlatform {
             if entries > MOST_ENTRIES {
                 return Err(list.too_large());
             }
-            if page.cursor.is_none() && cursors.is_empty() {
-                // The only page, as most platforms answer.
-                return Ok(page.items);
+            let Page { items: shown, unreadable: others, entries: count, cursor: next } = page;
+            let on_page: Vec<String> =
+                shown.iter().map(&id).chain(others.iter().filter_map(|entry| entry.id.clone())).collect();
+            if on_page.iter().collect::<HashSet<_>>().len() < on_page.len() {
+                return Err(self.exchange.unreadable("id", "two entries of the list have the same one"));
             }
-            let news = page.items.iter().filter(|item| ids.insert(id(item))).count();
-            match page.cursor {
-                _ if repeated && news > 0 => {
-                    return Err(self.exchange.unreadable("pagination", "a repeated cursor leads to further entries"));
-                }
-                _ if repeated => return Ok(items),
-                Some(next) if !page.items.is_empty() => {
+            let news = on_page.into_iter().filter(|id| ids.insert(id.clone())).count();
+            if repeated && news > 0 {
+                return Err(self.exchange.unreadable("pagination", "a repeated cursor leads to further entries"));
+            }
+            if !repeated {
+                items.extend(shown);
+                unreadable.extend(others);
+            }
+            match next {
+                Some(next) if !repeated && count > 0 => {
                     repeated = !cursors.insert(next.clone());
                     cursor = Some(next);
                 }
-                _ => {
-                    items.extend(page.items);
-                    return Ok(items);
-                }
+                _ => return Ok(together(items, unreadable, &id)),
             }
-            items.extend(page.items);
         }
         Err(self.exchange.unreadable("pagination", "the list does not end"))
     }
@@ -95,4 +96,15 @@ impl HttpPlatform {
             fault => fault,
         })
     }
+}
+
+/// All pages of a list. Where one of them shows an entry that cannot be read on another one, it is not known which is right.
+fn together<T>(mut items: Vec<T>, mut unreadable: Vec<UnreadableEntry>, id: impl Fn(&T) -> String) -> Listed<T> {
+    unreadable.sort();
+    unreadable.dedup_by(|one, other| one.id.is_some() && one.id == other.id);
+    if !unreadable.is_empty() {
+        let odd: HashSet<&String> = unreadable.iter().filter_map(|entry| entry.id.as_ref()).collect();
+        items.retain(|item| !odd.contains(&id(item)));
+    }
+    Listed::new(items, unreadable.into())
 }

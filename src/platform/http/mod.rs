@@ -30,7 +30,7 @@ use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, NewCompute, Operation, Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, Listed, NewCompute, Operation, Project, Shown,
 };
 use crate::spans;
 
@@ -188,7 +188,7 @@ impl HttpPlatform {
         }
     }
 
-    async fn read_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+    async fn read_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
         let list = List {
             of: format!("API keys of organization {organization}"),
             remedy: "Revoke keys that nobody needs",
@@ -200,13 +200,19 @@ impl HttpPlatform {
 
     async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
         self.further_request().await;
-        Ok(self.list_keys(organization).await?.iter().any(|key| key.id == id))
+        match self.list_keys(organization).await?.find(Some(&id.to_string()), |key| key.id == id) {
+            Shown::Entry(_) => Ok(true),
+            Shown::Absent => Ok(false),
+            Shown::Unclear(entry) => {
+                Err(self.exchange.unreadable("the list of keys", &format!("an entry that may be key {id}: {entry}")))
+            }
+        }
     }
 }
 
 #[async_trait]
 impl Platform for HttpPlatform {
-    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+    async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         let list = List {
             of: "projects".to_owned(),
             remedy: "Use an API key that reaches fewer projects",
@@ -216,7 +222,7 @@ impl Platform for HttpPlatform {
         self.pages(list, wire::projects, |project| project.id.clone()).await
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
         let list = List {
             of: format!("computes of project {project}"),
             remedy: "Delete computes that nobody needs, or divide them among several projects",
@@ -224,7 +230,7 @@ impl Platform for HttpPlatform {
             limit: None,
         };
         let read = |body: &[u8]| wire::computes(body, project);
-        let mut computes = self.pages(list, read, |compute| compute.id.clone()).await?;
+        let (mut computes, unreadable) = self.pages(list, read, |compute| compute.id.clone()).await?.into_parts();
         // A list that shifts while its pages are read shows a compute twice: the later page counts.
         computes.reverse();
         computes.sort_by(|one, other| one.id.cmp(&other.id));
@@ -238,7 +244,7 @@ impl Platform for HttpPlatform {
                      Delete computes that nobody needs"
                 ),
             }),
-            _ => Ok(computes),
+            _ => Ok(Listed::new(computes, unreadable)),
         }
     }
 
@@ -310,16 +316,17 @@ impl Platform for HttpPlatform {
         }
     }
 
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault> {
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault> {
         let segments = ["projects", project, "operations"];
         let call = Call { query: &[("limit", OPERATIONS)], ..Call::get(&segments) };
         let body = self.exchange.send(call).await.map_err(missing_call)??;
-        let operations = wire::operations(&body).map_err(|error| self.undecodable(error))?.into_iter();
-        let of_compute = operations.filter(|operation| operation.compute_id.as_deref() == Some(compute));
-        Ok(of_compute.map(|operation| self.exchange.tidied(operation)).collect())
+        let listed = wire::operations(&body).map_err(|error| self.undecodable(error))?;
+        let (operations, unreadable) = listed.into_parts();
+        let of_compute = operations.into_iter().filter(|operation| operation.compute_id.as_deref() == Some(compute));
+        Ok(Listed::new(of_compute.map(|operation| self.exchange.tidied(operation)).collect(), unreadable))
     }
 
-    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
         let answered = self.read_keys(organization).await;
         if !is_plain_missing(&answered) {
             return answered;

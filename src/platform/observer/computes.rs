@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::listing::{Listing, text_weight};
 use super::{Interest, Latest, Reading};
-use crate::domain::{Compute, ComputeId, ComputeState, Fault};
+use crate::domain::{Compute, ComputeId, ComputeState, Fault, Listed, Shown};
 use crate::platform::Admitted;
 
 /// The list of a project's computes.
@@ -47,7 +47,7 @@ impl Listing for Computes {
     const OF: &'static str = "project";
     const SPACING: Duration = Duration::from_millis(100);
 
-    async fn read(platform: Admitted, of: &str) -> Result<Vec<Compute>, Fault> {
+    async fn read(platform: Admitted, of: &str) -> Result<Listed<Compute>, Fault> {
         platform.list_computes(of).await
     }
 
@@ -96,10 +96,14 @@ impl Listing for Computes {
 }
 
 impl Snapshot {
-    /// The compute with this id.
-    pub fn compute(&self, id: &str) -> Option<&Compute> {
+    /// What it shows of the compute with this id.
+    pub fn compute(&self, id: &str) -> Shown<'_, Compute> {
         let index = self.items.binary_search_by(|compute| compute.id.as_str().cmp(id));
-        index.ok().map(|index| &self.items[index])
+        match (index, self.unreadable.hiding(Some(id))) {
+            (Ok(index), _) => Shown::Entry(&self.items[index]),
+            (Err(_), Some(entry)) => Shown::Unclear(entry),
+            (Err(_), None) => Shown::Absent,
+        }
     }
 
     /// The computes of a branch.

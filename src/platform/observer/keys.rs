@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::listing::{Listing, text_weight};
 use super::{Interest, Latest, Reading};
-use crate::domain::{Fault, KeyEntry, is_same_use};
+use crate::domain::{Fault, KeyEntry, Listed, is_same_use};
 use crate::platform::Admitted;
 
 /// The list of an organization's keys.
@@ -61,7 +61,7 @@ impl Listing for Keys {
     const OF: &'static str = "organization";
     const SPACING: Duration = Duration::from_secs(1);
 
-    async fn read(platform: Admitted, of: &str) -> Result<Vec<KeyEntry>, Fault> {
+    async fn read(platform: Admitted, of: &str) -> Result<Listed<KeyEntry>, Fault> {
         platform.list_keys(of).await
     }
 
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_excerpt_has_what_matters_and_nothing_else() {
         let named = [(4, "ci-1"), (1, "other"), (7, "ci-2"), (3, "ci"), (9, "cj-1"), (2, "ci-1")];
-        let keys = named.into_iter().map(|(id, name)| key(id, name)).collect();
+        let keys: Vec<_> = named.into_iter().map(|(id, name)| key(id, name)).collect();
         let list = KeyList::new(Tick::at(1), (noon(), noon()), keys);
         for (matters, expected) in [
             (matters(&[], &[], ""), vec![]),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::time::Duration;
 
-use crate::domain::Fault;
+use crate::domain::{Fault, Listed, Unreadable, UnreadableEntry};
 use crate::platform::Admitted;
 
 /// A list of the platform that many resources share.
@@ -24,7 +24,7 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     const SPACING: Duration;
 
     /// One reading.
-    fn read(platform: Admitted, of: &str) -> impl Future<Output = Result<Vec<Self::Item>, Fault>> + Send;
+    fn read(platform: Admitted, of: &str) -> impl Future<Output = Result<Listed<Self::Item>, Fault>> + Send;
 
     /// The order of the entries; those of two readings that are equal in it are the same one.
     fn order(one: &Self::Item, other: &Self::Item) -> Ordering;
@@ -53,6 +53,14 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
 /// What a text takes besides its own place, about: the heap rounds up.
 pub(super) fn text_weight(text: Option<&String>) -> usize {
     text.map_or(0, |text| text.capacity() + 16)
+}
+
+/// What the entries take that cannot be read.
+pub(super) fn unreadable_weight(unreadable: &Unreadable) -> usize {
+    let weight = |entry: &UnreadableEntry| {
+        size_of::<UnreadableEntry>() + text_weight(entry.id.as_ref()) + text_weight(Some(&entry.field))
+    };
+    unreadable.iter().map(weight).sum()
 }
 
 /// What is different between two readings, both in their order; `None` where nothing is.

@@ -9,6 +9,7 @@
 //! - A reading that satisfies `after` began later than that tick: a read that was in progress does not count.
 //! - At most one request is in progress for a list, and any number of subscribers costs no more requests than one.
 //! - A failed read never looks like an empty list: a fault keeps the last reading and is published with it.
+//! - Nor does an entry that cannot be read look as if it were gone: the reading has it, and another one triggers all subscribers.
 
 mod computes;
 mod keys;
@@ -39,7 +40,7 @@ pub use self::keys::{KeyInterest, KeyList, KeyMatters, Keys, LatestKeys};
 pub use self::listing::Listing;
 use self::watch::Watch;
 use super::{Jitter, RateLimited, Room};
-use crate::domain::Fault;
+use crate::domain::{Fault, Listed, Unreadable};
 
 /// A moment of the observers' own logical clock. It orders "this read began" and "that write ended" without comparing wall
 /// clocks. It is not valid in another process.
@@ -78,17 +79,25 @@ pub struct Reading<L: Listing> {
     pub at: Timestamp,
     /// When it had ended.
     pub ended: Timestamp,
-    /// In the order of [`Listing::order`].
+    /// Those that can be read, in the order of [`Listing::order`].
     pub items: Vec<L::Item>,
+    /// The others.
+    pub unreadable: Unreadable,
     index: L::Index,
 }
 
 impl<L: Listing> Reading<L> {
     /// A reading that began and ended then.
-    pub fn new(began: Tick, (at, ended): (Timestamp, Timestamp), mut items: Vec<L::Item>) -> Self {
+    pub fn new(began: Tick, (at, ended): (Timestamp, Timestamp), listed: impl Into<Listed<L::Item>>) -> Self {
+        let (mut items, unreadable) = listed.into().into_parts();
         items.sort_unstable_by(L::order);
         items.shrink_to_fit();
-        Self { began, at, ended, index: L::index(&items), items }
+        Self { began, at, ended, index: L::index(&items), items, unreadable }
+    }
+
+    /// How many entries it has.
+    pub fn count(&self) -> usize {
+        self.items.len() + self.unreadable.len()
     }
 }
 
@@ -251,6 +260,17 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
             oldest.entry(account).and_modify(|at: &mut Timestamp| *at = snapshot.at.min(*at)).or_insert(snapshot.at);
         }
         oldest
+    }
+
+    /// The entries of the account's lists that cannot be read, by what the lists are of.
+    pub fn unreadable(&self, account: &str) -> BTreeMap<String, Unreadable> {
+        let registry = self.registry();
+        let of_account = registry.watches.iter().filter(|((name, _), _)| name == account);
+        let unreadable = of_account.filter_map(|((_, of), watch)| {
+            let unreadable = watch.view().snapshot?.unreadable.clone();
+            (!unreadable.is_empty()).then(|| (of.clone(), unreadable))
+        });
+        unreadable.collect()
     }
 
     /// Why a list of the account is not kept, where there is one that is too large.

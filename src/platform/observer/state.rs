@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::listing::{Listing, changes};
+use super::listing::{Listing, changes, unreadable_weight};
 use super::pace::Pace;
 use super::{Interest, Latest, Reading, Source, Subscriber, Tick};
-use crate::domain::Fault;
+use crate::domain::{Fault, Listed};
 use crate::platform::room::Share;
 use crate::platform::{Party, Priority, RateLimited};
 
@@ -203,20 +203,20 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     }
 
     /// The entries, where there is room for them.
-    pub fn fitting(&mut self, of: &str, items: Vec<L::Item>) -> Result<Vec<L::Item>, Fault> {
-        let weight = items.iter().map(L::weight).sum();
-        if self.share.hold(weight) { Ok(items) } else { Err(self.no_room(of)) }
+    pub fn fitting(&mut self, of: &str, listed: Listed<L::Item>) -> Result<Listed<L::Item>, Fault> {
+        let weight = listed.shown().iter().map(L::weight).sum::<usize>() + unreadable_weight(listed.unreadable());
+        if self.share.hold(weight) { Ok(listed) } else { Err(self.no_room(of)) }
     }
 
     /// Applies the outcome of a read; returns the subscribers to trigger.
-    pub fn publish(&mut self, begun: &Begun, outcome: Result<(Vec<L::Item>, Timestamp), Fault>) -> Vec<S> {
+    pub fn publish(&mut self, begun: &Begun, outcome: Result<(Listed<L::Item>, Timestamp), Fault>) -> Vec<S> {
         let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
         self.view.attempted = Some(begun.tick);
         self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
         self.namespaces.retain(|namespace| self.subscribers.keys().any(|it| it.namespace() == &**namespace));
         match outcome {
-            Ok((items, ended)) => self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), items)),
+            Ok((listed, ended)) => self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), listed)),
             Err(fault) => self.publish_fault(fault, before, begun.tick),
         }
     }
@@ -226,7 +226,9 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.failures = 0;
         let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
-        let Some(before) = before.filter(|_| !recovered) else {
+        // What cannot be read may concern anybody.
+        let comparable = |before: &Arc<Reading<L>>| !recovered && before.unreadable == snapshot.unreadable;
+        let Some(before) = before.filter(comparable) else {
             return self.subscribers.keys().cloned().collect();
         };
         let changed = changes::<L>(&before.items, &snapshot.items);

@@ -13,7 +13,7 @@ use tracing::{Instrument, error, info, warn};
 use super::listing::Listing;
 use super::state::{Begun, State};
 use super::{Hub, Interest, Latest, Place, Source, Subscriber, Tick};
-use crate::domain::Fault;
+use crate::domain::{Fault, Listed, Unreadable};
 use crate::platform::{Party, Priority, RateLimited};
 use crate::spans;
 
@@ -205,14 +205,17 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         }
     }
 
-    fn publish(&self, begun: Begun, outcome: Result<Vec<L::Item>, Fault>) {
+    fn publish(&self, begun: Begun, outcome: Result<Listed<L::Item>, Fault>) {
         let mut state = self.state();
         if state.generation != begun.generation {
             return;
         }
-        let outcome = outcome.and_then(|items| state.fitting(&self.of, items));
+        let outcome = outcome.and_then(|listed| state.fitting(&self.of, listed));
         self.log(state.view.fault.as_ref(), outcome.as_ref().err());
-        let triggered = state.publish(&begun, outcome.map(|items| (items, (self.hub.clock)())));
+        if let Ok(listed) = &outcome {
+            self.log_unreadable(state.view.snapshot.as_ref().map(|before| &before.unreadable), listed.unreadable());
+        }
+        let triggered = state.publish(&begun, outcome.map(|listed| (listed, (self.hub.clock)())));
         state.jitter = (self.hub.jitter)();
         self.ended.notify_waiters();
         for subscriber in triggered {
@@ -229,6 +232,15 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
             }
             (Some(_), None) => info!(account, list, id, "a list can be read again"),
             _ => {}
+        }
+    }
+
+    fn log_unreadable(&self, before: Option<&Unreadable>, now: &Unreadable) {
+        let (account, id, list) = (&self.account, &self.of, L::OF);
+        match now.is_empty() {
+            _ if before.cloned().unwrap_or_default() == *now => {}
+            true => info!(account, list, id, "every entry of a list can be read again"),
+            false => warn!(account, list, id, entries = %now, "entries of a list cannot be read"),
         }
     }
 

@@ -45,6 +45,8 @@ pub struct AccountCensus {
     pub connected: Option<(Duration, BudgetFigures)>,
     /// When the oldest reading of its lists began, in seconds since 1970, by what the lists are of.
     pub oldest: BTreeMap<&'static str, i64>,
+    /// How many entries of its lists cannot be read, by what the lists are of.
+    pub unreadable: BTreeMap<&'static str, usize>,
 }
 
 /// What state a key of a ProjectKey is in.
@@ -173,6 +175,15 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
         account.oldest.iter().map(move |(list, at)| ([("account", account.uid.as_str()), ("list", *list)], *at))
     });
     exposed.gauges(("oldest_snapshot_timestamp", text, Some(&seconds)), oldest)?;
+    let text = "Entries of the platform's lists that dbplane cannot read, by account (its UID) and by what the lists are of: project (its \
+                computes) or organization (its keys)";
+    let unreadable = accounts.iter().flat_map(|account| {
+        account
+            .unreadable
+            .iter()
+            .map(move |(list, count)| ([("account", account.uid.as_str()), ("list", *list)], *count))
+    });
+    exposed.gauges(("unreadable_entries", text, None), unreadable)?;
     let connected = || accounts.iter().filter_map(|it| it.connected.as_ref().map(|known| (it, known)));
     let text = "The time between two reads of a project while nothing changes, by account (its UID)";
     let intervals = connected().map(|(account, (interval, _))| (of(account), interval.as_secs_f64()));
@@ -273,8 +284,12 @@ mod tests {
             unsynced: [("DriftPersists", 2)].into(),
             waiting: [("DeletionPaused", 2), ("WaitingForDisruption", 0)].into(),
         };
-        let account =
-            AccountCensus { uid: "uid-1".to_owned(), oldest: [("project", 1000)].into(), ..AccountCensus::default() };
+        let account = AccountCensus {
+            uid: "uid-1".to_owned(),
+            oldest: [("project", 1000)].into(),
+            unreadable: [("project", 2)].into(),
+            ..AccountCensus::default()
+        };
         let (minute, pause) = (Duration::from_secs(60), Duration::from_millis(12_500));
         let budget = BudgetFigures { requests_per_minute: 600, left: 0, pause, waits: Vec::new() };
         let paused =
@@ -288,6 +303,7 @@ mod tests {
             r#"dbplane_waiting_resources{kind="Compute",reason="DeletionPaused"} 2"#,
             r#"dbplane_waiting_resources{kind="Compute",reason="WaitingForDisruption"} 0"#,
             r#"dbplane_oldest_snapshot_timestamp_seconds{account="uid-1",list="project"} 1000"#,
+            r#"dbplane_unreadable_entries{account="uid-1",list="project"} 2"#,
             r#"dbplane_keys{account="uid-1",state="in_use"} 2"#,
             r#"dbplane_keys{account="uid-1",state="previous"} 0"#,
             r#"dbplane_keys{account="uid-1",state="lost"} 1"#,

@@ -73,6 +73,7 @@ fn census() -> Census {
         kind: "Account".to_owned(),
         connected: Some((Duration::from_secs(30), Budget::new(Rate::default()).figures())),
         oldest: [("project", 0)].into(),
+        unreadable: [("project", 0)].into(),
     };
     Census { kinds: vec![kind], accounts: vec![account], keys: vec![keys] }
 }

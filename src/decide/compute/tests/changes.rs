@@ -54,7 +54,7 @@ fn what_was_in_force_before_is_drift() {
     };
     let seen = |given: Given, found: Compute| {
         let spec = given.spec.clone();
-        given.remembering(|memory| remember(memory, (&spec, GENERATION), None, Some(&found), NOW))
+        given.remembering(|memory| remember(memory, (&spec, GENERATION), None, &Shown::Entry(&found), NOW))
     };
     assert!(!drift(&resized()), "declared a moment ago");
     let four = with(compute("ep-1"), |compute| {
@@ -191,7 +191,7 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
     let successor = |given: Given, seconds| {
         let (spec, given) = (given.spec.clone(), given.after(seconds));
         given.clone().remembering(|memory| {
-            remember(memory, (&spec, GENERATION), Some(&status), Some(&compute("ep-1")), given.now);
+            remember(memory, (&spec, GENERATION), Some(&status), &Shown::Entry(&compute("ep-1")), given.now);
         })
     };
     // The pauses are 5, 10, 20 and 40 minutes, and then an hour each.
@@ -209,7 +209,7 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
     assert_eq!(change(&other).settings.suspend_after, Some(SuspendAfter::Seconds(1200)));
     let edited = declared().remembering(|memory| {
         let spec = declared().spec;
-        remember(memory, (&spec, GENERATION + 1), Some(&status), Some(&compute("ep-1")), NOW);
+        remember(memory, (&spec, GENERATION + 1), Some(&status), &Shown::Entry(&compute("ep-1")), NOW);
     });
     change(&edited);
     assert_eq!(status_after(&successor(Given::bound(), 10), &status).not_applied, [], "it is not declared any more");

@@ -15,7 +15,7 @@ fn binds(given: &Given, id: &str, origin: Origin) {
         ComputeStep::Bind { binding, restart, .. } => {
             assert_eq!(restart.noted, origin != Origin::Created, "nothing was started that was there before");
             let SnapshotState::Taken { computes, .. } = &given.observed.snapshot else { panic!("not read") };
-            let found = computes.iter().find(|compute| compute.id == id).unwrap();
+            let found = computes.shown().iter().find(|compute| compute.id == id).unwrap();
             let (project, branch) = ("p-1".into(), Some(found.branch_id.clone()));
             assert_eq!(binding, Binding { id: id.into(), project, platform: None, branch, origin, at: NOW });
         }

@@ -35,6 +35,42 @@ fn a_start_is_waited_for_and_not_for_ever() {
     assert_eq!(late.wake, Wake::OnChange);
 }
 
+fn in_states(current: &str, pending: Option<&str>) -> Given {
+    let state = |word: &str| ComputeState::from(word.to_owned());
+    Given::bound().seeing([with(compute("ep-1"), |seen| {
+        (seen.current_state, seen.pending_state) = (state(current), pending.map(state));
+    })])
+}
+
+#[test]
+fn a_state_that_is_not_known_is_neither_good_nor_bad() {
+    for (current, pending) in [
+        ("failed", None),
+        ("degraded", None),
+        ("unknown", None),
+        ("Active", None),
+        ("failed", Some("active")),
+        ("active", Some("failed")),
+    ] {
+        let given = in_states(current, pending);
+        let rest = given.rest();
+        rest.unknown(Reason::StateUnknown);
+        let Health::Unknown(_, text) = &rest.health else { panic!() };
+        assert!(text.contains(&format!("\"{current}\"")) && text.contains(pending.unwrap_or("ep-1")), "{text}");
+        let ours = given.clone().remembering(|memory| memory.changing = true).rest();
+        ours.unknown(Reason::StateUnknown);
+    }
+    for (current, pending) in [("active", None), ("idle", None), ("active", Some("idle")), ("idle", Some("active"))] {
+        in_states(current, pending).rest().in_sync();
+    }
+    // What is declared is kept all the same, and a refusal does not say that the compute cannot be used.
+    let smaller = in_states("degraded", None).declaring(json!({"size": {"fixed": 2}}));
+    assert!(matches!(smaller.step(), ComputeStep::Change { .. }));
+    let refused = smaller.failed(Action::Change, refused()).rest();
+    refused.unknown(Reason::StateUnknown);
+    assert!(matches!(refused.sync, Sync::Refused(Reason::Refused, _)), "{refused:?}");
+}
+
 #[test]
 fn what_we_changed_is_not_ready_until_it_is_settled() {
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
@@ -49,7 +85,8 @@ fn a_snapshot_is_recorded_in_memory() {
     let mut memory = Memory::default();
     memory.changing = true;
     let mut remember = |found: Option<Compute>, now| {
-        remember(&mut memory, (&given.spec, GENERATION), None, found.as_ref(), now);
+        let shown = found.as_ref().map_or(Shown::Absent, Shown::Entry);
+        remember(&mut memory, (&given.spec, GENERATION), None, &shown, now);
         (memory.changing, memory.missing_since)
     };
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
@@ -79,7 +116,8 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
         (Given::bound(), true, &deleted, Some(compute("ep-1")), true),
     ] {
         let identity = given.observed.identity.unwrap();
-        assert_eq!(is_awaiting(&identity, deleting, memory, seen.as_ref()), expected, "{identity:?} {seen:?}");
+        let shown = identity.binding.as_ref().map(|_| seen.as_ref().map_or(Shown::Absent, Shown::Entry));
+        assert_eq!(is_awaiting(&identity, deleting, memory, shown), expected, "{identity:?} {seen:?}");
     }
 }
 
@@ -130,7 +168,7 @@ fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for
     let observed = given.clone().declaring(json!({"management": "Observe"}));
     observed.rest().stalled(Reason::ComputeNotFound, &["ep-1"]);
     let mut memory = asked(at(60), false).observed.memory;
-    remember(&mut memory, (&given.spec, GENERATION), None, Some(&compute("ep-1")), at(61));
+    remember(&mut memory, (&given.spec, GENERATION), None, &Shown::Entry(&compute("ep-1")), at(61));
     assert_eq!((memory.asked, memory.missing_since), (None, None), "it was listed again");
 }
 

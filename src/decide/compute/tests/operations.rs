@@ -22,7 +22,7 @@ fn pending() -> Compute {
 fn seen(compute: Compute) -> Given {
     let given = Given::bound().seeing([compute.clone()]);
     let spec = given.spec.clone();
-    given.remembering(|memory| remember(memory, (&spec, GENERATION), None, Some(&compute), NOW))
+    given.remembering(|memory| remember(memory, (&spec, GENERATION), None, &Shown::Entry(&compute), NOW))
 }
 
 fn ask() -> ComputeStep {
@@ -92,7 +92,7 @@ fn an_answer_that_shows_a_failure_is_reported_where_operations_are_not_listed() 
     given.rest().out_of_sync(Reason::OperationFailed, &["op-1", "1 failure", "answers to changes"]);
     let spec = given.spec.clone();
     given
-        .remembering(|memory| remember(memory, (&spec, GENERATION), None, Some(&compute("ep-1")), NOW))
+        .remembering(|memory| remember(memory, (&spec, GENERATION), None, &Shown::Entry(&compute("ep-1")), NOW))
         .rest()
         .in_sync();
 }

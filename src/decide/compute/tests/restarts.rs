@@ -204,6 +204,8 @@ fn what_has_other_causes_too_shows_nothing() {
 fn where_starts_are_not_dated_an_answer_and_a_change_show_it_together() {
     for answered in [Answered::Plainly, Answered::ForCompute] {
         made(&undated(updated(), Some(answered)));
+        let odd = with(updated(), |seen| seen.current_state = ComputeState::Other("failed".into()));
+        waits(&undated(odd, Some(answered)));
         waits(&undated(compute("ep-1"), Some(answered)));
     }
 }

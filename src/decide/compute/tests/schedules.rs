@@ -203,12 +203,12 @@ fn what_was_in_force_before_is_no_drift() {
     let given = scheduled(&json!([office(&json!({}))]));
     let before = on(&given, "2027-01-15T07:00:00Z");
     let mut memory = Memory::default();
-    remember(&mut memory, (&before.spec, GENERATION), None, Some(&compute("ep-1")), before.now);
+    remember(&mut memory, (&before.spec, GENERATION), None, &Shown::Entry(&compute("ep-1")), before.now);
     assert!(memory.was_in_force(&crate::decide::drift::enforced(&before.spec)));
     let during = given.remembering(|remembered| *remembered = memory.clone());
     assert!(matches!(during.step(), ComputeStep::Change { drift: false, .. }));
     // What somebody else changes during the entry is.
-    remember(&mut memory, (&during.spec, GENERATION), None, Some(&sized(4.)), during.now);
+    remember(&mut memory, (&during.spec, GENERATION), None, &Shown::Entry(&sized(4.)), during.now);
     let during = during.remembering(|remembered| *remembered = memory);
     assert!(matches!(during.step(), ComputeStep::Change { drift: true, .. }));
 }

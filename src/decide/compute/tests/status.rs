@@ -99,6 +99,7 @@ fn gone() -> Given {
 fn it_shows_whether_the_compute_was_last_seen_to_serve() {
     let in_state =
         |state: ComputeState| Given::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)]);
+    let odd = || ComputeState::Other("failed".into());
     let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
     let not_admitted = || {
         Given::bound().observing(|seen| {
@@ -122,6 +123,9 @@ fn it_shows_whether_the_compute_was_last_seen_to_serve() {
         ("active", Given::bound(), &starts, (Some(true), None)),
         ("idle", in_state(ComputeState::Idle), &starts, (Some(true), None)),
         ("starting", in_state(ComputeState::Init), &serves, (Some(false), None)),
+        ("a state that is not known", in_state(odd()), &serves, (Some(true), None)),
+        ("one after it started", in_state(odd()), &starts, (Some(false), None)),
+        ("one that was never seen before", in_state(odd()), &ComputeStatus::default(), (None, None)),
         ("seen again", Given::bound(), &old(Some(false), before), (Some(true), None)),
         ("503", failed(), &serves, (Some(true), now)),
         ("503 for a while", failed(), &old(Some(true), before), (Some(true), before)),

@@ -22,7 +22,7 @@ fn a_last_use_is_shown_once_an_hour() {
         let from = Some("192.0.2.2".to_owned());
         let mine = KeyEntry { last_used_at: time, last_used_from: from, ..entry(1, &key(1).name) };
         let another = KeyEntry { last_used_at: hour(8, 0), ..entry(2, "theirs") };
-        KeyListing::Read { at: at(0), keys: vec![another, mine] }
+        KeyListing::Read { at: at(0), keys: vec![another, mine].into() }
     };
     let (before, now) = (Some("192.0.2.1".to_owned()), Some("192.0.2.2".to_owned()));
     for (known, listing, expected) in [

@@ -13,6 +13,7 @@ mod requests;
 mod restored;
 mod trial;
 mod unlisted;
+mod unreadable;
 mod unused;
 mod upkeep;
 

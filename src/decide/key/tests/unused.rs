@@ -41,13 +41,14 @@ fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
 
 /// The platform lists keys, and shows when key 5 was last used.
 fn used(second: i64, last_used: Option<i64>) -> KeyListing {
-    let KeyListing::Read { at: begun, mut keys } = listed(second, &[(1, &key(1).name), (5, &key(5).name)]) else {
+    let KeyListing::Read { at: begun, keys } = listed(second, &[(1, &key(1).name), (5, &key(5).name)]) else {
         panic!()
     };
+    let mut keys = keys.into_parts().0;
     keys[0].last_used_at = Some(at(second));
     keys[1].last_used_at = last_used.map(at);
     keys[1].last_used_from = last_used.map(|_| "192.0.2.7".to_owned());
-    KeyListing::Read { at: begun, keys }
+    KeyListing::Read { at: begun, keys: keys.into() }
 }
 
 /// The list was read at that time, and there is no newer one.
@@ -215,9 +216,10 @@ fn which_keys_were_seen_to_work() {
         (after.previous[0].worked, after.tried)
     };
     let mine = |last_used: Option<i64>| {
-        let KeyListing::Read { at: begun, mut keys } = listed(HOUR, &[(1, &key(1).name)]) else { panic!() };
+        let KeyListing::Read { at: begun, keys } = listed(HOUR, &[(1, &key(1).name)]) else { panic!() };
+        let mut keys = keys.into_parts().0;
         keys[0].last_used_at = last_used.map(at);
-        KeyListing::Read { at: begun, keys }
+        KeyListing::Read { at: begun, keys: keys.into() }
     };
     let account = KeyAccount { label: "Account prod".into(), users: Vec::new(), follows: true };
     let tried = |id: i64| KeyRecords { tried: Some(id), ..records(1) };

@@ -178,11 +178,6 @@ fn one_that_cannot_be_read_is_there() {
     assert!(!is_replica_of(SET, &meta(SET, json!("2026-01-01T00:00:00Z"))));
 }
 
-fn merged(mut one: Value, other: Value) -> Value {
-    merge(&mut one, &other);
-    one
-}
-
 #[test]
 fn how_many_are_replaced_at_the_same_time() {
     let old = |count: u32| (0..count).map(|number| replica(number, &former())).collect::<Vec<_>>();

@@ -72,7 +72,8 @@ fn how_the_replicas_stand_together() {
 fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
     let given = Given::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
     let message = "Replicas: 2 declared, 1 ready, 1 up to date. 1 cannot be read, see their conditions.".to_owned();
-    assert_eq!(health(&given), ("unknown", Reason::ReplicaNotReady, message));
+    assert_eq!(health(&given), ("unknown", Reason::ReplicaNotReady, message.clone()));
+    assert_eq!(told(&given).sync, Sync::Refused(Reason::ReplicaNotReady, message), "a person is needed for it");
     let before = crate::api::ReadReplicaSetStatus::default();
     let shown = super::super::status(&told(&given), &given.spec, &given.observed, &before, NOW);
     assert_eq!((shown.replicas, shown.ready_replicas), (2, 1));
@@ -92,6 +93,86 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     let message = "Compute reads-0: It waits for the window.".to_owned();
     assert_eq!(report.sync, Sync::OutOfSync(Reason::WaitingForDisruption, message));
     assert_eq!(report.waits_for(), Some(Reason::WaitingForDisruption));
+}
+
+/// A set is as bad as what keeps it from its spec, and serves as its replicas do.
+#[test]
+fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
+    let size = json!({"size": {"fixed": 2}});
+    let said = |kind: &str, status: &str, reason: &str| conditioned(kind, status, reason, "The plan is too small.");
+    let refused = |reason: &str| {
+        [said("Ready", "True", "Available"), said("Synced", "False", reason), said("Stalled", "True", reason)]
+    };
+    let changed = json!({"spec": size, "status": {"conditions": refused("Refused")}});
+    let gone = |conditions: Value| json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}, "status": {"conditions": conditions}});
+    let stuck = |reason: &str| gone(json!([said("Ready", "False", reason), said("Stalled", "True", reason)]));
+    let of_three = |first: &Value| {
+        Given::new(spec(3, &json!({}), &size), [replica(0, first), replica(1, &json!({})), replica(2, &json!({}))])
+    };
+    let and_one = |more: &Value| Given::of(1, [replica(0, &json!({})), replica(1, more)]);
+    for (given, reason) in [
+        (of_three(&changed), Reason::Refused),
+        (and_one(&stuck("Refused")), Reason::Refused),
+        (and_one(&stuck("DeletionPaused")), Reason::DeletionPaused),
+        (and_one(&stuck("DeletionProtected")), Reason::DeletionProtected),
+    ] {
+        assert_eq!((given.does().as_str(), health(&given).0), ("rests", "ready"));
+        let message = |number| format!("Compute reads-{number}: The plan is too small.");
+        let number = if given.spec.replicas == 3 { 0 } else { 1 };
+        assert_eq!(told(&given).sync, Sync::Refused(reason, message(number)));
+    }
+    // One that is being deleted, and nothing is wrong with it.
+    for (leaves, sync) in [
+        (gone(json!([said("Ready", "False", "Deleting"), said("Reconciling", "True", "Deleting")])), Sync::InSync),
+        (
+            gone(json!([
+                said("Ready", "True", "Available"),
+                said("Synced", "Unknown", "Paused"),
+                said("Paused", "True", "Paused")
+            ])),
+            Sync::OutOfSync(Reason::Paused, "Compute reads-1: The plan is too small.".to_owned()),
+        ),
+    ] {
+        assert_eq!(told(&and_one(&leaves)).sync, sync);
+    }
+    // What is not known of another one hides nothing.
+    let dark = merged(json!({"status": {"state": "failed"}}), not_ready("Unknown", None));
+    let hidden = Given::new(spec(2, &json!({}), &size), [replica(0, &changed), replica(1, &dark)]);
+    assert_eq!(health(&hidden).0, "unknown");
+    assert!(matches!(told(&hidden).sync, Sync::Refused(Reason::Refused, _)), "{:?}", told(&hidden));
+}
+
+#[test]
+fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
+    let paused = [
+        conditioned("Ready", "True", "Available", ""),
+        conditioned("Synced", "Unknown", "Paused", "By a person."),
+        conditioned("Paused", "True", "Paused", "By a person."),
+    ];
+    let given = Given::of(2, [replica(0, &json!({"status": {"conditions": paused}})), replica(1, &json!({}))]);
+    assert_eq!(health(&given).0, "ready");
+    assert_eq!(told(&given).sync, Sync::OutOfSync(Reason::Paused, "Compute reads-0: By a person.".to_owned()));
+}
+
+#[test]
+fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
+    use super::super::super::memory::Problem;
+    let refused = |given: Given, action| {
+        let failed =
+            |seen: &mut SetObserved| seen.memory.failed(action, Problem::Object("not admitted".into()), 3, NOW);
+        let report = told(&given.observing(failed));
+        let refused = |sync: &Sync| matches!(sync, Sync::Refused(Reason::Refused, text) if text == "not admitted");
+        match report.health {
+            Health::Ready(..) => assert!(refused(&report.sync), "{report:?}"),
+            _ => assert_eq!(report, Report::stalled(Reason::Refused, "not admitted")),
+        }
+        matches!(report.health, Health::Ready(..))
+    };
+    let size = json!({"size": {"fixed": 2}});
+    assert!(refused(Given::of(1, ready(2)), Action::Delete), "one too many");
+    assert!(refused(Given::new(spec(2, &json!({}), &size), ready(2)), Action::Change), "with another size");
+    assert!(!refused(Given::of(3, ready(2)), Action::Create), "one too few");
+    assert!(!refused(Given::of(1, [replica(0, &json!({})), replica(1, &starting())]), Action::Delete));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse, texts, times};
+use super::{DecodeError, Entries, Entry, Page, Pagination, SettingsBody, lenient, parse, texts, times};
 use crate::domain::{
-    Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode,
+    Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation, PoolerMode,
     PostgresSettings, Role, Settings, Support, SuspendAfter,
 };
 use crate::platform::Answer;
@@ -25,22 +25,22 @@ const LONGEST_SETTING: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct ComputeList {
-    endpoints: Entries<Listed>,
+    endpoints: Entries<Compute>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
 }
 
-/// An entry as it is kept, or the field that it lacks. It is made while the list is read: thousands in both forms would take twice the memory.
-struct Listed(Result<Compute, &'static str>);
+/// It is made while the list is read: thousands in both forms would take twice the memory.
+impl Entry for Compute {
+    type Wire = ComputeItem;
 
-impl<'de> Deserialize<'de> for Listed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ComputeItem::deserialize(deserializer).map(|item| Self(item.into_compute()))
+    fn of(wire: ComputeItem) -> Result<Self, &'static str> {
+        wire.into_compute()
     }
 }
 
 #[derive(Deserialize)]
-struct ComputeItem {
+pub(super) struct ComputeItem {
     #[serde(default, deserialize_with = "texts::identifier")]
     id: Option<String>,
     #[serde(default, deserialize_with = "texts::identifier")]
@@ -57,10 +57,10 @@ struct ComputeItem {
     hosts: Option<Hosts>,
     #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "texts::shown")]
-    current_state: Option<String>,
-    #[serde(default, deserialize_with = "texts::shown")]
-    pending_state: Option<String>,
+    #[serde(default, deserialize_with = "state")]
+    current_state: Option<ComputeState>,
+    #[serde(default, deserialize_with = "state")]
+    pending_state: Option<ComputeState>,
     #[serde(default, deserialize_with = "lenient")]
     autoscaling_limit_min_cu: Option<ComputeUnits>,
     #[serde(default, deserialize_with = "lenient")]
@@ -148,8 +148,8 @@ impl ComputeItem {
             host: self.host,
             pooled_host: self.hosts.and_then(|hosts| hosts.read_write_pooled_host),
             name: self.name,
-            current_state: self.current_state.map_or_else(|| ComputeState::Other("unknown".to_owned()), state),
-            pending_state: self.pending_state.filter(|word| !word.is_empty()).map(state),
+            current_state: self.current_state.unwrap_or_else(no_state),
+            pending_state: self.pending_state,
             settings,
             last_active: self.last_active,
             created_at: self.created_at,
@@ -171,13 +171,17 @@ impl ComputeItem {
     }
 }
 
-fn state(word: String) -> ComputeState {
-    match word.as_str() {
-        "init" => ComputeState::Init,
-        "idle" => ComputeState::Idle,
-        "active" => ComputeState::Active,
-        _ => ComputeState::Other(word),
-    }
+/// Null, absent or an empty text: none. What is no text is a state that nobody knows.
+fn state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ComputeState>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    Ok(match serde_json::from_str::<Option<String>>(raw) {
+        Ok(word) => word.filter(|word| !word.is_empty()).map(|word| texts::cleaned(word).into()),
+        Err(_) => Some(no_state()),
+    })
+}
+
+fn no_state() -> ComputeState {
+    ComputeState::Other("unknown".to_owned())
 }
 
 fn role(wire: &str) -> Role {
@@ -195,25 +199,19 @@ fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings>
     (fits && settings.len() <= MOST_SETTINGS).then_some(PostgresSettings(settings))
 }
 
-/// A compute of `project`, unless it says another one. `parent` is where it stands in the answer.
-fn placed(compute: Result<Compute, &'static str>, parent: &str, project: &str) -> Result<Compute, DecodeError> {
-    let mut compute = compute.map_err(|field| DecodeError::missing(parent, field))?;
+/// A compute of `project`, unless it says another one.
+fn place(compute: &mut Compute, project: &str) {
     if compute.project_id.is_empty() {
         project.clone_into(&mut compute.project_id);
     }
-    Ok(compute)
 }
 
 /// The answer to GET /projects/{project}/endpoints.
 pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
-    let items = list.endpoints.kept.into_iter().enumerate();
-    let items = items.map(|(index, Listed(compute))| placed(compute, &format!("endpoints[{index}]"), project));
-    Ok(Page {
-        items: items.collect::<Result<_, DecodeError>>()?,
-        entries: list.endpoints.count,
-        cursor: list.pagination.and_then(Pagination::cursor),
-    })
+    let mut page = Page::of(list.endpoints, list.pagination);
+    page.items.iter_mut().for_each(|compute| place(compute, project));
+    Ok(page)
 }
 
 #[derive(Deserialize)]
@@ -221,7 +219,7 @@ struct AnswerItem {
     #[serde(default)]
     endpoint: Option<ComputeItem>,
     #[serde(default, deserialize_with = "lenient")]
-    operations: Option<Vec<Box<RawValue>>>,
+    operations: Option<Entries<OperationItem>>,
 }
 
 #[derive(Deserialize)]
@@ -252,31 +250,36 @@ impl OperationItem {
     }
 }
 
-/// Operations are a courtesy: one that cannot be read is left out.
-fn readable(operations: Vec<Box<RawValue>>) -> Vec<OperationItem> {
-    operations.into_iter().filter_map(|value| serde_json::from_str(value.get()).ok()).collect()
+impl Entry for OperationItem {
+    type Wire = Self;
+
+    fn of(wire: Self) -> Result<Self, &'static str> {
+        Ok(wire)
+    }
 }
 
-/// The answer to a change of a compute.
+/// The answer to a change of a compute. Operations are a courtesy there: one that cannot be read is left out.
 pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
     let item: AnswerItem = parse(body)?;
-    let operations = readable(item.operations.unwrap_or_default()).into_iter();
-    Ok(Answer {
-        compute: item.endpoint.map(|item| placed(item.into_compute(), "endpoint", project)).transpose()?,
-        operations: operations.map(OperationItem::into_operation).collect(),
-    })
+    let compute = item.endpoint.map(|item| {
+        let mut compute = item.into_compute().map_err(|field| DecodeError::missing("endpoint", field))?;
+        place(&mut compute, project);
+        Ok(compute)
+    });
+    let operations = item.operations.unwrap_or_default().kept.into_iter();
+    Ok(Answer { compute: compute.transpose()?, operations: operations.map(OperationItem::into_operation).collect() })
 }
 
 #[derive(Deserialize)]
 struct OperationList {
-    operations: Vec<Box<RawValue>>,
+    operations: Entries<OperationItem>,
 }
 
 /// The answer to GET /projects/{project}/operations, newest first.
-pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Vec<Operation>, DecodeError> {
-    let mut operations = readable(parse::<OperationList>(body)?.operations);
-    operations.sort_by_key(|operation| Reverse(operation.created_at));
-    Ok(operations.into_iter().map(OperationItem::into_operation).collect())
+pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Listed<Operation>, DecodeError> {
+    let Entries { mut kept, unreadable, .. } = parse::<OperationList>(body)?.operations;
+    kept.sort_by_key(|operation| Reverse(operation.created_at));
+    Ok(Listed::new(kept.into_iter().map(OperationItem::into_operation).collect(), unreadable.into()))
 }
 
 /// The body of a create: `{"endpoint": {…}}`, without members that were not declared.

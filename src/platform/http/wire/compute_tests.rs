@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::UnreadableEntry;
 
 fn read(item: Value) -> Result<Compute, DecodeError> {
     let list = json!({"endpoints": [item]});
@@ -76,15 +77,22 @@ fn a_pooled_host_that_is_none_is_not_reported() {
 }
 
 #[test]
-fn a_compute_without_identity_makes_the_list_unreadable_with_its_path() {
+fn a_compute_without_identity_is_an_entry_that_cannot_be_read() {
+    let listed = |item: Value| {
+        let list = json!({"endpoints": [item]});
+        let page = computes(list.to_string().as_bytes(), "asked").unwrap();
+        assert_eq!((page.items.len(), page.entries), (0, 1), "{list}");
+        page.unreadable[0].clone()
+    };
     for field in ["id", "branch_id", "type"] {
         for bad in [Value::Null, json!(7)] {
             let mut item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write"});
             item[field] = bad;
-            assert_eq!(read(item).unwrap_err().path, format!("endpoints[0].{field}"));
+            let id = (field != "id").then(|| "ep-a".to_owned());
+            assert_eq!(listed(item), UnreadableEntry { id, field: field.to_owned() });
         }
     }
-    assert_eq!(read(json!(1)).unwrap_err().path, "endpoints[0]");
+    assert_eq!(listed(json!(1)), UnreadableEntry { id: None, field: "of another form".to_owned() });
     assert!(computes(b"{}", "p").is_err());
     assert!(computes(br#"{"endpoints":null}"#, "p").unwrap().items.is_empty());
 }
@@ -104,6 +112,12 @@ fn words_that_are_known_and_others() {
         let compute = read(item(word, "transaction")).unwrap();
         assert_eq!(compute.current_state.to_string(), word);
         assert_eq!((compute.current_state, compute.pending_state), (state.clone(), Some(state)));
+    }
+    for odd in [json!(7), json!({"state": "active"}), json!(true)] {
+        let item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write", "current_state": odd, "pending_state": odd});
+        let unknown = ComputeState::Other("unknown".into());
+        let compute = read(item).unwrap();
+        assert_eq!((compute.current_state, compute.pending_state), (unknown.clone(), Some(unknown)), "{odd}");
     }
     for (word, mode) in [("transaction", PoolerMode::Transaction), ("session", PoolerMode::Other("session".into()))] {
         let settings = read(item("idle", word)).unwrap().settings;

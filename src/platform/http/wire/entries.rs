@@ -3,26 +3,56 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{DecodeError, parse, texts};
+use crate::domain::UnreadableEntry;
+use crate::text;
 
 /// Entries of one list that are read. The smallest ones take thirty times as much memory as their text, so the size of an answer
 /// does not bound what it becomes. The platform recommends fewer than 10,000 keys, and names no number for the others.
 pub(in crate::platform::http) const MOST_ENTRIES: usize = 20_000;
+/// Of the name of a field that cannot be read.
+const LONGEST_FIELD: usize = 64;
 
-/// The entries of an array, and how many it has; none are kept where there are too many. Null is an empty one, as some servers write it; a missing one is an error.
+/// What an entry of a list becomes.
+pub(super) trait Entry: Sized {
+    /// The form of an entry.
+    type Wire: DeserializeOwned;
+
+    /// `Err` is the field without which it cannot be placed.
+    fn of(wire: Self::Wire) -> Result<Self, &'static str>;
+
+    /// What identifies the entry, which may be unreadable otherwise.
+    fn id(json: &str) -> Option<String> {
+        serde_json::from_str::<Identity>(json).ok()?.id
+    }
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    #[serde(default, deserialize_with = "texts::identifier")]
+    id: Option<String>,
+}
+
+/// The entries of an array, each by itself, and how many it has; none are kept where there are too many. Null is an empty one, as some
+/// servers write it; a missing one is an error.
 #[derive(Debug)]
 pub(super) struct Entries<T> {
     pub kept: Vec<T>,
+    pub unreadable: Vec<UnreadableEntry>,
     pub count: usize,
 }
 
 impl<T> Default for Entries<T> {
     fn default() -> Self {
-        Self { kept: Vec::new(), count: 0 }
+        Self { kept: Vec::new(), unreadable: Vec::new(), count: 0 }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+impl<'de, T: Entry> Deserialize<'de> for Entries<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EntriesVisitor(PhantomData))
     }
@@ -30,7 +60,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
 
 struct EntriesVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
+impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
     type Value = Entries<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,24 +74,65 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
         let mut entries = Entries::default();
         while entries.count < MOST_ENTRIES {
-            let Some(entry) = array.next_element()? else { return Ok(entries) };
-            entries.kept.push(entry);
+            // What is no JSON ends the list here, and what is another JSON makes one entry unreadable.
+            let Some(json) = array.next_element::<&RawValue>()? else { return Ok(entries) };
+            match read::<T>(json.get()) {
+                Ok(entry) => entries.kept.push(entry),
+                Err(field) => entries.unreadable.push(UnreadableEntry { id: T::id(json.get()), field }),
+            }
             entries.count += 1;
         }
         while array.next_element::<IgnoredAny>()?.is_some() {
-            entries.kept = Vec::new();
+            (entries.kept, entries.unreadable) = (Vec::new(), Vec::new());
             entries.count += 1;
         }
         Ok(entries)
     }
 }
 
+/// `Err` is the field that cannot be read.
+fn read<T: Entry>(json: &str) -> Result<T, String> {
+    let wire = parse(json.as_bytes()).map_err(|DecodeError { path, message }| {
+        let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+        match (missing, path.as_str()) {
+            (Some(field), _) => field.to_owned(),
+            (None, ".") => "of another form".to_owned(),
+            (None, path) => text::line(path, LONGEST_FIELD).into_owned(),
+        }
+    })?;
+    T::of(wire).map_err(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Option<(Vec<u8>, usize)> {
-        serde_json::from_str::<Entries<u8>>(json).ok().map(|entries| (entries.kept, entries.count))
+    /// A number, or something else that is called that.
+    #[derive(Debug, PartialEq)]
+    struct Small(u8);
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Wire {
+        Number(u8),
+        Named { size: Option<u8> },
+    }
+
+    impl Entry for Small {
+        type Wire = Wire;
+
+        fn of(wire: Wire) -> Result<Self, &'static str> {
+            match wire {
+                Wire::Number(number) => Ok(Self(number)),
+                Wire::Named { size } => size.map(Self).ok_or("size"),
+            }
+        }
+    }
+
+    fn of(json: &str) -> Option<(Vec<u8>, Vec<String>, usize)> {
+        let Entries { kept, unreadable, count } = serde_json::from_str::<Entries<Small>>(json).ok()?;
+        let kept = kept.into_iter().map(|Small(number)| number).collect();
+        Some((kept, unreadable.iter().map(ToString::to_string).collect(), count))
     }
 
     #[test]
@@ -72,10 +143,31 @@ mod tests {
             ("null", Some((vec![], 0))),
             ("{}", None),
             ("7", None),
-            ("[1,true]", None),
             ("[1", None),
+            ("[1,", None),
+            ("[1,{\"id\":\"a\"", None),
+            ("[1,nonsense]", None),
         ] {
-            assert_eq!(read(json), expected, "{json}");
+            let expected = expected.map(|(kept, count)| (kept, Vec::new(), count));
+            assert_eq!(of(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_read_is_named_and_the_others_are_read() {
+        let nameless = |field: &str| format!("one whose identifier cannot be read ({field})");
+        for (odd, expected) in [
+            ("true", nameless("of another form")),
+            ("[1]", nameless("of another form")),
+            ("{}", nameless("size")),
+            (r#"{"id":7}"#, nameless("size")),
+            (r#"{"id":"no identifier"}"#, nameless("size")),
+            (r#"{"id":"a","id":"b"}"#, nameless("size")),
+            (r#"{"id":"a"}"#, "a (size)".to_owned()),
+            (r#"{"id":"a","size":null}"#, "a (size)".to_owned()),
+            (r#"{"id":"a","size":"x"}"#, "a (of another form)".to_owned()),
+        ] {
+            assert_eq!(of(&format!("[1,{odd},3]")), Some((vec![1, 3], vec![expected], 3)), "{odd}");
         }
     }
 
@@ -83,8 +175,8 @@ mod tests {
     fn nothing_is_kept_of_too_many_and_all_are_counted() {
         for (count, kept) in [(MOST_ENTRIES, MOST_ENTRIES), (MOST_ENTRIES + 2, 0)] {
             let json = format!("[{}1]", "1,".repeat(count - 1));
-            let entries = read(&json).unwrap();
-            assert_eq!((entries.0.len(), entries.1), (kept, count));
+            let entries = of(&json).unwrap();
+            assert_eq!((entries.0.len(), entries.2), (kept, count));
         }
     }
 }

@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Page, lenient, parse, texts, times};
+use super::{DecodeError, Entry, Page, lenient, parse, texts, times};
 use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
@@ -23,7 +23,7 @@ fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>,
 }
 
 #[derive(Deserialize)]
-struct KeyRecord {
+pub(super) struct KeyRecord {
     #[serde(default, deserialize_with = "identifier")]
     id: Option<i64>,
     #[serde(default, deserialize_with = "lenient")]
@@ -81,22 +81,34 @@ fn creator(value: &RawValue) -> Option<String> {
     text().or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id)).map(texts::cleaned)
 }
 
-/// The list of keys: a bare array.
-pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, DecodeError> {
-    let list: Entries<KeyRecord> = parse(body)?;
-    let items = list.kept.into_iter().enumerate().map(|(index, record)| {
-        let missing = |field| DecodeError::missing(&format!("[{index}]"), field);
-        Ok(KeyEntry {
-            id: record.id.ok_or_else(|| missing("id"))?,
-            name: record.name.ok_or_else(|| missing("name"))?,
+impl Entry for KeyEntry {
+    type Wire = KeyRecord;
+
+    fn of(record: KeyRecord) -> Result<Self, &'static str> {
+        Ok(Self {
+            id: record.id.ok_or("id")?,
+            name: record.name.ok_or("name")?,
             project_id: record.project_id,
             created_at: record.created_at,
             last_used_at: record.last_used_at,
             // A key that was never used has an empty one.
             last_used_from: record.last_used_from_addr.filter(|address| !address.is_empty()),
         })
-    });
-    Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, entries: list.count, cursor: None })
+    }
+
+    fn id(json: &str) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Identity {
+            #[serde(default, deserialize_with = "identifier")]
+            id: Option<i64>,
+        }
+        Some(serde_json::from_str::<Identity>(json).ok()?.id?.to_string())
+    }
+}
+
+/// The list of keys: a bare array.
+pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, DecodeError> {
+    parse(body).map(|list| Page::of(list, None))
 }
 
 /// Whether a key is revoked, where the answer to its revocation says so.
@@ -165,8 +177,22 @@ mod tests {
         assert_eq!(entries[0].id, 9_007_199_254_740_993);
         assert_eq!(entries[0].created_at, None);
         assert_eq!((entries[0].last_used_at, &entries[0].last_used_from), (None, &None));
-        assert_eq!(keys(br#"[{"id":1,"name":"a"},{"id":2}]"#).unwrap_err().path, "[1].name");
         assert!(keys(b"{}").is_err());
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_read_is_named_by_its_number_and_the_others_are_read() {
+        for (odd, expected) in [
+            (r#"{"id":2}"#, "2 (name)"),
+            (r#"{"id":"2","name":7}"#, "2 (name)"),
+            (r#"{"id":2,"name":"b","project_id":"No Project"}"#, "2 (project_id)"),
+            (r#"{"name":"b"}"#, "one whose identifier cannot be read (id)"),
+            ("null", "one whose identifier cannot be read (of another form)"),
+        ] {
+            let page = keys(format!(r#"[{{"id":1,"name":"a"}},{odd},{{"id":3,"name":"c"}}]"#).as_bytes()).unwrap();
+            assert_eq!(page.items.iter().map(|key| key.id).collect::<Vec<_>>(), [1, 3], "{odd}");
+            assert_eq!((page.unreadable[0].to_string().as_str(), page.entries), (expected, 3), "{odd}");
+        }
     }
 
     #[test]

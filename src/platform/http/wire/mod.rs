@@ -1,8 +1,8 @@
 //! The JSON of the platform's API, and how it becomes domain terms.
 //!
 //! Reading is forgiving where a mistake is harmless and strict where it is not. Unknown fields and values are ignored; an
-//! optional field that is null, absent or of another form counts as not reported. But a thing without its identity makes the
-//! whole answer unreadable: a compute that is left out of a list would look as if it were gone.
+//! optional field that is null, absent or of another form counts as not reported. But a thing without its identity cannot be
+//! placed: in a list it is an [`UnreadableEntry`], which is not left out, since it would look as if it were gone.
 
 mod compute;
 mod entries;
@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use self::entries::Entries;
+use crate::domain::UnreadableEntry;
+
+use self::entries::{Entries, Entry};
 
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes, operations};
 pub(super) use entries::MOST_ENTRIES;
@@ -52,9 +54,18 @@ impl DecodeError {
 pub(super) struct Page<T> {
     /// Its entries; none where there are more than [`MOST_ENTRIES`].
     pub items: Vec<T>,
+    /// Those that cannot be read.
+    pub unreadable: Vec<UnreadableEntry>,
     /// How many entries it has.
     pub entries: usize,
     pub cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    fn of(entries: Entries<T>, pagination: Option<Pagination>) -> Self {
+        let Entries { kept, unreadable, count } = entries;
+        Self { items: kept, unreadable, entries: count, cursor: pagination.and_then(Pagination::cursor) }
+    }
 }
 
 /// `pagination` of a list: `cursor` for some lists, `next` for others.

@@ -2,18 +2,18 @@
 
 use serde::Deserialize;
 
-use super::{DecodeError, Entries, Page, Pagination, lenient, parse, texts};
+use super::{DecodeError, Entries, Entry, Page, Pagination, lenient, parse, texts};
 use crate::domain::Project;
 
 #[derive(Deserialize)]
 struct ProjectList {
-    projects: Entries<ProjectItem>,
+    projects: Entries<Project>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
 }
 
 #[derive(Deserialize)]
-struct ProjectItem {
+pub(super) struct ProjectItem {
     #[serde(default, deserialize_with = "texts::identifier")]
     id: Option<String>,
     #[serde(default, deserialize_with = "texts::shown")]
@@ -22,21 +22,18 @@ struct ProjectItem {
     org_id: Option<String>,
 }
 
+impl Entry for Project {
+    type Wire = ProjectItem;
+
+    fn of(item: ProjectItem) -> Result<Self, &'static str> {
+        Ok(Self { id: item.id.ok_or("id")?, name: item.name, organization_id: item.org_id })
+    }
+}
+
 /// The answer to GET /projects.
 pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, DecodeError> {
     let list: ProjectList = parse(body)?;
-    let items = list.projects.kept.into_iter().enumerate().map(|(index, item)| {
-        Ok(Project {
-            id: item.id.ok_or_else(|| DecodeError::missing(&format!("projects[{index}]"), "id"))?,
-            name: item.name,
-            organization_id: item.org_id,
-        })
-    });
-    Ok(Page {
-        items: items.collect::<Result<_, DecodeError>>()?,
-        entries: list.projects.count,
-        cursor: list.pagination.and_then(Pagination::cursor),
-    })
+    Ok(Page::of(list.projects, list.pagination))
 }
 
 #[cfg(test)]
@@ -66,9 +63,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_id_is_named_with_its_path() {
-        let error = projects(br#"{"projects":[{"id":"a"},{"name":"b"}]}"#).unwrap_err();
-        assert_eq!(error.path, "projects[1].id");
+    fn a_project_without_its_id_is_told_and_the_others_are_read() {
+        let page =
+            projects(br#"{"projects":[{"id":"a"},{"name":"b"},{"id":7},{"id":"c","org_id":"No Org"}]}"#).unwrap();
+        let unreadable: Vec<_> = page.unreadable.iter().map(ToString::to_string).collect();
+        let nameless = "one whose identifier cannot be read (id)";
+        assert_eq!((page.items.len(), page.entries), (1, 4));
+        assert_eq!(unreadable, [nameless, nameless, "c (org_id)"]);
     }
 
     #[test]

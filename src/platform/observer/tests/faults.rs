@@ -1,7 +1,7 @@
 //! Reads that fail.
 
 use super::*;
-use crate::domain::{NewCompute, Role, Settings};
+use crate::domain::{NewCompute, Role, Settings, UnreadableEntry};
 use crate::platform::fake::{broken, unauthorized};
 use crate::platform::{Platform, PlatformClient};
 
@@ -127,4 +127,22 @@ async fn a_panic_counts_as_a_fault_and_observation_goes_on() {
     *fixture.fake.panics.lock().unwrap() = false;
     assert_eq!(fixture.after(60.0).await, ["ep-000"]);
     assert_eq!(fixture.read("ep-000").fault, None);
+}
+
+/// It may concern anybody, and so may its end.
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_cannot_be_read_triggers_all_once_and_once_more_when_it_is_gone() {
+    let mut fixture = Fixture::settled(2).await;
+    let all = ["ep-000", "ep-001"];
+    fixture.fake.unreadable.lock().unwrap().push(UnreadableEntry { id: None, field: "type".to_owned() });
+    assert_eq!(fixture.after(34.0).await, all);
+    let snapshot = fixture.read("ep-000").snapshot.unwrap();
+    assert!(matches!(snapshot.compute("ep-000"), Shown::Entry(_)));
+    assert!(matches!(snapshot.compute("ep-gone"), Shown::Unclear(_)));
+    assert_eq!((snapshot.count(), fixture.observers.unreadable("a")["p"].len()), (3, 1));
+    assert!(fixture.observers.unreadable("b").is_empty());
+    assert_eq!(fixture.after(34.0).await, [""; 0], "the same again is no news");
+    fixture.fake.unreadable.lock().unwrap().clear();
+    assert_eq!(fixture.after(34.0).await, all);
+    assert!(fixture.observers.unreadable("a").is_empty());
 }

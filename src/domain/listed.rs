@@ -1,0 +1,195 @@
+//! A list of the platform, entry by entry: some of them may not be readable.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// How many entries that cannot be read are named in a text.
+const NAMED: usize = 5;
+
+/// An entry that cannot be read. It exists, and nothing else is known of it: it may be on any branch, of any type, of any name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnreadableEntry {
+    /// Its identifier, where that can be read.
+    pub id: Option<String>,
+    /// The field that cannot be read, such as branch_id.
+    pub field: String,
+}
+
+impl fmt::Display for UnreadableEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.id {
+            Some(id) => write!(f, "{id} ({})", self.field),
+            None => write!(f, "one whose identifier cannot be read ({})", self.field),
+        }
+    }
+}
+
+/// The entries of a list that cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unreadable(Arc<[UnreadableEntry]>);
+
+impl Unreadable {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &UnreadableEntry> {
+        self.0.iter()
+    }
+
+    /// Their identifiers, as far as they can be read.
+    pub fn ids(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().filter_map(|entry| entry.id.as_ref())
+    }
+
+    /// The one that may be what has this identifier. What is known by something else, such as its name, may be any of them.
+    pub fn hiding(&self, id: Option<&str>) -> Option<&UnreadableEntry> {
+        self.0.iter().find(|entry| entry.id.as_deref().zip(id).is_none_or(|(one, other)| one == other))
+    }
+}
+
+impl From<Vec<UnreadableEntry>> for Unreadable {
+    /// In an order of their own: the same ones are equal, however a list was sorted.
+    fn from(mut entries: Vec<UnreadableEntry>) -> Self {
+        entries.sort();
+        Self(entries.into())
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named: Vec<_> = self.0.iter().take(NAMED).map(ToString::to_string).collect();
+        f.write_str(&named.join(", "))?;
+        match self.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// What a list shows, and what it does not prove. That an entry is not among those that are shown says nothing by itself: ask with
+/// [`Listed::find`] or [`Unreadable::hiding`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<T> {
+    shown: Vec<T>,
+    unreadable: Unreadable,
+}
+
+/// What a list shows of one thing.
+#[derive(Debug)]
+pub enum Shown<'a, T> {
+    Entry(&'a T),
+    /// An entry that cannot be read is it, or may be it.
+    Unclear(&'a UnreadableEntry),
+    /// The list lacks it.
+    Absent,
+}
+
+impl<T> Listed<T> {
+    pub fn new(shown: Vec<T>, unreadable: Unreadable) -> Self {
+        Self { shown, unreadable }
+    }
+
+    /// The entries that can be read.
+    pub fn shown(&self) -> &[T] {
+        &self.shown
+    }
+
+    pub fn shown_mut(&mut self) -> &mut Vec<T> {
+        &mut self.shown
+    }
+
+    pub fn into_parts(self) -> (Vec<T>, Unreadable) {
+        (self.shown, self.unreadable)
+    }
+
+    /// Those that cannot.
+    pub fn unreadable(&self) -> &Unreadable {
+        &self.unreadable
+    }
+
+    /// How many entries it has.
+    pub fn count(&self) -> usize {
+        self.shown.len() + self.unreadable.len()
+    }
+
+    /// What it shows of that which `is_it` recognizes, and which has this identifier where one is known.
+    pub fn find(&self, id: Option<&str>, is_it: impl Fn(&T) -> bool) -> Shown<'_, T> {
+        match (self.shown.iter().find(|entry| is_it(entry)), self.unreadable.hiding(id)) {
+            (Some(found), _) => Shown::Entry(found),
+            (None, Some(entry)) => Shown::Unclear(entry),
+            (None, None) => Shown::Absent,
+        }
+    }
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+/// A list of which everything can be read.
+impl<T> From<Vec<T>> for Listed<T> {
+    fn from(shown: Vec<T>) -> Self {
+        Self { shown, unreadable: Unreadable::default() }
+    }
+}
+
+impl<T> FromIterator<T> for Listed<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(shown: I) -> Self {
+        shown.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn odd(id: Option<&str>) -> UnreadableEntry {
+        UnreadableEntry { id: id.map(str::to_owned), field: "type".to_owned() }
+    }
+
+    fn list(unreadable: &[Option<&str>]) -> Listed<&'static str> {
+        let entries: Vec<_> = unreadable.iter().map(|id| odd(*id)).collect();
+        Listed::new(vec!["ep-a"], entries.into())
+    }
+
+    #[test]
+    fn a_list_lacks_only_what_no_entry_of_it_can_be() {
+        for (unreadable, id, expected) in [
+            (vec![], Some("ep-a"), "shown"),
+            (vec![], Some("ep-b"), "absent"),
+            (vec![], None, "absent"),
+            (vec![Some("ep-b")], Some("ep-a"), "shown"),
+            (vec![Some("ep-b")], Some("ep-b"), "unclear"),
+            (vec![Some("ep-b")], Some("ep-c"), "absent"),
+            (vec![Some("ep-b")], None, "unclear"),
+            (vec![None], Some("ep-a"), "shown"),
+            (vec![None], Some("ep-c"), "unclear"),
+            (vec![None], None, "unclear"),
+        ] {
+            let list = list(&unreadable);
+            let seen = match list.find(id, |entry| Some(*entry) == id) {
+                Shown::Entry(_) => "shown",
+                Shown::Unclear(_) => "unclear",
+                Shown::Absent => "absent",
+            };
+            assert_eq!(seen, expected, "{id:?} {unreadable:?}");
+        }
+    }
+
+    #[test]
+    fn few_are_named_and_all_are_counted() {
+        let few = list(&[Some("ep-b"), None]);
+        assert_eq!(few.unreadable().to_string(), "one whose identifier cannot be read (type), ep-b (type)");
+        assert_eq!(few.count(), 3);
+        let ids: Vec<String> = (0..8).map(|number| format!("ep-{number}")).collect();
+        let many = list(&ids.iter().map(|id| Some(id.as_str())).collect::<Vec<_>>());
+        assert!(many.unreadable().to_string().ends_with("ep-4 (type) and 3 more"), "{}", many.unreadable());
+    }
+}

@@ -1,0 +1,81 @@
+//! Answers with something that dbplane does not understand: an entry of a list, or the state of a compute.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{by_hand, create, delete, message, polls, writes};
+use crate::fixture::{Fixture, compute, condition};
+
+/// Each list has this from now on.
+fn lists(fixture: &Fixture, fault: serde_json::Value) {
+    let mut order = json!({"method": "GET", "path": "/endpoints$", "times": 10_000});
+    order.as_object_mut().unwrap().extend(fault.as_object().unwrap().clone());
+    fixture.fault(order);
+}
+
+async fn spared(fixture: &Fixture) {
+    fixture.console(Method::DELETE, "/faults", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else() {
+    let fixture = Fixture::minimal("odd-entry").await;
+    create(&fixture, "").await;
+    let odd = by_hand(&fixture, "br-dev-7", "read_write").await;
+    lists(&fixture, json!({"kind": "odd_entry", "entry": odd, "field": "branch_id"}));
+    let account = fixture.until_condition("account/prod", "UnreadableEntries", "True", "UnreadableEntries").await;
+    let told = message(&account, "UnreadableEntries");
+    assert!(told.contains(&format!("of project {}: {odd} (branch_id)", fixture.project)), "{told}");
+    assert_eq!(condition(&account, "Ready").unwrap()["status"], "True");
+    let uid = account["metadata"]["uid"].as_str().unwrap();
+    let series = format!("dbplane_unreadable_entries{{account=\"{uid}\",list=\"project\"}} 1");
+    let counted = async || {
+        let text = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
+        text.lines().any(|line| line == series)
+    };
+    fixture.wait_until("it to be counted", counted).await;
+    assert!(fixture.shared.operator.log().contains(&format!("{odd} (branch_id)")), "it is in the log");
+    // A create is told by what was there before, and that is not known.
+    fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+    let waiting = fixture.until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries").await;
+    assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
+    // What can be read goes on.
+    fixture.until_condition("compute/orders", "Ready", "True", "Available").await;
+    delete(&fixture, "compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    polls(&fixture, 2).await;
+    assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
+    spared(&fixture).await;
+    fixture.until_ready("compute/reader").await;
+    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 2));
+}
+
+#[tokio::test]
+async fn an_entry_without_its_identifier_proves_no_absence() {
+    let fixture = Fixture::minimal("nameless-entry").await;
+    let id = create(&fixture, "").await;
+    lists(&fixture, json!({"kind": "odd_entry", "entry": id, "field": "id", "body": 7}));
+    let unknown = fixture.until_condition("compute/orders", "Ready", "Unknown", "UnreadableEntries").await;
+    assert_eq!(unknown["status"]["computeID"], id.as_str());
+    delete(&fixture, "compute/orders").await;
+    fixture.wait_until("the deletion", async || fixture.count("DELETE") == 1).await;
+    // The list is empty now, and the first entry of an empty list cannot be odd.
+    fixture.until_gone("compute/orders").await;
+    assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_state_that_is_not_known_is_neither_good_nor_bad() {
+    let fixture = Fixture::new("odd-state").await;
+    create(&fixture, "").await;
+    lists(&fixture, json!({"kind": "state", "body": "degraded"}));
+    let unknown = fixture.until_condition("compute/orders", "Ready", "Unknown", "StateUnknown").await;
+    assert!(message(&unknown, "Ready").contains("\"degraded\""), "{unknown}");
+    assert_eq!(
+        (&unknown["status"]["state"], &unknown["status"]["lastSeenServing"]),
+        (&json!("degraded"), &json!(true))
+    );
+    spared(&fixture).await;
+    fixture.until_ready("compute/orders").await;
+    assert_eq!(writes(&fixture).len(), 1);
+}
