@@ -22,7 +22,7 @@ pub use self::resources::Resources;
 use super::object::AccountName;
 use crate::decide::brake::{Asked, Refusal, Rules, Window};
 use crate::decide::key::Probe;
-use crate::decide::memory::Problem;
+use crate::decide::memory::{self, Problem};
 use crate::decide::repairs::{Repair, Repairs};
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
@@ -289,6 +289,11 @@ impl<P> ProcessState<P> {
     /// A call is recorded in the resource, and about to be made.
     pub fn call_recorded(&self, uid: &str, action: Action, at: Timestamp) {
         self.update(uid, |resource| resource.memory.recorded(action, at));
+    }
+
+    /// A call that may be recorded was not made. Nothing waits for that: it is recorded again in the next pass.
+    pub fn call_not_made(&self, uid: &str, (action, problem): (Action, Problem), now: Timestamp) {
+        self.update(uid, |resource| resource.memory.failed(action, problem, memory::NO_GENERATION, now));
     }
 
     /// A pass ended well.

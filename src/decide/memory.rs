@@ -123,7 +123,7 @@ const FAILED_MOST: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_secs(600);
 const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
 /// No object has this generation.
-const ANOTHER: i64 = -1;
+pub const NO_GENERATION: i64 = -1;
 /// How often a difference that comes back is corrected at once.
 const AT_ONCE: u32 = 3;
 
@@ -153,7 +153,7 @@ impl Memory {
     /// What failed is tried again at once.
     pub fn retry(&mut self) {
         for failure in self.failures.values_mut() {
-            failure.generation = ANOTHER;
+            failure.generation = NO_GENERATION;
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod brake;
+pub mod circuit;
 pub mod compute;
 pub mod conditions;
 pub mod connection;

@@ -7,7 +7,9 @@ use tracing::{info, warn};
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::{Managed, Status, uid};
-use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, resource_version};
+use crate::cluster::{
+    Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable, resource_version,
+};
 use crate::decide::memory::Problem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{Action, Report, later};
@@ -140,7 +142,7 @@ pub async fn record_call<K: Managed, E: Environment>(
     recording: Recording<'_>,
 ) -> Result<K, StepError> {
     env.state().call_recorded(&uid(object), action, at);
-    let recorded = record(env, object, recording).await.map_err(not_recorded(action))?;
+    let recorded = record(env, object, recording).await.map_err(not_recorded(env, object, action))?;
     in_time(env, (action, at))?;
     Ok(recorded)
 }
@@ -154,14 +156,24 @@ pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Re
     Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
 }
 
-/// For `map_err`: the API server did not record the call, so it is not made. After a conflict the next pass decides on the newer version.
-pub fn not_recorded(action: Action) -> impl Fn(kube::Error) -> StepError {
-    move |error| match error {
-        kube::Error::Api(status) if matches!(status.code, 404 | 409) => StepError::Cluster(kube::Error::Api(status)),
-        error => {
-            let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
-            StepError::Failed(action, Problem::NotRecorded(message))
+/// For `map_err`: the API server did not record the call, so it is not made. After a conflict the next pass decides on the newer version. Where
+/// the API server was unavailable, the record may have been written all the same.
+pub fn not_recorded<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    action: Action,
+) -> impl Fn(kube::Error) -> StepError {
+    move |error| {
+        if matches!(&error, kube::Error::Api(status) if matches!(status.code, 404 | 409)) {
+            return StepError::Cluster(error);
         }
+        let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
+        let problem = Problem::NotRecorded(message);
+        if is_unavailable(&error) {
+            env.state().call_not_made(&uid(object), (action, problem), env.now());
+            return StepError::Cluster(error);
+        }
+        StepError::Failed(action, problem)
     }
 }
 
@@ -193,7 +205,12 @@ pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteE
     })
 }
 
-/// What the write of a Secret means for its resource: a conflict is looked at again, anything else is reported.
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// What the write of a Secret means for its resource: after a conflict, or where the API server was unavailable, the next pass looks again;
+/// anything else is reported.
 pub fn secret_written<E: Environment>(
     env: &E,
     uid: &str,
@@ -205,8 +222,8 @@ pub fn secret_written<E: Environment>(
             env.state().action_succeeded(uid, Action::WriteSecret);
             Ok(())
         }
-        Err(WriteError::Cluster(kube::Error::Api(status))) if status.code == 409 => {
-            Err(StepError::Cluster(kube::Error::Api(status)))
+        Err(WriteError::Cluster(error)) if is_conflict(&error) || is_unavailable(&error) => {
+            Err(StepError::Cluster(error))
         }
         Err(error) => {
             let message = format!("Secret {name} could not be written: {error}");

@@ -11,7 +11,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 use tracing::field::Empty;
-use tracing::{Instrument, Span, error_span, warn};
+use tracing::{Instrument, Span, debug, error_span, warn};
 
 use super::super::access;
 use super::super::environment::{Environment, Kind};
@@ -22,7 +22,8 @@ use super::super::pass::{Next, Pass, is_outdated, label, pass};
 use super::lanes::Lanes;
 use super::slots::Slots;
 use super::withdrawn::is_forbidden;
-use crate::cluster::explained;
+use crate::cluster::{explained, is_unavailable};
+use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::{Wake, later};
 use crate::spans;
 
@@ -141,12 +142,17 @@ fn resync(draw: u32) -> Duration {
     RESYNC - (RESYNC / 10).mul_f64(f64::from(draw) / f64::from(u32::MAX))
 }
 
-/// When a pass that ended with an error is made again: soon after a conflict, otherwise later each time.
+/// When a pass that ended with an error is made again: soon after a conflict, and where the API server was unavailable, since its requests
+/// then wait for that; otherwise later each time.
 pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<Shared>) -> Requeue {
     if let Error(kube::Error::Api(status)) = error
         && status.code == 409
     {
         return Requeue::requeue(CONFLICT_PAUSE);
+    }
+    if is_unavailable(&error.0) {
+        debug!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
+        return Requeue::requeue(PROBE_PAUSE);
     }
     if is_forbidden(&error.0) {
         shared.env.is_refused_in(object.meta().namespace.as_deref());
