@@ -4,6 +4,7 @@
 mod account;
 mod children;
 mod compute;
+mod errors;
 mod key;
 mod resources;
 mod turns;
@@ -22,7 +23,7 @@ pub use self::resources::Resources;
 use super::object::AccountName;
 use crate::decide::brake::{Asked, Refusal, Rules, Window};
 use crate::decide::key::Probe;
-use crate::decide::memory::{self, Problem};
+use crate::decide::memory::Problem;
 use crate::decide::repairs::{Repair, Repairs};
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
@@ -63,6 +64,8 @@ pub struct ResourceState {
     pub awaiting: bool,
     /// How many passes in a row ended with an error.
     pub errors: u32,
+    /// When people were last told of what the API server refuses.
+    pub told: Option<Timestamp>,
     /// A step is being performed.
     pub in_step: bool,
     /// The resource is gone, and its last step is not over.
@@ -289,24 +292,6 @@ impl<P> ProcessState<P> {
     /// A call is recorded in the resource, and about to be made.
     pub fn call_recorded(&self, uid: &str, action: Action, at: Timestamp) {
         self.update(uid, |resource| resource.memory.recorded(action, at));
-    }
-
-    /// A call that may be recorded was not made. Nothing waits for that: it is recorded again in the next pass.
-    pub fn call_not_made(&self, uid: &str, (action, problem): (Action, Problem), now: Timestamp) {
-        self.update(uid, |resource| resource.memory.failed(action, problem, memory::NO_GENERATION, now));
-    }
-
-    /// A pass ended well.
-    pub fn pass_succeeded(&self, uid: &str) {
-        self.with(|contents| contents.resources.change_known(uid, |resource| resource.errors = 0));
-    }
-
-    /// A pass ended with an error; how many in a row did.
-    pub fn pass_failed(&self, uid: &str) -> u32 {
-        self.update(uid, |resource| {
-            resource.errors = resource.errors.saturating_add(1);
-            resource.errors
-        })
     }
 
     /// Admits and counts a deletion on the platform, or says why it has to wait. Counted as it is admitted, so that passes

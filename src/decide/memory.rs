@@ -32,6 +32,8 @@ pub enum Action {
     WriteSecret,
     /// Taking a Compute into a set, or letting it go.
     Adopt,
+    /// Copying the record into the annotation.
+    CopyRecord,
 }
 
 /// Why it did not succeed.
@@ -128,7 +130,6 @@ pub const NO_GENERATION: i64 = -1;
 const AT_ONCE: u32 = 3;
 
 impl Memory {
-    /// Remembers a failure.
     pub fn failed(&mut self, action: Action, problem: Problem, generation: i64, now: Timestamp) {
         let count = match self.failures.get(&action) {
             Some(before) if before.generation == generation => before.count.saturating_add(1),
@@ -188,7 +189,6 @@ impl Memory {
         }
     }
 
-    /// The actions whose last try failed.
     pub fn failures(&self) -> impl Iterator<Item = (Action, &Failure)> {
         self.failures.iter().map(|(action, failure)| (*action, failure))
     }

@@ -22,6 +22,7 @@ pub mod names;
 mod needs;
 pub mod operations;
 mod reason;
+pub mod refuser;
 pub mod released;
 pub mod repairs;
 pub mod replica_set;

@@ -7,6 +7,7 @@ use tracing::{info, warn};
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::{Managed, Status, uid};
+use super::refused::is_request_refused;
 use crate::cluster::{
     Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable, resource_version,
 };
@@ -16,13 +17,25 @@ use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
 
+/// For `map_err`: an error that names what was to be written. What the API server says does not always tell.
+pub fn writing(what: &str) -> impl Fn(kube::Error) -> kube::Error {
+    move |error| match error {
+        kube::Error::Api(mut status) => {
+            let said = if status.message.is_empty() { &status.reason } else { &status.message };
+            status.message = format!("{what}: {said}");
+            kube::Error::Api(status)
+        }
+        error => error,
+    }
+}
+
 /// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
 pub async fn patch_metadata<K: Managed, E: Environment>(
     env: &E,
     object: &K,
     patch: &MetadataPatch,
 ) -> Result<K, StepError> {
-    let patched = env.cluster().patch_metadata(object, patch).await?;
+    let patched = env.cluster().patch_metadata(object, patch).await.map_err(writing("the finalizer"))?;
     env.state().wrote_version(&uid(object), resource_version(&patched));
     Ok(patched)
 }
@@ -78,9 +91,15 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
 
 /// Writes the finalizer of an object again where it was lost, and the copy of its record.
 pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
-    let patch = MetadataPatch::new().finalizer(true);
-    let patch = record.into_iter().fold(patch, |patch, text| patch.record(text.to_owned()));
-    patch_metadata(env, object, &patch).await.map(drop)
+    let finalizer = MetadataPatch::new().finalizer(true);
+    let both = record.into_iter().fold(finalizer.clone(), |patch, text| patch.record(text.to_owned()));
+    match patch_metadata(env, object, &both).await {
+        // It may be the copy that is refused, where annotations are near their limit. The finalizer is needed.
+        Err(StepError::Cluster(error)) if record.is_some() && is_request_refused(&error) => {
+            patch_metadata(env, object, &finalizer).await.map(drop)
+        }
+        restored => restored.map(drop),
+    }
 }
 
 /// What is recorded of an object.
@@ -119,7 +138,7 @@ pub async fn record<K: Managed, E: Environment>(
     if object.status() == Some(&status) {
         return Ok(object);
     }
-    let recorded = env.cluster().apply_status(&object, &status).await?;
+    let recorded = env.cluster().apply_status(&object, &status).await.map_err(writing("the record in the status"))?;
     env.state().wrote_version(&uid(&object), resource_version(&recorded));
     Ok(recorded)
 }
@@ -129,7 +148,8 @@ pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, 
     if has_finalizer(object.meta()) {
         return Ok(object.clone());
     }
-    let held = env.cluster().patch_metadata(object, &MetadataPatch::new().finalizer(true)).await?;
+    let patch = MetadataPatch::new().finalizer(true);
+    let held = env.cluster().patch_metadata(object, &patch).await.map_err(writing("the finalizer"))?;
     env.state().wrote_version(&uid(object), resource_version(&held));
     Ok(held)
 }

@@ -18,7 +18,7 @@ use super::super::environment::{Environment, Kind};
 use super::super::labels;
 use super::super::live::Live;
 use super::super::object::{Managed, uid};
-use super::super::pass::{Next, Pass, is_outdated, label, pass};
+use super::super::pass::{Next, Pass, is_outdated, label, pass, refused};
 use super::lanes::Lanes;
 use super::slots::Slots;
 use super::withdrawn::is_forbidden;
@@ -93,6 +93,9 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     let result = pass::<K, Live>(env, object).instrument(lines).instrument(traced.clone()).await;
     timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
     came_to(&traced, result.as_ref());
+    if let Err(error) = &result {
+        refused::hinders::<K, Live>(env, object, error).await;
+    }
     let now = env.now();
     let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
     env.state.pass_succeeded(&uid(object));
