@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::clock;
-use crate::cluster::{configuration, explained};
+use crate::cluster::{client, configuration, explained};
 use crate::config::Settings;
 use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
@@ -211,7 +211,7 @@ async fn clients(aside: &Aside, stop: &CancellationToken, readiness: &Readiness)
         let made = match configuration(None).await {
             Ok(config) => {
                 let host = config.cluster_url.host().map(str::to_owned);
-                let both = aside.client(config.clone()).and_then(|beside| Ok((beside, Client::try_from(config)?)));
+                let both = aside.client(config.clone()).and_then(|beside| Ok((beside, client(config, stop)?)));
                 both.map(|both| (both, host)).map_err(|error| explained(&error))
             }
             Err(error) => Err(error.to_string()),

@@ -11,7 +11,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource, ResourceExt};
 use tracing::{debug, warn};
 
-use super::explained;
+use super::{explained, is_unavailable};
 use crate::clock;
 use crate::decide::names::{self, FIELD_MANAGER};
 use crate::text::line;
@@ -22,6 +22,8 @@ const LONGEST_NOTE: usize = 1000;
 const LONGEST_REPORTER: usize = 128;
 /// An event that comes again so soon is counted, and is not another one.
 const MERGED_FOR: SignedDuration = SignedDuration::from_mins(6);
+/// How often an event is tried while the API server is unavailable.
+const TRIES: usize = 3;
 /// Where events of what is in no namespace are.
 const NO_NAMESPACE: &str = "default";
 
@@ -85,8 +87,18 @@ impl Events {
     }
 
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, event: &Event) {
-        match self.send(&object.object_ref(&()), event, clock::now()).await {
+        let (of, now) = (object.object_ref(&()), clock::now());
+        let mut sent = self.send(&of, event, now).await;
+        for _ in 1..TRIES {
+            match &sent {
+                Err(error) if is_unavailable(error) => sent = self.send(&of, event, now).await,
+                _ => break,
+            }
+        }
+        match sent {
             Ok(()) => {}
+            // An earlier try has made it: nothing else has its name.
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
             // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {
                 debug!(error = explained(&error), event = event.reason, "an event could not be published");

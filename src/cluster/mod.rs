@@ -1,5 +1,6 @@
 //! The port to the API server: metadata, status, events, and the Secrets that dbplane writes.
 
+mod client;
 mod configuration;
 mod digest;
 mod events;
@@ -8,6 +9,7 @@ mod metadata;
 mod port;
 pub mod secrets;
 
+pub use client::{client, client_without_retries, is_unavailable};
 pub use configuration::{ConfigurationError, configuration};
 pub use digest::digest;
 pub use events::Event;

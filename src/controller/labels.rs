@@ -35,6 +35,7 @@ pub fn action(action: Action) -> &'static str {
         Action::TryKey => "try_key",
         Action::WriteSecret => "write_secret",
         Action::Adopt => "adopt",
+        Action::CopyRecord => "copy_record",
     }
 }
 

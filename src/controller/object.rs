@@ -27,6 +27,16 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
 
     fn conditions_mut(&mut self) -> &mut Vec<Condition>;
 
+    fn observed_generation_mut(&mut self) -> &mut Option<i64>;
+
+    /// The object was looked at, if only now. What else the status says stays that of the generation that it was written for.
+    fn observed_first(&mut self, generation: Option<i64>) {
+        let observed = self.observed_generation_mut();
+        if observed.is_none_or(|observed| observed < 0) {
+            *observed = generation;
+        }
+    }
+
     /// The last request to look at the platform anew that was carried out.
     fn handled_reconcile(&self) -> Option<&String>;
 

@@ -4,6 +4,7 @@
 mod account;
 mod children;
 mod compute;
+mod errors;
 mod key;
 mod resources;
 mod turns;
@@ -65,6 +66,8 @@ pub struct ResourceState {
     pub awaiting: bool,
     /// How many passes in a row ended with an error.
     pub errors: u32,
+    /// When people were last told of what the API server refuses.
+    pub told: Option<Timestamp>,
     /// A step is being performed.
     pub in_step: bool,
     /// The resource is gone, and its last step is not over.
@@ -310,19 +313,6 @@ impl<P> ProcessState<P> {
     /// A call is recorded in the resource, and about to be made.
     pub fn call_recorded(&self, uid: &str, action: Action, at: Timestamp) {
         self.update(uid, |resource| resource.memory.recorded(action, at));
-    }
-
-    /// A pass ended well.
-    pub fn pass_succeeded(&self, uid: &str) {
-        self.with(|contents| contents.resources.change_known(uid, |resource| resource.errors = 0));
-    }
-
-    /// A pass ended with an error; how many in a row did.
-    pub fn pass_failed(&self, uid: &str) -> u32 {
-        self.update(uid, |resource| {
-            resource.errors = resource.errors.saturating_add(1);
-            resource.errors
-        })
     }
 
     /// Admits and counts a deletion on the platform, or says why it has to wait. Counted as it is admitted, so that passes

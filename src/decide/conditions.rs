@@ -168,6 +168,28 @@ impl Report {
         others.chain([notice]).collect()
     }
 
+    /// The conditions as they are, where a person is needed before anything goes on: what can be used can still be used, and what needs a
+    /// person already still does.
+    pub fn hindered(
+        old: &[Condition],
+        (reason, message): (Reason, &str),
+        generation: i64,
+        now: Timestamp,
+    ) -> Vec<Condition> {
+        let known = |kind: &str| old.iter().find(|condition| condition.type_ == kind && condition.status == "True");
+        if known("Stalled").is_some_and(|stalled| stalled.reason != reason.as_str()) {
+            return Self::noticed(old, (reason, message), generation, now);
+        }
+        let stalled = Health::Stalled(reason, message.to_owned());
+        let ready = known("Ready")
+            .map(|ready| Health::Ready(Reason::of(&ready.reason).unwrap_or(Reason::Available), ready.message.clone()));
+        let report = match ready {
+            Some(ready) => Self::of(ready).beside(stalled),
+            None => Self::of(stalled),
+        };
+        report.conditions(old, generation, now)
+    }
+
     /// The conditions of this report. A transition time changes only when the condition's status does; `old` are the existing
     /// conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
@@ -319,6 +341,27 @@ mod tests {
         assert_eq!(starting.beside(refused.clone()), Report::of(refused));
         let unknown = Health::Unknown(Reason::PlatformUnreachable, "no".into());
         assert_eq!(Report::ready("a").beside(unknown.clone()), Report::of(unknown));
+    }
+
+    #[test]
+    fn what_hinders_is_told_beside_what_was_reported() {
+        let hindered = |old: &[Condition]| {
+            let told = Report::hindered(old, (Reason::RequestRefused, "no"), 2, at(20));
+            let told = told.into_iter().map(|it| format!("{}={} {}", it.type_, it.status, it.reason));
+            told.collect::<Vec<_>>()
+        };
+        let new = ["Ready=False RequestRefused", "Stalled=True RequestRefused", "Synced=False RequestRefused"];
+        assert_eq!(hindered(&[]), new);
+        assert_eq!(hindered(&Report::progressing(Reason::Creating, "a").conditions(&[], 1, at(10))), new);
+        let serves = Report::ready("a").conditions(&[], 1, at(10));
+        let beside = ["Ready=True Available", "Stalled=True RequestRefused", "Synced=False RequestRefused"];
+        assert_eq!(hindered(&serves), beside);
+        let again = Report::hindered(&serves, (Reason::RequestRefused, "no"), 2, at(20));
+        assert_eq!(hindered(&again), beside);
+        let paused = Report::stalled(Reason::DeletionPaused, "a").conditions(&[], 1, at(10));
+        let mut kept = paused.iter().map(|it| format!("{}={} {}", it.type_, it.status, it.reason)).collect::<Vec<_>>();
+        kept.push("RequestRefused=True RequestRefused".to_owned());
+        assert_eq!(hindered(&paused), kept, "the pause of a deletion is in its condition");
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum Action {
     WriteSecret,
     /// Taking a Compute into a set, or letting it go.
     Adopt,
+    /// Copying the record into the annotation.
+    CopyRecord,
 }
 
 /// Why it did not succeed.
@@ -123,12 +125,11 @@ const FAILED_MOST: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_secs(600);
 const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
 /// No object has this generation.
-const ANOTHER: i64 = -1;
+pub const NO_GENERATION: i64 = -1;
 /// How often a difference that comes back is corrected at once.
 const AT_ONCE: u32 = 3;
 
 impl Memory {
-    /// Remembers a failure.
     pub fn failed(&mut self, action: Action, problem: Problem, generation: i64, now: Timestamp) {
         let count = match self.failures.get(&action) {
             Some(before) if before.generation == generation => before.count.saturating_add(1),
@@ -153,7 +154,7 @@ impl Memory {
     /// What failed is tried again at once.
     pub fn retry(&mut self) {
         for failure in self.failures.values_mut() {
-            failure.generation = ANOTHER;
+            failure.generation = NO_GENERATION;
         }
     }
 
@@ -188,7 +189,6 @@ impl Memory {
         }
     }
 
-    /// The actions whose last try failed.
     pub fn failures(&self) -> impl Iterator<Item = (Action, &Failure)> {
         self.failures.iter().map(|(action, failure)| (*action, failure))
     }

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod brake;
+pub mod circuit;
 pub mod compute;
 pub mod conditions;
 pub mod connection;
@@ -21,6 +22,7 @@ pub mod names;
 mod needs;
 pub mod operations;
 mod reason;
+pub mod refuser;
 pub mod released;
 pub mod repairs;
 pub mod replica_set;

@@ -91,6 +91,7 @@ impl Reason {
             | R::DriftPersists
             | R::Overwritten
             | R::StatusRefused
+            | R::RequestRefused
             | R::Unreadable => Needs::Person,
             R::AccountNotFound
             | R::NamespaceNotAllowed

@@ -95,6 +95,8 @@ reasons! {
     Overwritten,
     /// The API server refuses the status.
     StatusRefused,
+    /// The API server refuses another request that the resource needs.
+    RequestRefused,
     /// The platform cannot be reached or does not answer.
     PlatformUnreachable,
     /// The API server did not record a call in time, so it was not made.

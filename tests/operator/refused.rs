@@ -4,7 +4,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::creates::reader;
-use crate::fixture::{Fixture, condition};
+use crate::fixture::{Fixture, condition, key};
 use crate::support::objects;
 
 /// What the policy below does not admit.
@@ -49,6 +49,91 @@ async fn refuse(fixture: &Fixture, compute: &str, field: &str, unwanted: &str) {
     let tried = PatchParams { dry_run: true, ..PatchParams::default() };
     let refused = async || computes.patch_subresource("status", compute, &tried, &status).await.is_err();
     fixture.wait_until("the policy is in force", refused).await;
+}
+
+/// Refuses the operator's finalizers on objects of these kinds, in this namespace.
+fn no_finalizers(namespace: &str, resources: &str) -> String {
+    policy(namespace, "unused", "unused")
+        .replace("[computes/status]", resources)
+        .replace("message: this text is not admitted", "message: finalizers are not admitted")
+        .replace(
+            "\"!has(object.status) || !has(object.status.unused) || !object.status.unused.matches('unused')\"",
+            "\"!has(object.metadata.finalizers) || object.metadata.finalizers.size() == 0\"",
+        )
+}
+
+/// What cannot be held is not created, and says by itself who refuses what.
+#[tokio::test]
+async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
+    for (namespace, resources, refused) in [
+        ("refused-finalizer", "[computes, projectkeys]", &["compute/held", "projectkey/ci"][..]),
+        ("refused-account", "[accounts]", &["account/prod"][..]),
+    ] {
+        let fixture = Fixture::new(namespace).await;
+        fixture.until_ready("account/prod").await;
+        // Nothing uses the account yet, so it is not held.
+        let (kind, probe) = if resources == "[accounts]" { ("account", "prod") } else { ("compute", "probe") };
+        if kind == "compute" {
+            let paused = "{name: probe, annotations: {dbplane.dev/paused: 'true'}}";
+            fixture.apply(&reader("probe", "").replace("{name: probe}", paused)).await;
+        }
+        fixture.apply(&no_finalizers(namespace, resources)).await;
+        let tried = PatchParams { dry_run: true, ..PatchParams::default() };
+        let patch = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/try"]}}));
+        let objects = objects(fixture.client(), namespace, kind);
+        let in_force = async || objects.patch(probe, &tried, &patch).await.is_err();
+        fixture.wait_until("the policy is in force", in_force).await;
+        fixture.apply(&reader("held", "")).await;
+        fixture.apply(&key("ci", "")).await;
+        for object in refused {
+            let told = fixture.until_condition(object, "Stalled", "True", "RequestRefused").await;
+            let message = condition(&told, "Stalled").unwrap()["message"].as_str().unwrap();
+            let who = format!(
+                "because admission policy {namespace} refuses what dbplane asks of the API server: the finalizer: "
+            );
+            assert!(message.contains(&who) && message.contains("finalizers are not admitted"), "{message}");
+            assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
+            assert_eq!(fixture.event(object, "RequestRefused").await, message);
+        }
+        assert_eq!(fixture.count("POST"), 0, "{:?}", fixture.requests());
+        let binding = format!("validatingadmissionpolicybinding/{namespace}");
+        fixture.kubectl(&["delete", &binding]).await;
+        for object in ["account/prod", "compute/held", "projectkey/ci"] {
+            let well = |seen: &Value| {
+                condition(seen, "Ready").is_some_and(|it| it["status"] == "True")
+                    && condition(seen, "Stalled").is_none()
+            };
+            fixture.until(object, "ready once the policy is gone", well).await;
+        }
+    }
+}
+
+/// The limit of all annotations together is 256 KiB.
+#[tokio::test]
+async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() {
+    let fixture = Fixture::new("refused-copy").await;
+    let computes = objects(fixture.client(), fixture.namespace(), "compute");
+    let annotate = async |note: &str| {
+        let manifest = json!({
+            "apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute",
+            "metadata": {"name": "full", "annotations": {"example.com/note": note}},
+            "spec": {
+                "accountRef": {"name": "prod"}, "projectID": fixture.project, "branchID": "br-main-42", "type": "ReadOnly",
+            },
+        });
+        // Without kubectl, which would add a copy of all this.
+        computes.patch("full", &PatchParams::apply("people"), &Patch::Apply(&manifest)).await.unwrap();
+    };
+    annotate(&"x".repeat((256 << 10) - 200)).await;
+    let told = fixture.until_condition("compute/full", "RequestRefused", "True", "RequestRefused").await;
+    let message = condition(&told, "RequestRefused").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("the annotation dbplane.dev/record") && message.contains("262144"), "{message}");
+    assert_eq!(fixture.event("compute/full", "RequestRefused").await, message);
+    let ready = fixture.until_condition("compute/full", "Ready", "True", "Available").await;
+    assert!(condition(&ready, "RequestRefused").is_some() && condition(&ready, "Stalled").is_none(), "{ready}");
+    annotate("x").await;
+    fixture.until_ready("compute/full").await;
+    fixture.until("compute/full", "without the notice", |seen| condition(seen, "RequestRefused").is_none()).await;
 }
 
 /// What a create has made is recorded, whatever else of the status is refused.

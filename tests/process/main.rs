@@ -33,6 +33,7 @@ mod tenants;
 mod terminal;
 mod terraform;
 mod traces;
+mod unavailable;
 mod unreadable;
 
 use std::fs;

@@ -7,7 +7,7 @@ use tracing::warn;
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
-use super::super::pass::calls::{ActionLine, patch_metadata};
+use super::super::pass::calls::{ActionLine, patch_metadata, writing};
 use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
@@ -77,7 +77,8 @@ async fn protect_secret<A: AnyAccount, E: Environment>(env: &E, object: &A, prot
     let reference = object.credential();
     let finalizer = env.settings().finalizers(object).credential;
     let secret = (reference.namespace.as_str(), reference.name.as_str());
-    secrets::protect(env.cluster(), secret, &finalizer, protected).await?;
+    let what = format!("the finalizer of Secret {}/{}", secret.0, secret.1);
+    secrets::protect(env.cluster(), secret, &finalizer, protected).await.map_err(writing(&what))?;
     let (action, text) = match protected {
         true => (labels::PROTECT_SECRET, "stays until nothing needs the account"),
         false => (labels::UNPROTECT_SECRET, "is no longer held"),

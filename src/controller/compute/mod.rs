@@ -47,6 +47,10 @@ impl Status for ComputeStatus {
         &mut self.conditions
     }
 
+    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
+        &mut self.observed_generation
+    }
+
     fn handled_reconcile(&self) -> Option<&String> {
         self.last_handled_reconcile_at.as_ref()
     }

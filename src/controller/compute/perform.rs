@@ -147,7 +147,7 @@ impl<E: Environment> Work<'_, E> {
         let told = Some(&compute::creating());
         let recorded = record(self.env, &held, Recording { told, ..recording(&held, intended) }).await;
         self.answered(first, &recorded);
-        let recorded = recorded.map_err(not_recorded(Action::Create))?;
+        let recorded = recorded.map_err(not_recorded(self.env, self.object, Action::Create))?;
         in_time(self.env, (Action::Create, intent.at))?;
         Ok(recorded)
     }

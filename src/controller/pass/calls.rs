@@ -7,12 +7,27 @@ use tracing::{info, warn};
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::{Managed, Status, uid};
-use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, resource_version};
+use super::refused::is_request_refused;
+use crate::cluster::{
+    Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable, resource_version,
+};
 use crate::decide::memory::Problem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
+
+/// For `map_err`: an error that names what was to be written. What the API server says does not always tell.
+pub fn writing(what: &str) -> impl Fn(kube::Error) -> kube::Error {
+    move |error| match error {
+        kube::Error::Api(mut status) => {
+            let said = if status.message.is_empty() { &status.reason } else { &status.message };
+            status.message = format!("{what}: {said}");
+            kube::Error::Api(status)
+        }
+        error => error,
+    }
+}
 
 /// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
 pub async fn patch_metadata<K: Managed, E: Environment>(
@@ -26,7 +41,8 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
 /// Without an answer the finalizer may be there: the object counts as busy until a later version is seen, so that its account does not go
 /// meanwhile.
 async fn patch<K: Managed, E: Environment>(env: &E, object: &K, change: &MetadataPatch) -> Result<K, kube::Error> {
-    let patched = env.cluster().patch_metadata(object, change).await.inspect_err(|error| {
+    let patched = env.cluster().patch_metadata(object, change).await;
+    let patched = patched.map_err(writing("the finalizer")).inspect_err(|error| {
         if !is_refusal(error) {
             env.state().patch_unanswered(&uid(object), resource_version(object));
         }
@@ -86,9 +102,15 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
 
 /// Writes the finalizer of an object again where it was lost, and the copy of its record.
 pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
-    let patch = MetadataPatch::new().finalizer(true);
-    let patch = record.into_iter().fold(patch, |patch, text| patch.record(text.to_owned()));
-    patch_metadata(env, object, &patch).await.map(drop)
+    let finalizer = MetadataPatch::new().finalizer(true);
+    let both = record.into_iter().fold(finalizer.clone(), |patch, text| patch.record(text.to_owned()));
+    match patch_metadata(env, object, &both).await {
+        // It may be the copy that is refused, where annotations are near their limit. The finalizer is needed.
+        Err(StepError::Cluster(error)) if record.is_some() && is_request_refused(&error) => {
+            patch_metadata(env, object, &finalizer).await.map(drop)
+        }
+        restored => restored.map(drop),
+    }
 }
 
 /// What is recorded of an object.
@@ -127,7 +149,7 @@ pub async fn record<K: Managed, E: Environment>(
     if object.status() == Some(&status) {
         return Ok(object);
     }
-    let recorded = env.cluster().apply_status(&object, &status).await?;
+    let recorded = env.cluster().apply_status(&object, &status).await.map_err(writing("the record in the status"))?;
     env.state().wrote_version(&uid(&object), resource_version(&recorded));
     Ok(recorded)
 }
@@ -153,7 +175,7 @@ pub async fn record_call<K: Managed, E: Environment>(
     recording: Recording<'_>,
 ) -> Result<K, StepError> {
     env.state().call_recorded(&uid(object), action, at);
-    let recorded = record(env, object, recording).await.map_err(not_recorded(action))?;
+    let recorded = record(env, object, recording).await.map_err(not_recorded(env, object, action))?;
     in_time(env, (action, at))?;
     Ok(recorded)
 }
@@ -167,14 +189,24 @@ pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Re
     Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
 }
 
-/// For `map_err`: the API server did not record the call, so it is not made. After a conflict the next pass decides on the newer version.
-pub fn not_recorded(action: Action) -> impl Fn(kube::Error) -> StepError {
-    move |error| match error {
-        kube::Error::Api(status) if matches!(status.code, 404 | 409) => StepError::Cluster(kube::Error::Api(status)),
-        error => {
-            let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
-            StepError::Failed(action, Problem::NotRecorded(message))
+/// For `map_err`: the API server did not record the call, so it is not made. After a conflict the next pass decides on the newer version. Where
+/// the API server was unavailable, the record may have been written all the same.
+pub fn not_recorded<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    action: Action,
+) -> impl Fn(kube::Error) -> StepError {
+    move |error| {
+        if matches!(&error, kube::Error::Api(status) if matches!(status.code, 404 | 409)) {
+            return StepError::Cluster(error);
         }
+        let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
+        let problem = Problem::NotRecorded(message);
+        if is_unavailable(&error) {
+            env.state().call_not_made(&uid(object), (action, problem), env.now());
+            return StepError::Cluster(error);
+        }
+        StepError::Failed(action, problem)
     }
 }
 
@@ -206,7 +238,12 @@ pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteE
     })
 }
 
-/// What the write of a Secret means for its resource: a conflict is looked at again, anything else is reported.
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// What the write of a Secret means for its resource: after a conflict, or where the API server was unavailable, the next pass looks again;
+/// anything else is reported.
 pub fn secret_written<E: Environment>(
     env: &E,
     uid: &str,
@@ -218,8 +255,8 @@ pub fn secret_written<E: Environment>(
             env.state().action_succeeded(uid, Action::WriteSecret);
             Ok(())
         }
-        Err(WriteError::Cluster(kube::Error::Api(status))) if status.code == 409 => {
-            Err(StepError::Cluster(kube::Error::Api(status)))
+        Err(WriteError::Cluster(error)) if is_conflict(&error) || is_unavailable(&error) => {
+            Err(StepError::Cluster(error))
         }
         Err(error) => {
             let message = format!("Secret {name} could not be written: {error}");

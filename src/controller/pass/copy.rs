@@ -1,19 +1,32 @@
 //! The copy of a record in the annotation, for backups without status. It is written last, where nothing else is to be done.
 
 use jiff::Timestamp;
+use kube::Resource;
+use tracing::warn;
 
 use super::super::environment::{Environment, Kind};
+use super::super::labels;
 use super::super::object::uid;
+use super::refused::{is_request_refused, told};
 use super::undone;
 use crate::cluster::{Cluster, MetadataPatch, resource_version};
-use crate::decide::Meta;
-use crate::decide::repairs::{Repair, What};
+use crate::decide::memory::Problem;
+use crate::decide::names::RECORD;
+use crate::decide::repairs::{self, Repair};
+use crate::decide::{Action, Meta, Wake};
+use crate::text::sentence;
 
 /// The state of the copy.
-pub enum Copy {
+pub struct Copy {
+    what: What,
+    /// Who refuses it, where the last try was refused.
+    pub refused: Option<String>,
+}
+
+enum What {
     UpToDate,
     Due(String),
-    /// Something else changes it each time.
+    /// Something else changes it each time, or the API server refuses it.
     Waits(Timestamp),
 }
 
@@ -28,31 +41,58 @@ impl Copy {
         observed: &K::Observed,
     ) -> Result<Self, kube::Error> {
         let is_wanted = |meta: &&Meta| meta.record_lost && !meta.deleting && !meta.paused;
-        let Some(text) = K::meta(observed).filter(is_wanted).and_then(|meta| meta.record.clone()) else {
-            return Ok(Self::UpToDate);
+        let Some(meta) = K::meta(observed).filter(is_wanted) else { return Ok(Self::UP_TO_DATE) };
+        let Some(text) = meta.record.clone() else { return Ok(Self::UP_TO_DATE) };
+        let memory = env.state().resource(&uid(object)).memory;
+        let refused = memory.failures().find(|(action, _)| *action == Action::CopyRecord);
+        let refused = refused.map(|(_, failure)| labels::text(&failure.problem));
+        let backoff = memory.backoff(Action::CopyRecord, meta.generation, env.now()).map(|backoff| backoff.until);
+        let waits = match backoff {
+            None => undone::waits_until::<K, E>(env, object, &repair(&text)).await?,
+            until => until,
         };
-        let waits = undone::waits_until::<K, E>(env, object, &repair(&text)).await?;
-        Ok(waits.map_or(Self::Due(text), Self::Waits))
+        Ok(Self { what: waits.map_or(What::Due(text), What::Waits), refused })
     }
 
-    /// Writes it where it is due.
+    const UP_TO_DATE: Self = Self { what: What::UpToDate, refused: None };
+
+    /// When it may be written, where it has to wait.
+    pub fn waits(&self) -> Option<Timestamp> {
+        if let What::Waits(until) = self.what { Some(until) } else { None }
+    }
+
+    /// Writes it where it is due. Nothing else waits for it: when to decide again, where it is refused.
     ///
     /// # Errors
-    /// Where the API server could not be asked, or refused.
-    pub async fn write<K: Kind, E: Environment>(self, env: &E, object: &K::Object) -> Result<(), kube::Error> {
-        let Self::Due(text) = self else { return Ok(()) };
+    /// Where the API server could not be asked.
+    pub async fn write<K: Kind, E: Environment>(self, env: &E, object: &K::Object) -> Result<Wake, kube::Error> {
+        let What::Due(text) = self.what else { return Ok(Wake::OnChange) };
         let (uid, repair) = (uid(object), repair(&text));
         let written = match env.cluster().patch_metadata(object, &MetadataPatch::new().record(text)).await {
             // The object was deleted while we looked at it.
-            Err(kube::Error::Api(error)) if error.code == 404 => return Ok(()),
+            Err(kube::Error::Api(error)) if error.code == 404 => return Ok(Wake::OnChange),
+            Err(error) if is_request_refused(&error) => {
+                let (refuser, cause) = told(&error);
+                let message = format!(
+                    "{} refuses the annotation {RECORD}, the copy of the record for backups without status: {cause} Change what it complains \
+                     of. dbplane tries again every minute.",
+                    sentence(&refuser.to_string())
+                );
+                let action = labels::action(Action::CopyRecord);
+                warn!(action, error = message, "the copy of the record is refused");
+                let (failure, generation) = (Problem::Object(message), object.meta().generation.unwrap_or_default());
+                env.state().step_failed(&uid, (Action::CopyRecord, failure), generation, env.now());
+                return Ok(Wake::At(env.now()));
+            }
             other => other?,
         };
         env.state().wrote_version(&uid, resource_version(&written));
         env.state().repaired(&uid, repair, env.now());
-        Ok(())
+        env.state().action_succeeded(&uid, Action::CopyRecord);
+        Ok(Wake::OnChange)
     }
 }
 
 fn repair(text: &str) -> Repair {
-    Repair::of(What::Metadata, text)
+    Repair::of(repairs::What::Metadata, text)
 }

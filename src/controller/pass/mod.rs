@@ -5,7 +5,7 @@ pub mod calls;
 mod copy;
 mod events;
 pub mod outcome;
-mod refused;
+pub mod refused;
 mod undone;
 
 use std::fmt;
@@ -23,7 +23,7 @@ use super::labels;
 use super::object::{AccountName, Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::repairs::{Repair, What};
-use crate::decide::{Decision, Report, Wake, names};
+use crate::decide::{Decision, Reason, Report, Wake, names};
 use crate::spans;
 
 /// What a pass came to.
@@ -127,8 +127,11 @@ async fn rest<K: Kind, E: Environment>(
     now: Timestamp,
 ) -> Result<Wake, kube::Error> {
     let copy = Copy::of::<K, E>(env, object, observed).await?;
-    if let Copy::Waits(until) = copy {
+    if let Some(until) = copy.waits() {
         decision.wake = decision.wake.earlier(Wake::At(until));
+    }
+    if let (Some(report), Some(message)) = (&mut decision.report, &copy.refused) {
+        report.notice.get_or_insert_with(|| (Reason::RequestRefused, message.clone()));
     }
     let holder = decision.report.as_ref().and_then(|report| report.holder.as_ref());
     if env.state().waits_for_holder(&uid(object), holder)
@@ -141,8 +144,8 @@ async fn rest<K: Kind, E: Environment>(
         (decision.report, decision.wake) = (Some(report), wake);
     }
     let (wake, written) = report::<K, E>(env, object, observed, decision, now).await?;
-    copy.write::<K, E>(env, written.as_ref().unwrap_or(object)).await?;
-    Ok(wake)
+    let again = copy.write::<K, E>(env, written.as_ref().unwrap_or(object)).await?;
+    Ok(wake.earlier(again))
 }
 
 /// What to do; where that deletes on the platform, as far as the brake allows.
@@ -225,8 +228,8 @@ async fn report<K: Kind, E: Environment>(
         // The object was deleted while we looked at it.
         Err(kube::Error::Api(error)) if error.code == 404 => return Ok((*wake, None)),
         Err(error) if refused::is_refused(&error) => {
-            refused::tell::<K, E>(env, object, (report, &error), now).await?;
-            return Ok((*wake, None));
+            let again = refused::tell::<K, E>(env, object, (report, &error), now).await?;
+            return Ok((wake.earlier(again), None));
         }
         other => other?,
     };

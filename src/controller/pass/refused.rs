@@ -1,15 +1,17 @@
-//! Handles a status that the API server refuses for its content: the previous status is written with a condition that says so.
+//! What the API server refuses, however often it is asked: the status says so, as far as that can be written, and an event otherwise.
 
 use jiff::Timestamp;
+use kube::Resource;
+use kube::core::object::HasStatus;
 use tracing::warn;
 
 use super::super::environment::{Environment, Kind};
 use super::super::object::{Status, uid};
-use crate::cluster::{Cluster, Event, explained, resource_version};
-use crate::decide::{Health, Reason, Report};
-use crate::text::line;
-use kube::Resource;
-use kube::core::object::HasStatus;
+use crate::api::Condition;
+use crate::cluster::{Cluster, Event, explained, is_unavailable, resource_version};
+use crate::decide::refuser::Refuser;
+use crate::decide::{Health, Reason, Report, Wake};
+use crate::text::{line, sentence};
 
 /// The API server may quote the whole status.
 const LONGEST_CAUSE: usize = 300;
@@ -19,10 +21,21 @@ pub fn is_refused(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     // The API server passes etcd's own refusal on as a 500.
     let too_large = || ["too large", "larger than max"].iter().any(|words| status.message.contains(words));
-    matches!(status.code, 400 | 413 | 422) || status.code == 500 && too_large()
+    matches!(status.code, 400 | 403 | 413 | 422) || status.code == 500 && too_large()
 }
 
-/// Writes the previous status, with its record, and conditions that report the refusal.
+/// Whether a request was refused for itself: the API server was there, and neither is the object gone nor was somebody else faster.
+pub fn is_request_refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if !matches!(status.code, 404 | 409)) && !is_unavailable(error)
+}
+
+/// Who refuses, and the refusal in its own words.
+pub fn told(error: &kube::Error) -> (Refuser, String) {
+    let cause = explained(error);
+    (Refuser::of(&cause), line(&cause, LONGEST_CAUSE).into_owned())
+}
+
+/// Writes the previous status, with its record, and conditions that report the refusal. When to try again.
 ///
 /// # Errors
 /// Where the API server could not be asked, or refuses this as well.
@@ -31,25 +44,76 @@ pub async fn tell<K: Kind, E: Environment>(
     object: &K::Object,
     (report, error): (&Report, &kube::Error),
     now: Timestamp,
-) -> Result<(), kube::Error> {
-    let cause = explained(error);
+) -> Result<Wake, kube::Error> {
+    let (refuser, cause) = told(error);
     let message = format!(
-        "The API server refuses the status that dbplane writes, so what stands here beside the conditions is older: {} \
+        "{} refuses the status that dbplane writes, so what stands here beside the conditions is older: {cause} \
          Change what it complains of. dbplane tries again with each change of the resource, and every 15 minutes.",
-        line(&cause, LONGEST_CAUSE)
+        sentence(&refuser.to_string())
     );
     let told = report.clone().beside(Health::Stalled(Reason::StatusRefused, message.clone()));
-    let mut status = object.status().cloned().unwrap_or_default();
     let generation = object.meta().generation.unwrap_or_default();
-    *status.conditions_mut() = told.conditions(status.conditions(), generation, now);
-    if object.status() == Some(&status) {
-        return Ok(());
+    let before = object.status().map(Status::conditions).unwrap_or_default();
+    let conditions = told.conditions(before, generation, now);
+    say::<K, E>(env, object, conditions, (Reason::StatusRefused, message), now).await
+}
+
+/// Tells that passes over an object end with this error again and again.
+pub async fn hinders<K: Kind, E: Environment>(env: &E, object: &K::Object, error: &kube::Error) {
+    if !is_request_refused(error) || !env.state().is_hindered(&uid(object)) {
+        return;
     }
-    warn!(error = cause, "the status was refused");
-    let written = env.cluster().apply_status(object, &status).await?;
-    env.state().wrote_version(&uid(object), resource_version(&written));
-    env.cluster().publish(object, &Event::warning(Reason::StatusRefused.as_str(), message)).await;
-    Ok(())
+    let (now, (refuser, cause)) = (env.now(), told(error));
+    let message = format!(
+        "Nothing more is done for this resource, because {refuser} refuses what dbplane asks of the API server: {cause} \
+         Change what it complains of. dbplane tries again with each change of the resource, and every minute."
+    );
+    let generation = object.meta().generation.unwrap_or_default();
+    let before = object.status().map(Status::conditions).unwrap_or_default();
+    let conditions = Report::hindered(before, (Reason::RequestRefused, &message), generation, now);
+    // The pass itself has ended with an error, and is made again.
+    let _ = say::<K, E>(env, object, conditions, (Reason::RequestRefused, message), now).await;
+}
+
+/// Writes these conditions beside the previous status, and an event; the event also where they are refused. A refusal may have another text
+/// each time, and each write of a status is followed by a pass: another text is told once a minute at most. When to tell it.
+async fn say<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    conditions: Vec<Condition>,
+    (reason, message): (Reason, String),
+    now: Timestamp,
+) -> Result<Wake, kube::Error> {
+    let uid = uid(object);
+    let mut status = object.status().cloned().unwrap_or_default();
+    *status.conditions_mut() = conditions;
+    status.observed_first(object.meta().generation);
+    if object.status() == Some(&status) {
+        return Ok(Wake::OnChange);
+    }
+    let again = env.state().tells_again(&uid, now);
+    let before = object.status().map(Status::conditions).unwrap_or_default();
+    if let (Some(until), true) = (again, in_short(before) == in_short(status.conditions())) {
+        return Ok(Wake::At(until));
+    }
+    warn!(reason = reason.as_str(), error = message, "the API server refuses something");
+    let written = env.cluster().apply_status(object, &status).await;
+    if written.as_ref().is_err_and(|error| !is_request_refused(error)) {
+        return written.map(|_| Wake::OnChange);
+    }
+    if let Ok(written) = &written {
+        env.state().wrote_version(&uid, resource_version(written));
+    }
+    if written.is_ok() || again.is_none() {
+        env.state().told_of_refusal(&uid, now);
+        env.cluster().publish(object, &Event::warning(reason.as_str(), message)).await;
+    }
+    written.map(|_| Wake::OnChange)
+}
+
+/// Conditions without their messages.
+fn in_short(conditions: &[Condition]) -> Vec<[&str; 3]> {
+    conditions.iter().map(|it| [it.type_.as_str(), &it.status, &it.reason]).collect()
 }
 
 #[cfg(test)]
@@ -70,12 +134,31 @@ mod tests {
             (500, "etcdserver: request is too large", true),
             (500, "rpc error: trying to send message larger than max (2 vs. 1)", true),
             (500, "internal error", false),
-            (403, "forbidden", false),
+            (403, "forbidden", true),
             (404, "not found", false),
             (409, "the object has been modified", false),
             (429, "too many requests", false),
         ] {
             assert_eq!(is_refused(&answered(code, message)), refused, "{code} {message}");
         }
+    }
+
+    #[test]
+    fn which_answers_refuse_the_request_itself() {
+        let refusals: Vec<u16> = (400..600).filter(|code| is_request_refused(&answered(*code, "no"))).collect();
+        for (code, refused) in [(400, true), (403, true), (413, true), (422, true), (500, true)] {
+            assert_eq!(refusals.contains(&code), refused, "{code}");
+        }
+        for code in [404, 409, 429, 502, 503, 504] {
+            assert!(!refusals.contains(&code), "{code}");
+        }
+        assert!(!is_request_refused(&kube::Error::LinesCodecMaxLineLengthExceeded));
+    }
+
+    #[test]
+    fn the_refusal_is_quoted_on_one_line_of_bounded_length() {
+        let (refuser, cause) = told(&answered(403, &format!("exceeded quota: few, \u{1b}[2J\n{}", "x".repeat(10_000))));
+        assert_eq!(refuser, Refuser::Quota("few".to_owned()));
+        assert!(cause.len() <= LONGEST_CAUSE && !cause.chars().any(char::is_control), "{cause}");
     }
 }

@@ -7,6 +7,8 @@ use kube::{Client, Config};
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::cluster::client_without_retries;
+
 /// The thread ends when this is dropped, with every task on it.
 #[derive(Debug)]
 pub struct Aside {
@@ -38,6 +40,6 @@ impl Aside {
     /// As `Client::try_from`.
     pub fn client(&self, config: Config) -> kube::Result<Client> {
         let _entered = self.runtime.enter();
-        Client::try_from(config)
+        client_without_retries(config)
     }
 }

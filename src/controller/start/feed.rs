@@ -11,7 +11,7 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::super::environment::{Environment, Kind, keys};
 use super::super::index::Index;
@@ -21,8 +21,10 @@ use super::super::live::stores::{Unreadable, has};
 use super::super::object::{Managed, Status, uid};
 use super::unreadable;
 use super::wake;
+use super::watched::watched;
 use super::withdrawn::is_watch_forbidden;
 use crate::api::ObjectMeta;
+use crate::cluster::explained;
 use crate::decide::kept;
 use crate::decide::released::is_released;
 
@@ -48,17 +50,19 @@ pub fn feed<K: Kind>(
     let (store, writer) = reflector::store();
     let api = K::Object::api::<Guarded<K::Object>>(client, namespace);
     let config = watcher::Config::default().page_size(PAGE);
-    let watched = watcher(api, config).default_backoff().modify(trimmed::<K>);
+    let watched = watched(api, config).modify(trimmed::<K>);
     let (refused, scope) = (env.clone(), namespace.map(str::to_owned));
     let watched = watched.inspect(move |event| {
-        if let (Err(error), Some(env)) = (event, refused.get())
-            && is_watch_forbidden(error)
-        {
+        let Err(error) = event else { return };
+        debug!(error = explained(error), watch = %K::Object::plural(&()), "the watch failed; it is begun anew");
+        if let Some(env) = refused.get().filter(|_| is_watch_forbidden(error)) {
             env.is_refused_in(scope.as_deref());
         }
     });
+    // After an error the library would hold back all that starts passes, longer each time; the watch has its own pauses.
+    let watched = watched.filter_map(|event| std::future::ready(event.ok()));
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
-    let read = watched.filter_map(move |event| std::future::ready(event.map(|event| reader.read(event)).transpose()));
+    let read = watched.filter_map(move |event| std::future::ready(reader.read(event).map(Ok)));
     let later = env.clone();
     let changes = read.applied_objects().inspect(move |object| {
         if let (Ok(object), Some(env)) = (object, later.get()) {

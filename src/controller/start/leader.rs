@@ -21,8 +21,11 @@ use crate::platform::Leadership;
 /// For one request, so that a leader that gets no answer to one renewal has time for others.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often a lease is given up that changes meanwhile: one renewal is on its way, and those before it whose answers never came.
+/// How often a lease is given up that changes meanwhile, or that the API server does not let be written: one renewal is on its way, and those
+/// before it whose answers never came.
 const RELEASES: usize = 4;
+/// The pause before it is given up once more after a refusal.
+const RELEASE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What leader election runs with. Use a thread of its own: the renewal of the lease must not wait for passes.
 pub struct Election {
@@ -204,16 +207,18 @@ impl Contender {
         self.leadership.end();
         let mut outcome = self.give_up().await;
         for _ in 1..RELEASES {
-            if !matches!(outcome, Err(Failure::Changed)) {
-                break;
+            match &outcome {
+                Err(Failure::Changed) => match self.within(self.api.get_opt(LEASE)).await {
+                    Ok(lease) => self.lease = lease,
+                    Err(failure) => {
+                        outcome = Err(failure);
+                        continue;
+                    }
+                },
+                Err(Failure::Refused(_)) => tokio::time::sleep(RELEASE_PAUSE).await,
+                Ok(_) | Err(Failure::Unanswered) => break,
             }
-            outcome = match self.within(self.api.get_opt(LEASE)).await {
-                Ok(lease) => {
-                    self.lease = lease;
-                    self.give_up().await
-                }
-                Err(failure) => Err(failure),
-            };
+            outcome = self.give_up().await;
         }
         let identity = self.candidate.identity();
         match outcome {

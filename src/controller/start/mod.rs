@@ -13,6 +13,7 @@ mod state_page;
 mod unreadable;
 mod waiting;
 mod wake;
+mod watched;
 mod withdrawn;
 
 pub use aside::Aside;

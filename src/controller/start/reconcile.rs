@@ -11,18 +11,19 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 use tracing::field::Empty;
-use tracing::{Instrument, Span, error_span, warn};
+use tracing::{Instrument, Span, debug, error_span, warn};
 
 use super::super::access;
 use super::super::environment::{Environment, Kind};
 use super::super::labels;
 use super::super::live::Live;
 use super::super::object::{Managed, uid};
-use super::super::pass::{Next, Pass, is_outdated, label, pass};
+use super::super::pass::{Next, Pass, is_outdated, label, pass, refused};
 use super::lanes::Lanes;
 use super::slots::Slots;
 use super::withdrawn::is_forbidden;
-use crate::cluster::explained;
+use crate::cluster::{explained, is_unavailable};
+use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::{Wake, later};
 use crate::spans;
 
@@ -92,6 +93,9 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     let result = pass::<K, Live>(env, object).instrument(lines).instrument(traced.clone()).await;
     timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
     came_to(&traced, result.as_ref());
+    if let Err(error) = &result {
+        refused::hinders::<K, Live>(env, object, error).await;
+    }
     let now = env.now();
     let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
     env.state.pass_succeeded(&uid(object));
@@ -141,12 +145,17 @@ fn resync(draw: u32) -> Duration {
     RESYNC - (RESYNC / 10).mul_f64(f64::from(draw) / f64::from(u32::MAX))
 }
 
-/// When a pass that ended with an error is made again: soon after a conflict, otherwise later each time.
+/// When a pass that ended with an error is made again: soon after a conflict, and where the API server was unavailable, since its requests
+/// then wait for that; otherwise later each time.
 pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<Shared>) -> Requeue {
     if let Error(kube::Error::Api(status)) = error
         && status.code == 409
     {
         return Requeue::requeue(CONFLICT_PAUSE);
+    }
+    if is_unavailable(&error.0) {
+        debug!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
+        return Requeue::requeue(PROBE_PAUSE);
     }
     if is_forbidden(&error.0) {
         shared.env.is_refused_in(object.meta().namespace.as_deref());

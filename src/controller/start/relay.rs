@@ -10,8 +10,9 @@ use kube::api::PartialObjectMeta;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource, ResourceExt};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tracing::{error_span, warn};
+use tracing::{debug, error_span, warn};
 
 use super::super::account::dependents;
 use super::super::labels;
@@ -19,7 +20,9 @@ use super::super::live::Live;
 use super::super::pass::calls::ActionLine;
 use super::feed::PAGE;
 use super::wake;
-use crate::cluster::{explained, secrets};
+use super::watched::{is_watch_unavailable, watched};
+use crate::cluster::{explained, is_unavailable, secrets};
+use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::names::AccountFinalizers;
 
 /// Passes on changes of Secrets until `stop`. Only their metadata is read. `listed` is cancelled once their first list is read.
@@ -29,7 +32,7 @@ pub async fn secrets(
     listed: CancellationToken,
     stop: CancellationToken,
 ) {
-    let changes = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
+    let changes = watched(api, watcher::Config::default().page_size(PAGE));
     relay("Secrets", changes, (&listed, stop), |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
         if listed.is_cancelled() {
@@ -56,7 +59,12 @@ async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, Stri
         return;
     }
     let lines = error_span!("unprotect", kind = "Secret", namespace, name);
-    let unprotected = secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await;
+    let unprotected = loop {
+        match secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await {
+            Err(error) if is_unavailable(&error) && !env.stop.is_cancelled() => sleep(PROBE_PAUSE).await,
+            ended => break ended,
+        }
+    };
     lines.in_scope(|| match unprotected {
         Ok(()) => ActionLine { secret: Some(&name), ..ActionLine::of(labels::UNPROTECT_SECRET) }
             .log("No account names the Secret any more: it is no longer held."),
@@ -80,7 +88,7 @@ pub async fn namespaces(
         namespace.metadata.managed_fields = None;
         namespace.metadata.annotations = None;
     };
-    let changes = watcher(api, watcher::Config::default()).default_backoff().modify(only_labels).reflect(writer);
+    let changes = watched(api, watcher::Config::default()).modify(only_labels).reflect(writer);
     let listed = CancellationToken::new();
     relay("namespaces", changes, (&listed, stop), |namespace: &PartialObjectMeta<Namespace>| {
         if listed.is_cancelled() {
@@ -104,6 +112,9 @@ async fn relay<K: Resource + Debug>(
             Ok(watcher::Event::InitDone) => listed.cancel(),
             Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object) | watcher::Event::Delete(object)) => {
                 pass_on(&object);
+            }
+            Err(error) if is_watch_unavailable(&error) => {
+                debug!(error = explained(&error), watch = what, "the watch failed")
             }
             Err(error) => warn!(error = explained(&error), watch = what, "the watch failed; it is begun anew"),
         }

@@ -14,7 +14,7 @@ use super::super::live::guarded::Invalid;
 use super::super::live::stores::Unreadable;
 use super::super::object::Managed;
 use crate::api::Condition;
-use crate::cluster::explained;
+use crate::cluster::{explained, is_unavailable};
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::{Reason, Report};
 
@@ -30,8 +30,12 @@ pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid:
         warn!(kind = %K::kind(&()), namespace, name, error = explained(&error), "the condition of an object that cannot be read is not written yet");
         tokio::select! {
             () = env.stop.cancelled() => return,
-            () = tokio::time::sleep(pause) => pause = LONGEST_PAUSE.min(pause * 2),
+            () = tokio::time::sleep(pause) => {}
         }
+        pause = match is_unavailable(&error) {
+            true => FIRST_PAUSE,
+            false => LONGEST_PAUSE.min(pause * 2),
+        };
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::task::Poll;
 
-use dbplane::controller::environment::{Kind, KindVisitor};
+use dbplane::controller::environment::{Environment, Kind, KindVisitor};
+use dbplane::controller::object::uid;
+use dbplane::controller::pass::refused::hinders;
 use dbplane::controller::pass::{Next, pass};
 use dbplane::decide::Wake;
 use kube::Resource as _;
@@ -23,11 +25,17 @@ impl KindVisitor for One<'_> {
             return;
         }
         let Some(object) = self.process.simulation.lock().cluster.get::<K::Object>(&self.resource.1) else { return };
-        self.end = match poll(pass::<K, Process>(self.process, &object)) {
+        let passed = poll(pass::<K, Process>(self.process, &object));
+        if matches!(passed, Poll::Ready(Ok(_))) {
+            self.process.state().pass_succeeded(&uid(object.as_ref()));
+        }
+        self.end = match passed {
             Poll::Pending => End::Died,
             Poll::Ready(Err(error)) => {
+                let told = poll(hinders::<K, Process>(self.process, &object, &error));
+                self.process.state().pass_failed(&uid(object.as_ref()));
                 self.process.simulation.lock().ledger.note_refused(error);
-                End::Again
+                if told.is_ready() { End::Again } else { End::Died }
             }
             Poll::Ready(Ok(pass)) => match pass.next {
                 // Nothing is known yet, or our own write is heard of at once.

@@ -5,6 +5,7 @@ mod accounts;
 mod changes;
 mod creates;
 mod keys;
+mod refused;
 mod restarts;
 mod rotating;
 mod turns;

@@ -1,0 +1,99 @@
+//! What the API server refuses, whatever it is: the resource says so, nothing is done without it, and it is done once it is accepted.
+
+use dbplane::decide::names::{FINALIZER, RECORD};
+use serde_json::json;
+
+use crate::faults::Fault;
+use crate::history::{Access, compute, key};
+use crate::in_memory::Resource;
+use crate::run::Run;
+use crate::snares::{Snag, Times};
+use crate::watching::{history, replica};
+
+const DENIED: &str = "a policy denies it";
+
+fn denied() -> Snag {
+    Snag::Fault(Fault::Denied)
+}
+
+impl Run<'_> {
+    fn assert_stalled(&self, resource: &Resource, what: &str) {
+        let stalled = self.condition(resource, "Stalled");
+        let told = format!("the API server refuses what dbplane asks of the API server: {what}: {DENIED}");
+        assert!(stalled.starts_with("RequestRefused: ") && stalled.contains(&told), "{resource:?}: {stalled}");
+        assert_eq!(self.status_of(resource)["observedGeneration"], 1, "{resource:?}");
+    }
+}
+
+#[test]
+fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
+    let history = history(&[replica()], true);
+    for (at, resource, what) in [
+        ("patch of Compute r0", compute(0), "the finalizer"),
+        ("patch of ProjectKey ci", key(), "the finalizer"),
+        ("patch of Account prod", Access::Account.resource(), "the finalizer"),
+        (
+            "patch of Secret platform-api-key",
+            Access::Account.resource(),
+            "the finalizer of Secret shop/platform-api-key",
+        ),
+    ] {
+        let mut run = Run::prepared(&history);
+        run.snare(at, Times::Always, denied());
+        run.declare();
+        run.go_on(300).unwrap();
+        run.assert_stalled(&resource, what);
+        let told = run.told().into_iter().filter(|told| told.contains("RequestRefused")).count();
+        assert!((1..=6).contains(&told), "{at}: told {told} times in 5 minutes");
+        run.without_snares();
+        run.go_on(300).unwrap();
+        for resource in [compute(0), key(), Access::Account.resource()] {
+            assert!(run.condition(&resource, "Ready").starts_with("Available: "), "{at}: {resource:?}");
+            assert_eq!(run.condition(&resource, "Stalled"), "", "{at}: {resource:?}");
+        }
+    }
+}
+
+/// Annotations have a limit, for one: the copy of the record may be what does not fit.
+#[test]
+fn a_copy_that_is_refused_is_told_beside_everything_else() {
+    let history = history(&[replica()], false);
+    let mut run = Run::begin(&history).unwrap();
+    run.go_on(60).unwrap();
+    run.told();
+    run.simulation.lock().cluster.edit(&compute(0), &json!({"metadata": {"annotations": {RECORD: null}}}));
+    run.snare("patch of Compute r0", Times::Always, denied());
+    let told = run.told_after(600, |_| ());
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("RequestRefused: The API server refuses the annotation dbplane.dev/record"), "{told:?}");
+    assert!(run.condition(&compute(0), "RequestRefused").contains(DENIED));
+    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+    assert_eq!(run.condition(&compute(0), "Stalled"), "");
+    run.without_snares();
+    run.go_on(120).unwrap();
+    assert_eq!(run.condition(&compute(0), "RequestRefused"), "");
+}
+
+#[test]
+fn the_finalizer_is_written_again_although_the_copy_is_refused() {
+    let history = history(&[replica()], false);
+    let mut run = Run::begin(&history).unwrap();
+    run.go_on(60).unwrap();
+    run.simulation.lock().cluster.replace(&compute(0));
+    // The first patch has both, the second the finalizer alone.
+    run.snare("patch of Compute r0", Times::Once, denied());
+    run.go_on(5).unwrap();
+    assert_eq!(run.finalizers_of(&compute(0)), [FINALIZER]);
+}
+
+#[test]
+fn what_is_refused_with_the_status_is_told_by_an_event() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    run.snare("patch of Compute r0", Times::Always, denied());
+    run.snare("status of Compute r0", Times::Always, denied());
+    let told = run.told_after(600, Run::declare);
+    let of_this =
+        told.iter().filter(|told| told.starts_with("r0 RequestRefused: ") && told.contains("the finalizer")).count();
+    assert!((1..=11).contains(&of_this), "{told:?}");
+}
