@@ -11,7 +11,7 @@ use crate::api::PlatformAccess;
 use crate::controller::object::AccountName;
 use crate::decide::account::{Availability, Check};
 use crate::domain::NameSupport;
-use crate::platform::PlatformClient;
+use crate::platform::{PlatformClient, Rate};
 
 /// What all who use an account share.
 pub type SharedConnection<P> = Arc<Connection<P>>;
@@ -35,6 +35,12 @@ impl<P> Connection<P> {
     /// Whether the connection is made of these very parts.
     pub fn is_made_of(&self, access: &PlatformAccess, credential: &SecretString) -> bool {
         self.access == *access && self.credential.expose_secret() == credential.expose_secret()
+    }
+
+    /// How many requests the account may make in any minute.
+    pub fn requests_per_minute(&self) -> u32 {
+        let limit = self.access.rate_limit.map(|limit| limit.requests_per_minute);
+        limit.unwrap_or(Rate::default().requests_per_minute)
     }
 }
 

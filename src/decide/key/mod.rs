@@ -9,6 +9,7 @@ mod keep;
 mod lost;
 mod manual_revocation;
 mod outcome;
+mod pace;
 mod rotation;
 mod secret;
 mod status;
@@ -25,6 +26,7 @@ use jiff::Timestamp;
 
 pub use self::in_use::KeyAccount;
 pub use self::intent::attempts;
+pub use self::pace::list_interval;
 pub use self::rotation::due_regularly;
 use self::secret::trusted;
 pub use self::secret::{KeySecretView, SecretContents};
