@@ -1,5 +1,7 @@
 //! What is done for an account: protect it and its Secret while it is used, and ask the platform about its credentials.
 
+use std::collections::BTreeSet;
+
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
@@ -8,7 +10,7 @@ use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
-use crate::decide::account::{AccountStep, Answers, Check, Verdict};
+use crate::decide::account::{Absence, AccountStep, Answers, Check, Verdict};
 use crate::domain::{Fault, NameSupport, Support};
 use crate::platform::{Platform, PlatformClient};
 
@@ -97,14 +99,16 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
 
 /// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
 async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
+    let began = env.now();
     let platform = connection.platform.probing();
     let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
     let mut capabilities = AccountCapabilities::default();
-    let mut keys = None;
+    let (mut keys, mut absent) = (None, BTreeSet::new());
     let verdict = match platform.list_projects().await {
         Ok(projects) => {
             let mut ids: Vec<String> = projects.into_iter().map(|project| project.id).collect();
             ids.sort();
+            absent = absent_projects(env, object, &platform, &ids).await;
             Verdict::Projects(ids)
         }
         Err(Fault::Forbidden { message, .. }) => {
@@ -129,7 +133,33 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
         capabilities.compute_names = support.names == NameSupport::Kept;
         capabilities.scale_to_zero = support.scale_to_zero;
     }
-    Check { at: env.now(), verdict, capabilities, keys, answers: Answers::default() }
+    let at = env.now();
+    let absent = absent.into_iter().map(|project| (project, Absence { since: at, again: began })).collect();
+    Check { began, at, verdict, capabilities, keys, answers: Answers::default(), absent }
+}
+
+/// So many projects are asked about in one check.
+const MOST_ASKED: usize = 10;
+
+/// The projects of resources that are being deleted that this list lacks, and of which the platform says itself that it does not know them.
+async fn absent_projects<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    platform: &E::Client,
+    listed: &[String],
+) -> BTreeSet<String> {
+    let mut absent = BTreeSet::new();
+    if listed.is_empty() {
+        return absent;
+    }
+    let name = object.account_name();
+    let leaving = dependents::leaving(env, &name, &dependents::of(env, &name)).into_keys();
+    for project in leaving.filter(|project| !listed.contains(project)).take(MOST_ASKED) {
+        if let Err(Fault::NotFound { .. }) = platform.list_computes(&project).await {
+            absent.insert(project);
+        }
+    }
+    absent
 }
 
 async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {

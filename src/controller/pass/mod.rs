@@ -26,6 +26,9 @@ use crate::decide::repairs::{Repair, What};
 use crate::decide::{Decision, Report, Wake, names};
 use crate::spans;
 
+/// The reason of the event about a resource that is released because its project does not exist any more.
+pub const PROJECT_GONE: &str = "ProjectGone";
+
 /// What a pass came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass {

@@ -1,6 +1,6 @@
 //! The accounts that can be used, with their connections: what the passes over accounts publish and everyone else reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct Connection<P> {
     pub names: NameSupport,
     /// What the platform said when it was last asked about these credentials.
     pub check: Option<Check>,
+    /// Of the projects that resources name, those that were listed with these credentials.
+    pub seen: Vec<String>,
 }
 
 impl<P> Connection<P> {
@@ -54,6 +56,8 @@ pub struct AccountEntry<P> {
     pub protected: bool,
     /// Whether it reports that its organization has many keys.
     pub many_keys: bool,
+    /// The projects of its resources that do not exist any more.
+    pub gone: BTreeSet<String>,
     /// Of the spec, which also says which namespaces a ClusterAccount admits.
     pub generation: i64,
 }
@@ -67,6 +71,7 @@ impl<P> AccountEntry<P> {
         self.number() == other.number()
             && self.availability == other.availability
             && self.protected == other.protected
+            && self.gone == other.gone
             && self.generation == other.generation
     }
 }

@@ -127,6 +127,7 @@ impl Given {
             not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },
             platform: None,
+            project_gone: false,
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
