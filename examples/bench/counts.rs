@@ -9,8 +9,9 @@ use super::tenant::Tenant;
 /// The status of each Compute is written with its intent, with its binding, and when it can be used: exactly that often where it comes
 /// alone. Where it waits for its turn it says so, and on a slow machine also for whom.
 const STATUSES: u64 = 5;
-/// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked.
-const OF_THE_ACCOUNT: u64 = 3;
+/// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked. It says which
+/// projects of its Computes it has seen, once it is held, and again where more of them have come until then.
+const OF_THE_ACCOUNT: u64 = 6;
 
 /// Seven where it comes alone; each wait for a turn takes one more.
 const PASSES: u64 = 12;

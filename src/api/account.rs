@@ -207,6 +207,9 @@ pub struct AccountStatus {
     /// Identifiers of those projects, sorted; at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
+    /// The projects that resources name and that the credentials could list: what shows later that one of them was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_projects: Option<SeenProjects>,
     /// When what the credentials reach was first found to be so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
@@ -231,6 +234,22 @@ pub struct AccountStatus {
     /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+}
+
+/// Projects that were listed with the same credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenProjects {
+    /// The organization that they were listed for.
+    #[serde(rename = "organizationID", default, skip_serializing_if = "Option::is_none")]
+    pub organization_id: Option<String>,
+    /// The UID of the Secret with the API key.
+    #[serde(rename = "secretUID")]
+    pub secret_uid: String,
+    /// The version of that Secret.
+    pub secret_version: String,
+    /// Their identifiers, sorted; at most 200.
+    pub projects: Vec<String>,
 }
 
 /// Optional calls and fields that the platform offers. dbplane detects them by reading, never by a change.

@@ -19,7 +19,7 @@ mod units;
 
 pub use account::{
     Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec, ClusterSecretKeyRef,
-    MassDeletionPolicy, NamespaceAccess, PlatformAccess, RateLimit, SecretKeyRef,
+    MassDeletionPolicy, NamespaceAccess, PlatformAccess, RateLimit, SecretKeyRef, SeenProjects,
 };
 pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{

@@ -82,7 +82,7 @@ pub struct Run {
     /// Seconds that a compute may take to start before it is reported as Stalled with StartTimeout.
     #[arg(long, env = "DBPLANE_START_TIMEOUT", default_value_t = Limits::default().start.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     start_timeout: u64,
-    /// Seconds between two checks whether the platform still has a project key: by its list of keys, or by asking the key itself.
+    /// Seconds between two checks whether the platform still has a project key, where it lists no keys: each key is asked itself. Where it lists them, the list is read each minute, that of more than 1,000 keys more rarely, at the latest after three quarters of this time.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
     /// Limit of the brake on mass deletion: how many computes and keys of deleted resources dbplane deletes through one account in one namespace within a minute. Further deletions wait until somebody confirms them. Beyond four times as many through one account in all namespaces, deletions wait their turn. 0 switches the brake off.

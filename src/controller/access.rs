@@ -29,6 +29,8 @@ pub struct Access<P> {
     pub connection: Option<SharedConnection<P>>,
     /// The account has to be decided on anew for the resource's sake.
     pub wake: Option<AccountName>,
+    /// The project of the resource does not exist any more, as the account's checks show.
+    pub project_gone: bool,
 }
 
 /// A resource that acts on a project of the platform through an account.
@@ -67,7 +69,7 @@ pub fn of<K: UsesAccount, E: Environment>(env: &E, object: &K) -> Access<E::Clie
     assemble((reference, served), &name, account, env.state().account(&name), object)
 }
 
-fn assemble<K: Resource, P>(
+fn assemble<K: UsesAccount, P>(
     (reference, served): (&AccountRef, bool),
     name: &AccountName,
     account: Option<(ObjectMeta, Option<AccountView>)>,
@@ -75,7 +77,7 @@ fn assemble<K: Resource, P>(
     object: &K,
 ) -> Access<P> {
     let label = format!("{:?} {}", reference.kind, reference.name);
-    let without = |view| Access { view, connection: None, wake: None };
+    let without = |view| Access { view, connection: None, wake: None, project_gone: false };
     let Some((account, refusal)) = account else {
         return without(match reference.kind {
             AccountKind::ClusterAccount if !served => AccountView::NotServed { name: label },
@@ -85,10 +87,11 @@ fn assemble<K: Resource, P>(
     if let Some(refusal) = refusal {
         return without(refusal);
     }
-    let Some(AccountEntry { connection, availability, protected, .. }) = entry else {
+    let Some(AccountEntry { connection, availability, protected, gone, .. }) = entry else {
         return without(AccountView::Pending);
     };
-    let mut access = Access { view: AccountView::Pending, connection, wake: None };
+    let project_gone = gone.contains(object.project_id());
+    let mut access = Access { view: AccountView::Pending, connection, wake: None, project_gone };
     match (availability, &access.connection) {
         _ if is_lost(&account, object) => {
             access.view = AccountView::NotReady { name: label, message: "it is being deleted.".to_owned() };

@@ -33,6 +33,7 @@ use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::Action;
 use crate::decide::account::KeyCount;
+use crate::decide::key::list_interval;
 use crate::decide::memory::Problem;
 use crate::domain::{Fault, Unreadable};
 use crate::platform::{
@@ -98,11 +99,13 @@ impl Live {
         }
     }
 
-    /// The list of the keys of the account's organization. Whoever is about to check its key finds a list that is new enough.
+    /// The list of the keys of the account's organization.
     fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
-        Some(self.source(&account, connection, of, self.settings.limits.key_check * 3 / 4))
+        let keys = self.count_keys(&account, connection).map_or(0, |counted| counted.what);
+        let interval = list_interval(keys, connection.requests_per_minute(), self.settings.limits.key_check);
+        Some(self.source(&account, connection, of, interval))
     }
 
     /// The list of what belongs to `of`, read through an account.

@@ -2,14 +2,16 @@
 
 mod check;
 mod findings;
+mod projects;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use self::check::{Answers, Check, Verdict};
+pub use self::check::{Absence, Answers, Check, Verdict};
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
 use self::findings::{many_keys, organization_keys, reach, too_large, unreadable};
+pub use self::projects::{ProjectsObserved, gone, seen};
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::AccountStatus;
@@ -42,6 +44,7 @@ pub struct AccountObserved {
     pub blocking_deleted: bool,
     /// Other operators work with the account as well, and only they know of their resources.
     pub shared: bool,
+    pub projects: ProjectsObserved,
     /// How many keys the organization has, as the resources of the account have seen it last.
     pub keys: Option<KeyCount>,
     /// Why a list that is read through the account is not kept, where there is one that is too large.
@@ -113,7 +116,10 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
 fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     let due = match (&observed.credential, &observed.check) {
         (Credential::Usable, None) => return Decision::act(AccountStep::Check, health(observed)),
-        (Credential::Usable, Some(check)) => due(observed, check),
+        (Credential::Usable, Some(check)) => {
+            let due = due(observed, check);
+            projects::due(observed, check).map_or(due, |projects| projects.min(due))
+        }
         (Credential::Missing(_) | Credential::InvalidBaseUrl(_) | Credential::PlatformNotAllowed(_), _) => {
             return Decision::rest(health(observed));
         }
@@ -134,6 +140,7 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
         last_handled_reconcile_at: observed.meta.handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
         organization_keys: counted.and_then(|counted| u32::try_from(counted.what).ok()),
         organization_keys_at: counted.and_then(|counted| known_time(counted.at)),
+        seen_projects: projects::reported(observed),
         ..AccountStatus::default()
     };
     match (&observed.check, reach(observed)) {

@@ -1,11 +1,12 @@
 //! Table tests of accounts.
 
+use super::check::tests::check as checked;
 use super::*;
 use crate::api::AccountCapabilities;
 use crate::decide::Wake;
-use crate::domain::{Unreadable, UnreadableEntry};
+use crate::domain::UnreadableEntry;
 
-fn at(second: i64) -> Timestamp {
+pub(super) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
@@ -19,11 +20,6 @@ fn protected() -> Option<SecretProtection> {
 
 fn check(verdict: Verdict) -> Option<Check> {
     Some(checked(0, verdict).after(None))
-}
-
-fn checked(second: i64, verdict: Verdict) -> Check {
-    let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
-    Check { at: at(second), verdict, capabilities, keys: None, unreadable: Unreadable::default(), answers }
 }
 
 fn in_doubt() -> Option<Fault> {
@@ -42,7 +38,7 @@ fn unauthorized() -> Fault {
 }
 
 /// An account in use, checked at second 0.
-fn in_use() -> AccountObserved {
+pub(super) fn in_use() -> AccountObserved {
     AccountObserved {
         shared: false,
         meta: Meta { generation: 1, has_finalizer: true, ..Meta::default() },
@@ -52,6 +48,7 @@ fn in_use() -> AccountObserved {
         users: names(&["Compute shop/orders"]),
         blocking: names(&["Compute shop/orders"]),
         blocking_deleted: false,
+        projects: ProjectsObserved::default(),
         keys: None,
         too_large: None,
         unreadable: Vec::new(),

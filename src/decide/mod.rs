@@ -156,7 +156,7 @@ pub struct Limits {
     pub settle: Duration,
     /// How long a compute may take to start before that is reported as a fault.
     pub start: Duration,
-    /// The time between two checks whether the platform still accepts a key.
+    /// The time between two checks whether the platform still has a key, at most: where it lists keys, the list shows that sooner.
     pub key_check: Duration,
     /// How many deletions on the platform within a minute need no confirmation; 0 switches the brake off.
     pub deletes_per_minute: u32,

@@ -18,3 +18,11 @@ pub fn has_finalizer_named(meta: &ObjectMeta, name: &str) -> bool {
 pub fn is_released(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some() && !has_finalizer(meta)
 }
+
+/// What people are told when a resource is released because its project does not exist any more.
+pub fn gone_with_its_project(project: &str, what: &str) -> String {
+    format!(
+        "Project {project} is not listed any more, and the platform does not know it, so {what} counts as gone with it. A project that was \
+         transferred to another organization looks the same. If that is so, {what} still exists: remove it there if nobody needs it."
+    )
+}

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use dbplane::api::{
     Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
     Condition, KeyRecord, LastOperation, MaintenanceStatus, NotApplied, ProjectKey, ProjectKeyStatus, RestartStatus,
-    ScheduleStatus, ServiceBinding, WaitingChanges,
+    ScheduleStatus, SeenProjects, ServiceBinding, WaitingChanges,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -67,6 +67,12 @@ fn account_status() -> AccountStatus {
         organization_keys: Some(9_000),
         organization_keys_at: Some(Timestamp::constant(1_800_000_000, 0)),
         projects: vec!["a".to_owned(), "b".to_owned()],
+        seen_projects: Some(SeenProjects {
+            organization_id: Some("org-1".to_owned()),
+            secret_uid: "uid-1".to_owned(),
+            secret_version: "7".to_owned(),
+            projects: vec!["a".to_owned()],
+        }),
         capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
         conditions: conditions(),
         last_handled_reconcile_at: Some("now".to_owned()),

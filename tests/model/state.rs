@@ -317,12 +317,14 @@ fn standing(account: &StandingAccount, namespace: &str, number: u64) -> (Account
         credential: "1".into(),
         names: NameSupport::Unseen,
         check: None,
+        seen: Vec::new(),
     };
     let entry = AccountEntry {
         connection: Some(Arc::new(connection)),
         availability: Availability::Usable,
         protected: true,
         many_keys: false,
+        gone: BTreeSet::new(),
         generation: 1,
     };
     (name, entry)

@@ -2,6 +2,7 @@
 
 mod brake;
 mod namespaces;
+mod projects;
 mod refusals;
 mod unlisted;
 mod unresolved;

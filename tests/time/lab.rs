@@ -204,6 +204,13 @@ spec:
         keys.iter().filter(live).map(|key| key["id"].clone()).collect()
     }
 
+    /// Revokes a key as somebody does in the console.
+    pub async fn revoke(&self, id: &Value) {
+        let url = format!("{}/api_keys/{id}/revoke", self.platform.console_url());
+        let answer = reqwest::Client::new().post(url).json(&json!({})).send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+    }
+
     /// Waits until these are the keys of the project that are not revoked.
     pub async fn until_live(&self, keys: &[&Value]) {
         let expected = json!(keys);

@@ -12,6 +12,7 @@
 
 mod chain;
 mod consumer;
+mod keys;
 mod lab;
 mod pressure;
 mod rotation;

@@ -1,7 +1,8 @@
 //! Who refers to what: the resources of an account, the accounts of a Secret.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::access::is_granted;
@@ -21,7 +22,8 @@ pub struct Dependent {
     pub label: String,
     /// Whether it has something on the platform, or may have just now.
     pub needs_it: bool,
-    pub deleting: bool,
+    /// Since when it is being deleted.
+    pub deleting: Option<Timestamp>,
     /// The platform's project that it is in.
     pub project: Option<String>,
 }
@@ -36,10 +38,31 @@ pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
 
 /// The projects that an account's resources name and may use it for.
 pub fn projects<E: Environment>(env: &E, account: &AccountName) -> BTreeSet<String> {
-    let named = of(env, account).into_iter().filter_map(|dependent| Some((dependent.namespace, dependent.project?)));
+    named(env, account, &of(env, account))
+}
+
+/// Those that these resources name and may use it for.
+pub fn named<E: Environment>(env: &E, account: &AccountName, dependents: &[Dependent]) -> BTreeSet<String> {
+    let named = dependents.iter().filter_map(|it| Some((it.namespace.as_str(), it.project.as_deref()?)));
     let named: BTreeSet<_> = named.collect();
     let granted = named.into_iter().filter(|(namespace, project)| is_granted(env, account, namespace, project));
-    granted.map(|(_, project)| project).collect()
+    granted.map(|(_, project)| project.to_owned()).collect()
+}
+
+/// Those of the resources that are being deleted, and since when the newest of these is.
+pub fn leaving<E: Environment>(
+    env: &E,
+    account: &AccountName,
+    dependents: &[Dependent],
+) -> BTreeMap<String, Timestamp> {
+    let of = dependents.iter().filter_map(|it| Some((it.deleting?, it.namespace.as_str(), it.project.as_deref()?)));
+    let of: BTreeSet<_> = of.collect();
+    // The last one of a key stays, which is the newest.
+    let newest: BTreeMap<_, _> =
+        of.into_iter().map(|(since, namespace, project)| ((project, namespace), since)).collect();
+    let granted = newest.into_iter().filter(|((project, namespace), _)| is_granted(env, account, namespace, project));
+    let granted: BTreeSet<_> = granted.map(|((project, _), since)| (since, project.to_owned())).collect();
+    granted.into_iter().map(|(since, project)| (project, since)).collect()
 }
 
 struct Search<'a, E> {
@@ -52,7 +75,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let objects = self.env.objects_by::<K>(&Key::Account(self.account.clone()));
         let dependents = objects.iter().map(|object| dependent::<K, E>(self.env, object));
-        self.found.extend(dependents.filter(|dependent| dependent.needs_it || !dependent.deleting));
+        self.found.extend(dependents.filter(|dependent| dependent.needs_it || dependent.deleting.is_none()));
         if K::USES_ACCOUNT {
             self.found.extend(unreadable::<K, E>(self.env, self.account));
         }
@@ -68,7 +91,7 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
         namespace: object.namespace().unwrap_or_default(),
         label: label(object),
         needs_it: meta.has_finalizer || changing || !meta.deleting && K::is_held(object),
-        deleting: meta.deleting,
+        deleting: object.meta().deletion_timestamp.as_ref().map(|time| time.0),
         project: K::project(object).map(str::to_owned),
     }
 }
@@ -90,7 +113,7 @@ fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<De
                 meta.name.as_deref().unwrap_or_default()
             ),
             needs_it: true,
-            deleting: meta.deletion_timestamp.is_some(),
+            deleting: meta.deletion_timestamp.as_ref().map(|time| time.0),
             project: None,
         })
         .collect()

@@ -9,10 +9,12 @@ use secrecy::SecretString;
 
 use super::super::environment::Environment;
 use super::super::state::Connection;
-use super::{AnyAccount, CredentialRef, Facts, dependents};
+use super::dependents::{self, Dependent};
+use super::{AnyAccount, CredentialRef, Facts};
+use crate::api::SeenProjects;
 use crate::cluster::Cluster;
 use crate::decide::Meta;
-use crate::decide::account::{AccountObserved, Credential, SecretProtection};
+use crate::decide::account::{AccountObserved, Credential, ProjectsObserved, SecretProtection};
 use crate::decide::released::has_finalizer_named;
 use crate::domain::NameSupport;
 use crate::platform::{ConnectError, PlatformClient};
@@ -39,7 +41,8 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         suspended: connection.as_ref().and_then(|connection| connection.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
         blocking: users.iter().filter(|user| user.needs_it).map(|user| user.label.clone()).collect(),
-        blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting),
+        blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting.is_some()),
+        projects: projects(env, object, (&users, secret.as_ref()), connection.as_deref()),
         reported: object.status().filter(|status| status.observed_generation == object.meta().generation).cloned(),
         keys: connection.as_ref().and_then(|connection| env.count_keys(&object.account_name(), connection)),
         too_large: env.too_large(&object.account_name()),
@@ -50,6 +53,29 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         },
     };
     Ok(Facts { observed, connection })
+}
+
+/// What is known of the projects that these resources name, through the credentials of this Secret.
+fn projects<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    (users, secret): (&[Dependent], Option<&Secret>),
+    connection: Option<&Connection<E::Client>>,
+) -> ProjectsObserved {
+    let name = object.account_name();
+    let source = connection.zip(secret).map(|(connection, secret)| SeenProjects {
+        organization_id: connection.access.organization_id.clone(),
+        secret_uid: secret.uid().unwrap_or_default(),
+        secret_version: secret.resource_version().unwrap_or_default(),
+        projects: connection.seen.clone(),
+    });
+    ProjectsObserved {
+        named: dependents::named(env, &name, users),
+        leaving: dependents::leaving(env, &name, users),
+        seen: source,
+        reported: object.status().and_then(|status| status.seen_projects.clone()),
+        settle: env.settings().limits.settle,
+    }
 }
 
 async fn protection<E: Environment>(
@@ -105,6 +131,7 @@ fn connected<A: AnyAccount, E: Environment>(
                 credential: key,
                 names: NameSupport::Unseen,
                 check: None,
+                seen: Vec::new(),
             };
             (Credential::Usable, Some(Arc::new(connection)))
         }

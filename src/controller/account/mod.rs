@@ -143,7 +143,8 @@ impl<A: AnyAccount> Kind for Accounts<A> {
 
     fn announce<E: Environment>(env: &E, object: &A, facts: &Facts<E::Client>, observed: &AccountObserved) {
         let entry = AccountEntry {
-            connection: facts.connection.clone(),
+            connection: facts.connection.clone().map(|connection| remembering(connection, observed)),
+            gone: account::gone(observed),
             availability: account::availability(observed),
             protected: account::is_protected(observed),
             many_keys: account::has_many_keys(observed),
@@ -173,5 +174,14 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         let name = object.account_name();
         env.state().forget_account(&name);
         dependents::wake(env, &name);
+    }
+}
+
+/// The connection, with the projects that were seen through it: the status has them only as long as the Secret has the same version.
+fn remembering<P: Clone>(connection: Arc<Connection<P>>, observed: &AccountObserved) -> Arc<Connection<P>> {
+    let seen = account::seen(observed).map(|seen| seen.projects).unwrap_or_default();
+    match connection.seen == seen {
+        true => connection,
+        false => Arc::new(Connection { seen, ..connection.as_ref().clone() }),
     }
 }

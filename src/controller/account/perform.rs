@@ -12,7 +12,7 @@ use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
-use crate::decide::account::{AccountStep, Answers, Check, Verdict};
+use crate::decide::account::{Absence, AccountStep, Answers, Check, Verdict};
 use crate::domain::{Fault, NameSupport, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
@@ -102,10 +102,11 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
 
 /// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
 async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
+    let began = env.now();
     let platform = connection.platform.probing();
     let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
     let mut capabilities = AccountCapabilities::default();
-    let (mut keys, mut unreadable) = (None, Unreadable::default());
+    let (mut keys, mut unreadable, mut absent) = (None, Unreadable::default(), BTreeSet::new());
     let verdict = match platform.list_projects().await {
         Ok(listed) => {
             let (projects, others) = listed.into_parts();
@@ -115,8 +116,13 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
             }
             // They can be listed all the same.
             let ids = projects.into_iter().map(|project| project.id).chain(others.ids().cloned());
-            unreadable = others.clone();
-            Verdict::Projects(ids.collect::<BTreeSet<_>>().into_iter().collect())
+            let ids: Vec<String> = ids.collect::<BTreeSet<_>>().into_iter().collect();
+            // One that cannot be read may be any project.
+            if others.ids().count() == others.len() {
+                absent = absent_projects(env, object, &platform, &ids).await;
+            }
+            unreadable = others;
+            Verdict::Projects(ids)
         }
         Err(Fault::Forbidden { message, .. }) => {
             let why = format!("It may not list projects ({message}).");
@@ -140,7 +146,33 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
         capabilities.compute_names = support.names == NameSupport::Kept;
         capabilities.scale_to_zero = support.scale_to_zero;
     }
-    Check { at: env.now(), verdict, capabilities, keys, unreadable, answers: Answers::default() }
+    let at = env.now();
+    let absent = absent.into_iter().map(|project| (project, Absence { since: at, again: began })).collect();
+    Check { began, at, verdict, capabilities, keys, unreadable, answers: Answers::default(), absent }
+}
+
+/// So many projects are asked about in one check.
+const MOST_ASKED: usize = 10;
+
+/// The projects of resources that are being deleted that this list lacks, and of which the platform says itself that it does not know them.
+async fn absent_projects<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    platform: &E::Client,
+    listed: &[String],
+) -> BTreeSet<String> {
+    let mut absent = BTreeSet::new();
+    if listed.is_empty() {
+        return absent;
+    }
+    let name = object.account_name();
+    let leaving = dependents::leaving(env, &name, &dependents::of(env, &name)).into_keys();
+    for project in leaving.filter(|project| !listed.contains(project)).take(MOST_ASKED) {
+        if let Err(Fault::NotFound { .. }) = platform.list_computes(&project).await {
+            absent.insert(project);
+        }
+    }
+    absent
 }
 
 async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {

@@ -33,6 +33,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
             .map(|platform| claimed(object, facts, (platform, name_support)))
             .unwrap_or_default(),
         platform,
+        project_gone: facts.access.project_gone,
         connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
         secret: connection::view(facts.secret.as_ref()),

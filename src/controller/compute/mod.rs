@@ -18,7 +18,7 @@ pub use gather::Facts;
 use super::access;
 use super::environment::{Environment, Kind, StepError};
 use super::index::Key;
-use super::object::{Managed, Status, namespaced, rank, uid};
+use super::object::{AccountName, Managed, Status, namespaced, rank, uid};
 use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeSpec, ComputeStatus, Condition};
 use crate::cluster::resource_version;
@@ -125,6 +125,10 @@ impl Kind for Computes {
         }
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
+        }
+        if compute::misses_its_project(observed) {
+            // It looks for the project.
+            access::wake(env, &AccountName::of(&object.spec.account_ref, object));
         }
     }
 

@@ -17,7 +17,7 @@ use super::super::pass::calls::{
     publish, record, restore,
 };
 use super::super::pass::outcome::conclude;
-use super::super::pass::released;
+use super::super::pass::{PROJECT_GONE, released};
 use super::super::state::{Answer, Connection, SharedConnection};
 use super::operations::shown;
 use super::{Computes, linked};
@@ -67,6 +67,10 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
             // The resource is the last place that knows of them.
             publish(env, object, &Event::warning(Reason::StrayCompute.as_str(), event)).await;
+            work.remove_finalizer().await
+        }
+        ComputeStep::ReleaseWithProject { event } => {
+            publish(env, object, &Event::warning(PROJECT_GONE, event)).await;
             work.remove_finalizer().await
         }
     }

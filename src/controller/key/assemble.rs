@@ -28,6 +28,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         is_wish: facts.record.as_ref().is_ok_and(|record| record.wish.is_some()),
         account: facts.access.view.clone(),
         platform: facts.access.connection.as_ref().map(|connection| facts.settings.platform(connection)),
+        project_gone: facts.access.project_gone,
         accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,

@@ -103,13 +103,17 @@ impl Kind for ProjectKeys {
         key::decide(&object.spec, observed, now)
     }
 
-    fn announce<E: Environment>(env: &E, object: &ProjectKey, facts: &Facts<E::Client>, _: &KeyObserved) {
+    fn announce<E: Environment>(env: &E, object: &ProjectKey, facts: &Facts<E::Client>, observed: &KeyObserved) {
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
         }
         let name = AccountName::of(&object.spec.account_ref, object);
         let reported = env.state().account(&name).map(|entry| entry.many_keys);
         if facts.listed.count().map(are_many).is_some_and(|many| reported.is_some_and(|reported| reported != many)) {
+            access::wake(env, &name);
+        }
+        if key::may_miss_its_project(observed) {
+            // It looks for the project.
             access::wake(env, &name);
         }
     }

@@ -8,19 +8,17 @@ use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    ActionLine, Recording, acted, count_create, failed, patch_metadata, publish, record, record_call, restore,
-    secret_written,
+    ActionLine, Recording, acted, count_create, failed, publish, record, record_call, restore, secret_written,
 };
-use super::super::pass::released;
 use super::super::state::{Connection, SharedConnection, UnsavedKey};
 use super::listing::{interest, is_not_offered};
-use super::record::{recording, recording_keys, stored, wrote_key};
+use super::record::{recording, recording_keys, release, stored, wrote_key};
 use super::save::{GIVEN_UP, Saved, write_unsaved};
+use super::secret;
 use super::secret::Previous;
 use super::turn::turn_to_ask;
-use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
-use crate::cluster::{Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
+use crate::cluster::{Event, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyStep, Probe, SecretContents, tried};
@@ -53,7 +51,8 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::Revoke { id, name, records, in_use } => work.revoke((*id, name), records, in_use.as_deref()).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
-        KeyStep::RemoveFinalizer => work.remove_finalizer().await,
+        KeyStep::RemoveFinalizer => release(env, object, None).await,
+        KeyStep::ReleaseWithProject { event } => release(env, object, Some(event)).await,
     }
 }
 
@@ -343,12 +342,6 @@ impl<E: Environment> Work<'_, E> {
             (SecretContents::Key { key, .. }, Some(value)) if key.id == current.id => Some((connection, value)),
             _ => None,
         })
-    }
-
-    async fn remove_finalizer(&self) -> Result<(), StepError> {
-        patch_metadata(self.env, self.object, &MetadataPatch::new().finalizer(false)).await?;
-        released::<ProjectKeys, E>(self.env, self.object);
-        Ok(())
     }
 
     /// Counts the lost keys that these records add.

@@ -4,9 +4,11 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{ActionLine, Recording, altered, secret_written};
+use super::super::pass::calls::{ActionLine, Recording, altered, patch_metadata, publish, secret_written};
+use super::super::pass::{PROJECT_GONE, released};
+use super::ProjectKeys;
 use crate::api::ProjectKey;
-use crate::cluster::{SecretContent, WriteError};
+use crate::cluster::{Event, MetadataPatch, SecretContent, WriteError};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::Problem;
@@ -29,6 +31,16 @@ pub(super) fn recording_keys<'a>(object: &ProjectKey, records: &KeyRecords) -> R
 pub(super) fn wrote_key(secret: &str, key: &KeyIdentity) {
     let done = ActionLine { key: Some(&key.name), key_id: Some(key.id), ..ActionLine::wrote_secret(secret) };
     done.log(&format!("Wrote key {} into Secret {secret}.", key.name));
+}
+
+/// Removes the finalizer. `gone` is what people are told where the project does not exist any more.
+pub(super) async fn release<E: Environment>(env: &E, object: &ProjectKey, gone: Option<&str>) -> Result<(), StepError> {
+    if let Some(text) = gone {
+        publish(env, object, &Event::warning(PROJECT_GONE, text)).await;
+    }
+    patch_metadata(env, object, &MetadataPatch::new().finalizer(false)).await?;
+    released::<ProjectKeys, E>(env, object);
+    Ok(())
 }
 
 /// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and

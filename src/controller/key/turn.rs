@@ -12,7 +12,6 @@ use super::listing;
 use crate::api::ProjectKey;
 use crate::decide::identity::ProjectKeyIdentity;
 use crate::decide::key::Probe;
-use crate::platform::Rate;
 
 /// The part of the account's requests, in percent, that may ask its keys.
 const SHARE: u32 = 25;
@@ -33,9 +32,7 @@ pub(super) fn turn_to_ask<E: Environment>(
     if waits || object.metadata.deletion_timestamp.is_some() || listed.is_read() {
         return None;
     }
-    let rate =
-        access.connection?.access.rate_limit.map_or(Rate::default().requests_per_minute, |it| it.requests_per_minute);
-    let spacing = MINUTE * 100 / SHARE / rate.max(1);
+    let spacing = MINUTE * 100 / SHARE / access.connection?.requests_per_minute().max(1);
     let of = (AccountName::of(&object.spec.account_ref, object), object.namespace().unwrap_or_default());
     let turn = env.state().turn_to_ask(&uid(object), &of, spacing, now);
     // As if it had been asked one period before its turn.

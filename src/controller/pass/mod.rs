@@ -26,6 +26,9 @@ use crate::decide::repairs::{Repair, What};
 use crate::decide::{Decision, Reason, Report, Wake, names};
 use crate::spans;
 
+/// The reason of the event about a resource that is released because its project does not exist any more.
+pub const PROJECT_GONE: &str = "ProjectGone";
+
 /// What a pass came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass {
@@ -131,7 +134,7 @@ async fn rest<K: Kind, E: Environment>(
         decision.wake = decision.wake.earlier(Wake::At(until));
     }
     if let (Some(report), Some(message)) = (&mut decision.report, &copy.refused) {
-        report.notice.get_or_insert_with(|| (Reason::RequestRefused, message.clone()));
+        report.notices.push((Reason::RequestRefused, message.clone()));
     }
     let holder = decision.report.as_ref().and_then(|report| report.holder.as_ref());
     if env.state().waits_for_holder(&uid(object), holder)

@@ -1,6 +1,6 @@
 //! The accounts that can be used, with their connections: what the passes over accounts publish and everyone else reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::api::PlatformAccess;
 use crate::controller::object::AccountName;
 use crate::decide::account::{Availability, Check};
 use crate::domain::NameSupport;
-use crate::platform::PlatformClient;
+use crate::platform::{PlatformClient, Rate};
 
 /// What all who use an account share.
 pub type SharedConnection<P> = Arc<Connection<P>>;
@@ -29,12 +29,20 @@ pub struct Connection<P> {
     pub names: NameSupport,
     /// What the platform said when it was last asked about these credentials.
     pub check: Option<Check>,
+    /// Of the projects that resources name, those that were listed with these credentials.
+    pub seen: Vec<String>,
 }
 
 impl<P> Connection<P> {
     /// Whether the connection is made of these very parts.
     pub fn is_made_of(&self, access: &PlatformAccess, credential: &SecretString) -> bool {
         self.access == *access && self.credential.expose_secret() == credential.expose_secret()
+    }
+
+    /// How many requests the account may make in any minute.
+    pub fn requests_per_minute(&self) -> u32 {
+        let limit = self.access.rate_limit.map(|limit| limit.requests_per_minute);
+        limit.unwrap_or(Rate::default().requests_per_minute)
     }
 }
 
@@ -48,6 +56,8 @@ pub struct AccountEntry<P> {
     pub protected: bool,
     /// Whether it reports that its organization has many keys.
     pub many_keys: bool,
+    /// The projects of its resources that do not exist any more.
+    pub gone: BTreeSet<String>,
     /// Of the spec, which also says which namespaces a ClusterAccount admits.
     pub generation: i64,
 }
@@ -61,6 +71,7 @@ impl<P> AccountEntry<P> {
         self.number() == other.number()
             && self.availability == other.availability
             && self.protected == other.protected
+            && self.gone == other.gone
             && self.generation == other.generation
     }
 }

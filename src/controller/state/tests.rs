@@ -237,7 +237,7 @@ fn connection(number: u64) -> Arc<Connection<RateLimited>> {
     let credential = SecretString::from("key");
     let platform = OverHttp::default().connect(&to, &credential, Arc::new(NoMeter)).unwrap();
     let (poll_interval, names) = (Duration::from_secs(30), NameSupport::Unseen);
-    Arc::new(Connection { number, platform, access, poll_interval, credential, names, check: None })
+    Arc::new(Connection { number, platform, access, poll_interval, credential, names, check: None, seen: Vec::new() })
 }
 
 /// Publishes an account with this connection; whether that is news.
@@ -251,6 +251,7 @@ fn publish(
         availability: Availability::Usable,
         protected: true,
         many_keys: false,
+        gone: std::collections::BTreeSet::new(),
         generation: 1,
     };
     state.publish_account(name, entry)

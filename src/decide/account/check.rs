@@ -1,5 +1,6 @@
 //! What a check of an account's credentials found, and when they count as refused.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,6 +15,8 @@ const REFUSED_AFTER: Duration = Duration::from_secs(20);
 /// What a check of the credentials found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
+    /// When it was begun.
+    pub began: Timestamp,
     pub at: Timestamp,
     pub verdict: Verdict,
     pub capabilities: AccountCapabilities,
@@ -22,6 +25,18 @@ pub struct Check {
     /// The projects that cannot be read.
     pub unreadable: Unreadable,
     pub answers: Answers,
+    /// The projects of resources that are being deleted that the list lacks, where it shows others, and whose computes are answered
+    /// with 404.
+    pub absent: BTreeMap<String, Absence>,
+}
+
+/// That a project is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// When the first of the checks had ended that have all found it so.
+    pub since: Timestamp,
+    /// When the newest of them was begun.
+    pub again: Timestamp,
 }
 
 /// What earlier checks of the same credentials were answered.
@@ -42,6 +57,7 @@ impl Check {
     /// The same check, after those before it. An answer that is neither acceptance nor refusal changes nothing.
     #[must_use]
     pub fn after(self, before: Option<&Self>) -> Self {
+        let absent = self.absent_after(before);
         let Answers { accepted, refused_since, refusals } = before.map(|before| before.answers).unwrap_or_default();
         let answers = match &self.verdict {
             Verdict::Projects(_) | Verdict::Restricted(_) => Answers { accepted: true, ..Answers::default() },
@@ -50,7 +66,25 @@ impl Check {
             }
             Verdict::Failed(_) => Answers { accepted, refused_since, refusals },
         };
-        Self { answers, ..self }
+        Self { answers, absent, ..self }
+    }
+
+    /// The absent projects, and since when they are. A check that has not read a list, or one that shows no project, shows nothing of them.
+    fn absent_after(&self, before: Option<&Self>) -> BTreeMap<String, Absence> {
+        let known = before.map(|before| before.absent.clone()).unwrap_or_default();
+        if self.listed().is_empty() {
+            return known;
+        }
+        let since = |(project, absence): (&String, &Absence)| {
+            let since = known.get(project).map_or(absence.since, |known| known.since);
+            (project.clone(), Absence { since, ..*absence })
+        };
+        self.absent.iter().map(since).collect()
+    }
+
+    /// The projects that it has listed.
+    pub fn listed(&self) -> &[String] {
+        if let Verdict::Projects(listed) = &self.verdict { listed } else { &[] }
     }
 
     /// Whether the credentials count as refused: one refusal may be a mistake of a moment.
@@ -72,13 +106,14 @@ pub enum Verdict {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn check(second: i64, verdict: Verdict) -> Check {
+    /// A check of a moment.
+    pub(in crate::decide::account) fn check(second: i64, verdict: Verdict) -> Check {
         let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
         let (at, unreadable) = (Timestamp::from_second(second).unwrap(), Unreadable::default());
-        Check { at, verdict, capabilities, keys: None, unreadable, answers }
+        Check { began: at, at, verdict, capabilities, keys: None, unreadable, answers, absent: BTreeMap::new() }
     }
 
     fn accepted(second: i64) -> Check {
@@ -91,6 +126,39 @@ mod tests {
 
     fn silent(second: i64) -> Check {
         check(second, Verdict::Failed(Fault::Server { status: 502, message: String::new() }))
+    }
+
+    fn lists(second: i64, listed: &[&str], absent: &[&str]) -> Check {
+        let at = Timestamp::from_second(second).unwrap();
+        let found = |project: &&str| ((*project).to_owned(), Absence { since: at, again: at });
+        let listed = listed.iter().map(|project| (*project).to_owned()).collect();
+        Check { absent: absent.iter().map(found).collect(), ..check(second, Verdict::Projects(listed)) }
+    }
+
+    #[test]
+    fn a_project_is_absent_since_the_first_of_the_checks_that_all_found_it_so() {
+        let restricted = || check(50, Verdict::Restricted(String::new()));
+        for (checks, expected) in [
+            (vec![lists(0, &["kept"], &["p"])], Some((0, 0))),
+            (vec![lists(0, &["kept"], &["p"]), lists(60, &["kept"], &["p"])], Some((0, 60))),
+            // Who could not look has seen nothing.
+            (vec![lists(0, &["kept"], &["p"]), silent(50)], Some((0, 0))),
+            (vec![lists(0, &["kept"], &["p"]), restricted()], Some((0, 0))),
+            (vec![lists(0, &["kept"], &["p"]), lists(50, &[], &[])], Some((0, 0))),
+            (vec![lists(0, &["kept"], &["p"]), silent(50), lists(60, &["kept"], &["p"])], Some((0, 60))),
+            // It was listed meanwhile, or its computes were not answered with 404.
+            (vec![lists(0, &["kept"], &["p"]), lists(50, &["kept", "p"], &[])], None),
+            (
+                vec![lists(0, &["kept"], &["p"]), lists(50, &["kept"], &[]), lists(60, &["kept"], &["p"])],
+                Some((60, 60)),
+            ),
+        ] {
+            let last =
+                checks.iter().fold(None, |before: Option<Check>, check| Some(check.clone().after(before.as_ref())));
+            let absence = last.unwrap().absent.get("p").copied();
+            let seconds = absence.map(|it| (it.since.as_second(), it.again.as_second()));
+            assert_eq!(seconds, expected, "{checks:?}");
+        }
     }
 
     #[test]

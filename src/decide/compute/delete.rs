@@ -6,14 +6,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
+use super::super::released::gone_with_its_project;
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
 use super::record::elsewhere;
 use super::snapshot::unclear;
 use super::stray::{advice_on_deletion, hidden, strays};
-use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, is_orphaned, remove_finalizer, unreadable, wish};
-use crate::domain::{Compute, Shown, UnreadableEntry};
+use super::{
+    Case, Choice, ComputeObserved, ComputeStep, Snapshot, SnapshotState, is_orphaned, remove_finalizer, unreadable,
+    wish,
+};
+use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -50,6 +54,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     match &case.observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
         SnapshotState::Failed(_) if !certain => remove_finalizer(NOT_CHECKED),
+        SnapshotState::Failed(Fault::NotFound { .. }) if is_gone_with_its_project(case) => release(case),
         SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot::new(*at, computes);
@@ -66,6 +71,25 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
+}
+
+/// Whether the resource waits for a project that the platform does not know any more.
+pub fn misses_its_project(observed: &ComputeObserved) -> bool {
+    observed.meta.deleting && matches!(observed.snapshot, SnapshotState::Failed(Fault::NotFound { .. }))
+}
+
+fn is_gone_with_its_project(case: &Case) -> bool {
+    let is_there = |binding: &Binding| binding.project == case.spec.project_id;
+    case.observed.project_gone && elsewhere(case).is_none() && case.identity.binding.as_ref().is_none_or(is_there)
+}
+
+fn release(case: &Case) -> Choice {
+    let project = &case.spec.project_id;
+    let which =
+        case.identity.binding.as_ref().map_or("what the resource had".to_owned(), |it| format!("compute {}", it.id));
+    let event = gone_with_its_project(project, &which);
+    let report = Report::progressing(Reason::Deleting, format!("Project {project} does not exist any more."));
+    Decision::act(ComputeStep::ReleaseWithProject { event }, report)
 }
 
 /// What else people can do.

@@ -33,6 +33,7 @@ pub use claims::{
     claims, subjects, turn, wanted,
 };
 pub use create::{creating, is_current, may_rest_on_older_list};
+pub use delete::misses_its_project;
 pub use record::is_held;
 pub use schedules::Agenda;
 pub use status::status;
@@ -70,6 +71,8 @@ pub struct ComputeObserved {
     pub account: AccountView,
     /// The base URL of the account's platform.
     pub platform: Option<String>,
+    /// The project does not exist any more, as the account's checks show.
+    pub project_gone: bool,
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
@@ -149,6 +152,8 @@ pub enum ComputeStep {
     /// Report by an event with this text the computes that may be the resource's and are not deleted, then remove the
     /// finalizer.
     RemoveFinalizerReportingStrays { event: String },
+    /// Report by an event with this text that the project is gone, then remove the finalizer.
+    ReleaseWithProject { event: String },
 }
 
 type Choice = Decision<ComputeStep>;

@@ -128,6 +128,7 @@ impl Given {
             not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },
             platform: None,
+            project_gone: false,
             snapshot: SnapshotState::Taken { at: NOW, computes: Listed::default() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,

@@ -1,6 +1,7 @@
 //! A ProjectKey that is being deleted: all of its keys are revoked first.
 
 use super::super::identity::{KeyIntent, KeyRecords};
+use super::super::released::gone_with_its_project;
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
@@ -8,7 +9,7 @@ use super::outcome::{
     CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, stray, without,
 };
 use super::unlisted;
-use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
+use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -138,8 +139,24 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
 }
 
+/// Whether the resource waits for a person, or for the platform to refuse its key: it may do so for ever once its project is gone.
+pub fn may_miss_its_project(observed: &KeyObserved) -> bool {
+    observed.meta.deleting && observed.meta.has_finalizer && observed.listing == KeyListing::NotOffered
+}
+
+/// The project is gone, and no key reaches it any more.
+fn release(case: &Case, records: &KeyRecords) -> Choice {
+    let names: Vec<&str> = keys(records).map(|(_, name)| name).collect();
+    let what = format!("API key {}", names.join(", "));
+    let event = gone_with_its_project(&case.spec.project_id, &what);
+    Decision::act(KeyStep::ReleaseWithProject { event }, deleting())
+}
+
 /// The platform offers no call to revoke keys: the key is checked until the platform refuses it.
 fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
+    if case.observed.project_gone {
+        return release(case, records);
+    }
     let asked =
         records.current.as_ref().filter(|current| case.key_with_secret().is_some_and(|key| key.id == current.id));
     if asked.is_none() {

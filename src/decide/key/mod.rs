@@ -9,6 +9,7 @@ mod keep;
 mod lost;
 mod manual_revocation;
 mod outcome;
+mod pace;
 mod rotation;
 mod secret;
 mod status;
@@ -23,8 +24,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use self::delete::may_miss_its_project;
 pub use self::in_use::KeyAccount;
 pub use self::intent::attempts;
+pub use self::pace::list_interval;
 pub use self::rotation::due_regularly;
 use self::secret::trusted;
 pub use self::secret::{KeySecretView, SecretContents};
@@ -52,6 +55,8 @@ pub struct KeyObserved {
     pub account: AccountView,
     /// The base URL of the account's platform, where the account can be used.
     pub platform: Option<String>,
+    /// The project does not exist any more, as the account's checks show.
+    pub project_gone: bool,
     pub secret: KeySecretView,
     /// The accounts whose credentials are in the Secret.
     pub accounts: Vec<KeyAccount>,
@@ -202,6 +207,8 @@ pub enum KeyStep {
     Probe,
     /// Remove the finalizer.
     RemoveFinalizer,
+    /// Report by an event with this text that the project is gone, then remove the finalizer.
+    ReleaseWithProject { event: String },
 }
 
 type Choice = Decision<KeyStep>;

@@ -20,6 +20,7 @@ pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> C
         .rewrite(as_declared)
         .or_else(|| upkeep.retire())
         .or_else(|| upkeep.forget_lost())
+        .or_else(|| upkeep.look_for_late_key())
         .or_else(|| upkeep.rotate(current))
         .or_else(|| upkeep.ask(current));
     match (step, upkeep.wakes.iter().min()) {
@@ -188,9 +189,6 @@ impl Upkeep<'_> {
             self.wakes.push(due);
             return None;
         }
-        if let Some(step) = self.look_for_late_key() {
-            return Some(step);
-        }
         let listing = &self.case.observed.listing;
         let shows_it = listing.has(current) == Some(true);
         if matches!(listing, KeyListing::NotOffered | KeyListing::Read { .. }) && !shows_it {
@@ -201,7 +199,7 @@ impl Upkeep<'_> {
         backoff.is_none().then_some(KeyStep::ListKeys)
     }
 
-    /// A creation that was never answered may be carried out late: its key is looked for with each check, for a while.
+    /// A creation that was never answered may be carried out late: its key is looked for in each list, for a while.
     fn look_for_late_key(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
         let begun = records.unanswered?;
@@ -209,13 +207,9 @@ impl Upkeep<'_> {
             let records = KeyRecords { unanswered: None, ..records.clone() };
             return Some(KeyStep::Record { records, event: None });
         }
-        if let Some(key) = stray(self.case) {
-            let records = records.clone();
-            let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records, in_use: None };
-            return self.unless_backing_off(self.case.backoff(Action::Revoke), step);
-        }
-        let unread = self.case.observed.listing == KeyListing::NotRead && self.case.backoff(Action::ListKeys).is_none();
-        unread.then_some(KeyStep::ListKeys)
+        let key = stray(self.case)?;
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone(), in_use: None };
+        self.unless_backing_off(self.case.backoff(Action::Revoke), step)
     }
 }
 

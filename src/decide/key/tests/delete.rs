@@ -197,3 +197,28 @@ fn keys_that_cannot_be_read_are_not_revoked() {
         assert_eq!(unread.step(3700), KeyStep::ListKeys);
     }
 }
+
+#[test]
+fn keys_that_cannot_be_revoked_are_released_with_their_project() {
+    let given = || Given::deleting().listing(KeyListing::NotOffered).but(|_, seen| seen.project_gone = true);
+    let KeyStep::ReleaseWithProject { event } = given().step(1) else { panic!("another step") };
+    assert!(["aged-wind-123456", &key(1).name, "transferred"].iter().all(|word| event.contains(word)), "{event}");
+    let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
+    assert!(matches!(given().records(lost_too).step(1), KeyStep::ReleaseWithProject { .. }));
+    // One that can be revoked is, wherever its project is.
+    let listed = given().listing(listed(10, &[(1, &key(1).name)]));
+    assert!(matches!(listed.step(10), KeyStep::Revoke { id: 1, .. }));
+    assert_eq!(given().listing(KeyListing::NotRead).step(1), KeyStep::ListKeys);
+    for (what, given) in [
+        ("the checks do not show it", given().but(|_, seen| seen.project_gone = false)),
+        ("another platform", given().but(|_, seen| seen.platform = Some("https://other.example/api/v2".to_owned()))),
+        ("paused", given().but(|_, seen| seen.meta.paused = true)),
+        ("not being deleted", given().but(|_, seen| seen.meta.deleting = false)),
+    ] {
+        let step = given.decide(1).step;
+        assert!(
+            !matches!(step, Some(KeyStep::ReleaseWithProject { .. } | KeyStep::RemoveFinalizer)),
+            "{what}: {step:?}"
+        );
+    }
+}

@@ -117,6 +117,7 @@ impl Given {
             is_wish: false,
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
             platform: Some(HERE.to_owned()),
+            project_gone: false,
             accounts: Vec::new(),
             secret: KeySecretView::Absent,
             rival: None,

@@ -75,7 +75,7 @@ fn a_key_is_checked_when_people_ask_for_it() {
 }
 
 #[test]
-fn a_key_that_is_created_late_is_found_with_a_check() {
+fn a_key_that_is_created_late_is_found_with_a_list() {
     let late = "ci-c1u57e-vpzc5qrz22arf-000000ff";
     let given = Given::in_use().records(KeyRecords { unanswered: Some(at(0)), ..records(1) });
     assert_eq!(given.reported(599).2, Wake::At(at(600)), "nothing is asked between checks");
@@ -85,6 +85,9 @@ fn a_key_that_is_created_late_is_found_with_a_check() {
     assert_eq!(listed(&[(9, "somebody-elses")]).step(600), KeyStep::Probe);
     let KeyStep::Revoke { id: 9, name, .. } = listed(&[(1, &key(1).name), (9, late)]).step(600) else { panic!() };
     assert_eq!(name, late);
+    // The list that shows it shows the key in use as well, whose next check is then far away.
+    let checked = listed(&[(1, &key(1).name), (9, late)]).probe(Probe::Accepted(at(600)));
+    assert!(matches!(checked.step(601), KeyStep::Revoke { id: 9, .. }));
     assert_eq!(given.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).step(600), KeyStep::Probe);
     assert_eq!(given.clone().failed(Action::ListKeys, unanswered(), 600).reported(600).2, Wake::At(at(601)));
     // After a day it is not expected any more.

@@ -1,0 +1,43 @@
+//! Keys that somebody revokes in the console.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::lab::{Lab, PROJECT};
+
+const PROBE: &str = "GET /projects/aged-wind-123456/endpoints 401";
+
+#[tokio::test]
+async fn a_key_that_is_revoked_in_the_console_is_noticed_within_a_minute() {
+    let lab = Lab::start().await;
+    lab.account().await;
+    lab.apply(&format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: ProjectKey
+metadata: {{name: ci}}
+spec:
+  accountRef: {{name: prod}}
+  projectID: {PROJECT}
+  secret: {{name: ci-key}}
+"
+    ))
+    .await;
+    let key = lab.until_ready("projectkey/ci").await["status"]["keyID"].clone();
+    lab.passes(Duration::from_secs(60)).await;
+    lab.is_decided("projectkey/ci").await;
+    assert_eq!(lab.refused(), 0, "nobody asks a key that is listed");
+    lab.revoke(&key).await;
+    lab.passes(Duration::from_secs(60)).await;
+    lab.until("projectkey/ci", "in doubt", |seen| is_in_doubt(&seen["status"]["conditions"])).await;
+    assert!(lab.count(PROBE) >= 1, "the key itself was asked: {}", lab.requests().join("\n"));
+    // It counts as revoked once it was refused for a minute, since only lists have shown it before.
+    lab.passes(Duration::from_secs(60)).await;
+    lab.until_replaced("projectkey/ci", &key).await;
+    lab.stop().await;
+}
+
+fn is_in_doubt(conditions: &serde_json::Value) -> bool {
+    let ready = conditions.as_array().into_iter().flatten().find(|condition| condition["type"] == "Ready");
+    ready.is_some_and(|ready| ready["reason"] == json!("KeyRevoked"))
+}
