@@ -27,7 +27,7 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
 /// meanwhile.
 async fn patch<K: Managed, E: Environment>(env: &E, object: &K, change: &MetadataPatch) -> Result<K, kube::Error> {
     let patched = env.cluster().patch_metadata(object, change).await.inspect_err(|error| {
-        if !is_refusal(error) {
+        if !is_refusal(error) && !is_conflict(error) {
             env.state().patch_unanswered(&uid(object), resource_version(object));
         }
     })?;
@@ -143,6 +143,11 @@ pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, 
 /// Whether the API server says that it did not write.
 pub fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 409)
+}
+
+/// Somebody else has written since.
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 /// Records a call that is about to be made.
