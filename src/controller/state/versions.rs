@@ -5,10 +5,8 @@ use super::{ProcessState, ResourceState};
 impl<P> ProcessState<P> {
     /// Our own write left this version of the object behind.
     pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
-        self.update(uid, |resource| {
-            resource.version = resource.version.max(version);
-            resource.unanswered = None;
-        });
+        self.update(uid, |resource| resource.version = resource.version.max(version));
+        self.version_seen(uid, version);
     }
 
     /// A patch of this version's finalizers was not answered.
