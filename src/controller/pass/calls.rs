@@ -14,20 +14,17 @@ use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
 
-/// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
+/// Patches `object` if its version is still the given one. Older versions are not reconciled any more.
+///
+/// Without an answer the finalizer may be there. The object then counts as busy until a later version is seen, so that its account is not
+/// released meanwhile. A conflict counts as no answer: the client retries by itself, and the first try may have been carried out.
 pub async fn patch_metadata<K: Managed, E: Environment>(
     env: &E,
     object: &K,
-    change: &MetadataPatch,
-) -> Result<K, StepError> {
-    Ok(patch(env, object, change).await?)
-}
-
-/// Without an answer the finalizer may be there: the object counts as busy until a later version is seen, so that its account does not go
-/// meanwhile.
-async fn patch<K: Managed, E: Environment>(env: &E, object: &K, change: &MetadataPatch) -> Result<K, kube::Error> {
-    let patched = env.cluster().patch_metadata(object, change).await.inspect_err(|error| {
-        if !is_refusal(error) && !is_conflict(error) {
+    patch: &MetadataPatch,
+) -> Result<K, kube::Error> {
+    let patched = env.cluster().patch_metadata(object, patch).await.inspect_err(|error| {
+        if !is_refusal(error) {
             env.state().patch_unanswered(&uid(object), resource_version(object));
         }
     })?;
@@ -88,7 +85,8 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
 pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
     let patch = MetadataPatch::new().finalizer(true);
     let patch = record.into_iter().fold(patch, |patch, text| patch.record(text.to_owned()));
-    patch_metadata(env, object, &patch).await.map(drop)
+    patch_metadata(env, object, &patch).await?;
+    Ok(())
 }
 
 /// What is recorded of an object.
@@ -136,18 +134,13 @@ pub async fn record<K: Managed, E: Environment>(
 pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, kube::Error> {
     match has_finalizer(object.meta()) {
         true => Ok(object.clone()),
-        false => patch(env, object, &MetadataPatch::new().finalizer(true)).await,
+        false => patch_metadata(env, object, &MetadataPatch::new().finalizer(true)).await,
     }
 }
 
-/// Whether the API server says that it did not write.
+/// Whether the API server has refused a write. A conflict or a 5xx does not show that nothing was written.
 pub fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 409)
-}
-
-/// Somebody else has written since.
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 /// Records a call that is about to be made.
