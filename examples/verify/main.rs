@@ -56,9 +56,9 @@ async fn verify() -> Result<bool> {
     let violations = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         // The crash points wait most of their time; the model computes meanwhile.
         [] => {
-            let orders = tokio::task::spawn_blocking(|| Orders::explore(""));
+            let orders = std::thread::spawn(|| Orders::explore(""));
             let crashes = crashes::of(scenarios(), whole(), &mut table).await?;
-            crashes + orders.await.map_err(Error::while_doing("exploring the model"))?.rows(&mut table)
+            crashes + orders.join().map_err(|_| Error::new("the model could not be explored"))?.rows(&mut table)
         }
         ["--model"] => Orders::explore("").rows(&mut table),
         ["--model", named] => {

@@ -8,6 +8,7 @@ mod errors;
 mod key;
 mod resources;
 mod turns;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -229,28 +230,6 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// Our own write left this version of the object behind.
-    pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
-        self.update(uid, |resource| {
-            resource.version = resource.version.max(version);
-            resource.unanswered = None;
-        });
-    }
-
-    /// A patch of this version's finalizers was not answered.
-    pub fn patch_unanswered(&self, uid: &str, version: Option<u64>) {
-        self.update(uid, |resource| resource.unanswered = version);
-    }
-
-    /// This version of the object is seen: an earlier patch is in it, or was not made.
-    pub fn version_seen(&self, uid: &str, version: Option<u64>) {
-        self.with(|contents| {
-            contents
-                .resources
-                .change_known(uid, |resource| resource.unanswered.take_if(|patched| version > Some(*patched)))
-        });
-    }
-
     /// Remembers the resource in the way, if there is one. Returns whether it is another one than before.
     pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
         let known = self.with(|contents| contents.resources.get(uid).and_then(|resource| resource.holder.clone()));
@@ -269,20 +248,6 @@ impl<P> ProcessState<P> {
     pub fn was_reported(&self, uid: &str, report: &(Option<i64>, Report)) -> bool {
         self.with(|contents| contents.resources.get(uid)?.reported.as_deref().map(|known| known == report))
             == Some(true)
-    }
-
-    /// Whether an object of this version is older than what our own writes left behind.
-    pub fn is_outdated(&self, uid: &str, version: Option<u64>) -> bool {
-        self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.version > version))
-    }
-
-    /// Whether an object of this version may not show what is being done, or was done just now.
-    pub fn is_busy(&self, uid: &str, version: Option<u64>) -> bool {
-        let is_busy = |resource: &ResourceState| {
-            let unanswered = resource.unanswered.is_some() && version <= resource.unanswered;
-            resource.in_step || resource.version > version || unanswered || resource.reserved.is_some()
-        };
-        self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
 
     /// A step begins. A resource has one at a time.

@@ -8,7 +8,7 @@ use dbplane::decide::names;
 use kube::Resource as _;
 
 use super::bound::Bound;
-use super::edits::{Edit, edited, edits};
+use super::edits::{Edit, edited};
 use super::effects::{
     Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal, silence, writes,
 };
@@ -17,11 +17,11 @@ use super::in_memory::forged::Forged;
 use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
-use super::people::{exposed, people, rewritten};
+use super::people::{exposed, of_people, people, rewritten};
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
-use super::tenant::{TENANTS, forgeries, forges};
+use super::tenant::{forgeries, forges};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,24 +138,6 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         try_all(&[Action::Tick]);
     }
     next
-}
-
-/// What people may do to resources.
-fn of_people(bound: &Bound, state: &State) -> Vec<Action> {
-    let mut actions = Vec::new();
-    // Where a tenant does harm, nobody does it with the right to.
-    for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i == TENANTS) {
-        actions.extend([
-            Action::UserDeletes(i),
-            Action::UserConfirms(i),
-            Action::UserReplaces(i),
-            Action::UserExports(i),
-            Action::UserApplies(i),
-        ]);
-        actions.extend(bound.subjects().filter(|other| *other != i).map(|other| Action::UserCopies(i, other)));
-        actions.extend(edits(bound, state, i).into_iter().map(|edit| Action::UserEdits(i, edit)));
-    }
-    actions
 }
 
 /// What comes of an action; `None` where it cannot happen or changes nothing.

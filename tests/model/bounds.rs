@@ -89,15 +89,15 @@ const MOST: usize = 4_000_000;
 
 fn large() -> Vec<Bound> {
     vec![
-        Bound { lost: 2, refused: 1, crashes: 2, lagging: 1, ticks: 3, ..Bound::of(NO_NAMES) },
-        Bound { lost: 2, refused: 1, crashes: 2, foreign: 1, ticks: 2, ..Bound::of(NAMES) },
+        Bound { lost: 1, refused: 1, crashes: 1, lagging: 1, ticks: 2, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, refused: 1, crashes: 1, foreign: 1, ticks: 2, ..Bound::of(NAMES) },
         Bound { lost: 2, crashes: 1, foreign: 1, ticks: 3, ..Bound::of(NO_NAMES) },
         Bound { lost: 1, refused: 1, crashes: 1, deletions: 1, ticks: 3, ..Bound::of(NO_NAMES) },
         Bound { partial: 3, vanishing: 1, lost: 1, crashes: 1, ticks: 3, ..Bound::of(NO_NAMES) },
         Bound { partial: 2, lost: 1, deletions: 1, ..Bound::of(NO_NAMES) },
         Bound { lost: 2, crashes: 1, late: true, ticks: 4, ..Bound::of(NO_NAMES) },
-        Bound { leaders: 2, slow: 1, ticks: 2, ..Bound::of(NO_NAMES) },
-        Bound { leaders: 2, lost: 1, ticks: 2, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, slow: 1, ticks: 0, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, lost: 1, ticks: 0, ..Bound::of(NO_NAMES) },
         Bound { leaders: 2, deletions: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { lost: 1, crashes: 1, ..Bound::of(TWO) },
         Bound { lost: 1, foreign: 1, ..Bound::of(TWO) },

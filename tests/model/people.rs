@@ -5,12 +5,31 @@ use serde_json::json;
 
 use super::actions::Action;
 use super::bound::{Bound, OTHER};
-use super::edits::STANDING_ACCOUNTS;
+use super::edits::{STANDING_ACCOUNTS, edits};
 use super::effects::credential;
 use super::in_memory::cluster::Stored;
 use super::promises::bound_compute;
 use super::remote::number;
 use super::state::{State, at};
+use super::tenant::TENANTS;
+
+/// What people may do to resources.
+pub fn of_people(bound: &Bound, state: &State) -> Vec<Action> {
+    let mut actions = Vec::new();
+    // Where a tenant does harm, nobody does it with the right to.
+    for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i == TENANTS) {
+        actions.extend([
+            Action::UserDeletes(i),
+            Action::UserConfirms(i),
+            Action::UserReplaces(i),
+            Action::UserExports(i),
+            Action::UserApplies(i),
+        ]);
+        actions.extend(bound.subjects().filter(|other| *other != i).map(|other| Action::UserCopies(i, other)));
+        actions.extend(edits(bound, state, i).into_iter().map(|edit| Action::UserEdits(i, edit)));
+    }
+    actions
+}
 
 /// What people do to the annotations of a resource that is not being deleted.
 pub fn rewritten(bound: &Bound, state: &State, action: Action, i: usize) -> Option<State> {

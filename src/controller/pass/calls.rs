@@ -29,19 +29,16 @@ pub fn writing(what: &str) -> impl Fn(kube::Error) -> kube::Error {
     }
 }
 
-/// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
+/// Patches `object` if its version is still the given one. Older versions are not reconciled any more.
+///
+/// Without an answer the finalizer may be there. The object then counts as busy until a later version is seen, so that its account is not
+/// released meanwhile.
 pub async fn patch_metadata<K: Managed, E: Environment>(
     env: &E,
     object: &K,
-    change: &MetadataPatch,
-) -> Result<K, StepError> {
-    Ok(patch(env, object, change).await?)
-}
-
-/// Without an answer the finalizer may be there: the object counts as busy until a later version is seen, so that its account does not go
-/// meanwhile.
-async fn patch<K: Managed, E: Environment>(env: &E, object: &K, change: &MetadataPatch) -> Result<K, kube::Error> {
-    let patched = env.cluster().patch_metadata(object, change).await;
+    patch: &MetadataPatch,
+) -> Result<K, kube::Error> {
+    let patched = env.cluster().patch_metadata(object, patch).await;
     let patched = patched.map_err(writing("the finalizer")).inspect_err(|error| {
         if !is_refusal(error) {
             env.state().patch_unanswered(&uid(object), resource_version(object));
@@ -104,13 +101,13 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
 pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
     let finalizer = MetadataPatch::new().finalizer(true);
     let both = record.into_iter().fold(finalizer.clone(), |patch, text| patch.record(text.to_owned()));
-    match patch_metadata(env, object, &both).await {
+    let restored = match patch_metadata(env, object, &both).await {
         // It may be the copy that is refused, where annotations are near their limit. The finalizer is needed.
-        Err(StepError::Cluster(error)) if record.is_some() && is_request_refused(&error) => {
-            patch_metadata(env, object, &finalizer).await.map(drop)
-        }
-        restored => restored.map(drop),
-    }
+        Err(error) if record.is_some() && is_request_refused(&error) => patch_metadata(env, object, &finalizer).await,
+        restored => restored,
+    };
+    restored?;
+    Ok(())
 }
 
 /// What is recorded of an object.
@@ -158,11 +155,11 @@ pub async fn record<K: Managed, E: Environment>(
 pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, kube::Error> {
     match has_finalizer(object.meta()) {
         true => Ok(object.clone()),
-        false => patch(env, object, &MetadataPatch::new().finalizer(true)).await,
+        false => patch_metadata(env, object, &MetadataPatch::new().finalizer(true)).await,
     }
 }
 
-/// Whether the API server says that it did not write.
+/// Whether the API server has refused a write. A conflict or a 5xx does not show that nothing was written.
 pub fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 409)
 }

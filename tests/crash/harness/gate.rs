@@ -64,6 +64,7 @@ pub struct Counted {
 #[derive(Clone, Debug)]
 pub struct Met {
     pub mode: Mode,
+    pub purpose: Purpose,
     /// The process that it hit.
     pub victim: Option<Process>,
 }
@@ -131,6 +132,7 @@ impl Caller<'_> {
             Side::ApiServer if self.is_write() && path.contains("/projectkeys/") => Purpose::WritesProjectKey,
             Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
             Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => Purpose::ChangesCompute,
+            Side::Platform if self.method == "POST" && path.ends_with("/restart") => Purpose::RestartsCompute,
             Side::Platform if self.is_write() => Purpose::ChangesPlatform,
             Side::ApiServer | Side::Platform => Purpose::Other,
         }
@@ -239,7 +241,7 @@ impl Gate {
             return (place, Verdict::Pass);
         };
         let victim = state.victim;
-        state.met.push(Met { mode, victim });
+        state.met.push(Met { mode, purpose, victim });
         // A kill that hits another process closes the sender's connection as well.
         let lives = victim.is_none_or(|victim| victim.number != process);
         if mode.withholds() || mode == Mode::KillAfter && lives {

@@ -11,6 +11,7 @@ pub enum Purpose {
     CreatesKey,
     /// Is the same however often it is made.
     ChangesCompute,
+    RestartsCompute,
     /// Any other change on the platform.
     ChangesPlatform,
     WritesSecret,
@@ -147,10 +148,11 @@ impl Passages {
 
     /// The first change on the platform by a process whose successor has made one before.
     pub fn change_of_a_former_leader(&self) -> Option<String> {
+        use Purpose::{ChangesCompute, ChangesPlatform, CreatesKey, RestartsCompute};
+        let is_change =
+            |it: &Passage| matches!(it.purpose, CreatesKey | ChangesCompute | RestartsCompute | ChangesPlatform);
         let mut leader = 0;
-        for (_, change) in
-            self.of(|it| matches!(it.purpose, Purpose::CreatesKey | Purpose::ChangesCompute | Purpose::ChangesPlatform))
-        {
+        for (_, change) in self.of(is_change) {
             if change.process < leader {
                 return Some(format!("not from process {leader}, which has changed something before: {}", change.line));
             }

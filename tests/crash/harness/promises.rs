@@ -6,10 +6,12 @@ use dbplane::decide::lease::LEASE_DURATION;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
+use super::gate::Met;
 use super::guarantees;
 use super::manifests::key_secret;
 use super::modes::Mode;
 use super::objects::{condition, name};
+use super::passages::Purpose;
 use super::platform::{PROJECT, TO_ADOPT};
 use super::scenarios::Goal;
 use super::site::{FOREIGN_SECRET, Site};
@@ -93,9 +95,9 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     }
     // A person has to revoke them where dbplane cannot.
     let waits = lost && has("Synced", "reason", "RevocationUnsupported");
-    // Whoever leads after a leader that died with the answer to a restart comes too late to see the compute stop. The minimal platform dates
-    // no starts, so nothing tells then whether the restart was made.
-    let waits = waits || site.elected && !lists_keys && has("Synced", "reason", "RestartUnconfirmed");
+    // A new leader takes over when the old one's lease has run out. The compute runs again by then, and without dates of starts nothing shows
+    // that it was restarted.
+    let waits = waits || answer_to_restart_died(site) && has("Synced", "reason", "RestartUnconfirmed");
     if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
     }
@@ -110,6 +112,13 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     }
     let is_open = object["status"]["record"].as_str().is_some_and(|text| text.contains("\"intent\":"));
     is_open.then(|| "still has an intent".to_owned())
+}
+
+/// Whether a leader got no further than the restart call, on a platform that shows no starts.
+fn answer_to_restart_died(site: &Site) -> bool {
+    let died =
+        |met: &Met| met.purpose == Purpose::RestartsCompute && matches!(met.mode, Mode::KillAfter | Mode::Frozen);
+    site.elected && !site.platform.lists_keys && site.gate.met().iter().any(died)
 }
 
 /// The platform has what the resources have, and no more.
