@@ -213,6 +213,12 @@ fn waits_for_an_edit(bound: &Bound, state: &State, stored: &Print<Stored>, repor
     let there = |id: &str| state.platform.computes.contains_key(&number(id));
     match reason {
         Reason::ComputeNotFound => bound_to.is_none() && named.is_some_and(|id| !there(id)),
+        // The tenant names the compute of the first one.
+        Reason::ClaimedByAnother if bound.forgeries > 0 => {
+            let first = state.cluster.objects.get(&bound.resource(0));
+            let binding = first.and_then(|first| bound_compute(bound, first).identity.binding.clone());
+            bound_to.is_none() && binding.is_some_and(|binding| named == Some(&binding.id))
+        }
         Reason::BindingConflict => {
             let contradicts = bound_to.is_some() && named.is_some() && bound_to != named;
             let copied = identity::of_compute(&resource.object).is_err_and(|invalid| invalid.is_copy());
