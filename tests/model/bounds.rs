@@ -23,7 +23,12 @@ const MINIMAL_KEY: Subject = Subject::Key { revoke: false };
 pub fn bounds(extent: Extent) -> Vec<Bound> {
     match extent {
         Extent::Small => small(),
-        Extent::Large => small().into_iter().chain(large()).map(|bound| Bound { most: MOST, ..bound }).collect(),
+        Extent::Large => small()
+            .into_iter()
+            .chain(large())
+            .chain(large_of_two_namespaces())
+            .map(|bound| Bound { most: MOST, ..bound })
+            .collect(),
     }
 }
 
@@ -105,9 +110,11 @@ fn large() -> Vec<Bound> {
         Bound { leaders: 2, deletions: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { lost: 1, crashes: 1, ..Bound::of(TWO) },
         Bound { lost: 1, foreign: 1, ..Bound::of(TWO) },
-        Bound { lost: 2, ..Bound::of(TWO_NAMES) },
-        Bound { lost: 1, deletions: 2, ..Bound::of(TWO) },
-        Bound { lost: 1, ticks: 1, ..Bound::of(THREE) },
+        Bound { lost: 1, ..Bound::of(TWO_NAMES) },
+        Bound { lost: 2, ticks: 0, ..Bound::of(TWO_NAMES) },
+        Bound { lost: 1, deletions: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, deletions: 2, ticks: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, ticks: 0, ..Bound::of(THREE) },
         Bound { lost: 2, refused: 1, crashes: 1, foreign: 1, ..Bound::of(KEY) },
         Bound { lost: 1, refused: 1, crashes: 1, deletions: 1, ..Bound::of(KEY) },
         Bound { lost: 1, refused: 1, crashes: 1, ..Bound::of(MINIMAL_KEY) },
@@ -142,13 +149,19 @@ fn large() -> Vec<Bound> {
         Bound { cut_offs: 1, lost: 1, deletions: 1, ..Bound::of(KEY) },
         Bound { cut_offs: 1, crashes: 1, ..Bound::of(MINIMAL_KEY) },
         Bound { cut_offs: 1, lost: 1, replacements: 1, ticks: 1, ..Bound::of(NO_NAMES) },
+        braked(TWO),
+        Bound { crashes: 1, ticks: 0, ..braked(TWO) },
+    ]
+}
+
+/// One in each of two namespaces.
+fn large_of_two_namespaces() -> Vec<Bound> {
+    vec![
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },
         Bound { primaries: true, lost: 1, crashes: 1, deletions: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         Bound { primaries: true, crashes: 2, lost: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO) },
         Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO_NAMES) },
-        braked(TWO),
-        Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]
 }
 
