@@ -1,10 +1,7 @@
-//! What is understood: lists and their pages, answers to changes, and the calls that not every platform offers.
+//! What is understood: answers to changes, and the calls that not every platform offers.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use dbplane::domain::{Compute, ComputeState, Fault, Listed, NewCompute, Role, Settings};
-use dbplane::platform::{Budget, Platform, Rate};
+use dbplane::domain::{Fault, NewCompute, Role, Settings};
+use dbplane::platform::Platform;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::server::{Act, Server, answer};

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::domain::{Compute, Fault, Listed};
+use dbplane::domain::{Compute, ComputeState, Fault, Listed};
 use dbplane::platform::{Budget, Platform, Rate};
-use secrecy::{ExposeSecret, SecretString};
 
 use crate::server::{Act, Server, answer};
 
