@@ -154,7 +154,7 @@ fn large() -> Vec<Bound> {
     ]
 }
 
-/// One in each of two namespaces.
+/// Two Computes in two namespaces.
 fn large_of_two_namespaces() -> Vec<Bound> {
     vec![
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },

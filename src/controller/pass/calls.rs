@@ -1,4 +1,4 @@
-//! What the steps of all kinds have in common: writes that are remembered, calls that come too late, Secrets.
+//! Shared by the steps of all kinds: writes whose versions are remembered, calls that are too late, Secrets.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -32,7 +32,7 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
     Ok(patched)
 }
 
-/// What was done, and to what, for the one line in the log that each action has. The pass names the resource.
+/// The log line of an action: the action, and the objects that it changed. The span of the pass names the resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ActionLine<'a> {
     /// A word of [`labels`].
@@ -55,7 +55,7 @@ impl<'a> ActionLine<'a> {
         Self { secret: Some(name), ..Self::of(labels::action(Action::WriteSecret)) }
     }
 
-    /// Where no event tells of it.
+    /// Logs an action that has no event.
     pub fn log(&self, text: &str) {
         self.line(None, text);
     }
@@ -89,13 +89,13 @@ pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Op
     Ok(())
 }
 
-/// What is recorded of an object.
+/// A record to write into the status of an object.
 #[derive(Debug)]
 pub struct Recording<'a> {
     pub text: String,
-    /// Whether the object has something from now on that the finalizer has to hold it for.
+    /// Whether the object needs the finalizer from now on.
     pub held: bool,
-    /// What people are told meanwhile.
+    /// The conditions to write with it.
     pub told: Option<&'a Report>,
 }
 
@@ -204,7 +204,7 @@ pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteE
     })
 }
 
-/// What the write of a Secret means for its resource: a conflict is looked at again, anything else is reported.
+/// The result of a step that wrote a Secret: the next pass retries after a conflict; any other error is reported.
 pub fn secret_written<E: Environment>(
     env: &E,
     uid: &str,
