@@ -110,10 +110,10 @@ fn large() -> Vec<Bound> {
         Bound { leaders: 2, deletions: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { lost: 1, crashes: 1, ..Bound::of(TWO) },
         Bound { lost: 1, foreign: 1, ..Bound::of(TWO) },
-        Bound { lost: 1, ..Bound::of(TWO_NAMES) },
+        Bound { lost: 1, ticks: 1, ..Bound::of(TWO_NAMES) },
         Bound { lost: 2, ticks: 0, ..Bound::of(TWO_NAMES) },
-        Bound { lost: 1, deletions: 1, ..Bound::of(TWO) },
-        Bound { lost: 1, deletions: 2, ticks: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, deletions: 1, ticks: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, deletions: 2, ticks: 0, ..Bound::of(TWO) },
         Bound { lost: 1, ticks: 0, ..Bound::of(THREE) },
         Bound { lost: 2, refused: 1, crashes: 1, foreign: 1, ..Bound::of(KEY) },
         Bound { lost: 1, refused: 1, crashes: 1, deletions: 1, ..Bound::of(KEY) },
@@ -154,7 +154,7 @@ fn large() -> Vec<Bound> {
     ]
 }
 
-/// One in each of two namespaces.
+/// Two Computes in two namespaces.
 fn large_of_two_namespaces() -> Vec<Bound> {
     vec![
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },

@@ -104,7 +104,7 @@ impl Passages {
         }
         let written = |it: &Passage, purpose| it.purpose == purpose && it.was_carried_out();
         let saved = between.iter().position(|it| it.process == creator && written(it, Purpose::WritesSecret));
-        // A creator that cannot save the key says so in the status, which records no key.
+        // Before its Secret is written, the creator's status does not record the key.
         let records = |(place, it): &(usize, &Passage)| {
             let is_record = it.process != creator || saved.is_some_and(|saved| saved < *place);
             is_record && written(it, Purpose::WritesProjectKey)

@@ -94,8 +94,7 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     }
     // A person has to revoke them where dbplane cannot.
     let waits = lost && has("Synced", "reason", "RevocationUnsupported");
-    // The compute may run again before anybody lists it: a new leader waits for the lease, and a busy machine is late. Without dates of starts
-    // nothing shows then that it was restarted.
+    // A compute of the simulator restarts in 200 ms. A list that comes later, from a new leader or on a busy machine, shows no trace of it.
     let waits = waits || lost_answer_to_restart(site) && has("Synced", "reason", "RestartUnconfirmed");
     if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
@@ -113,7 +112,7 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     is_open.then(|| "still has an intent".to_owned())
 }
 
-/// Whether a restart was carried out and its answer lost, on a platform that dates no starts.
+/// Whether the answer to a restart was lost, on a platform that does not show when a compute started.
 fn lost_answer_to_restart(site: &Site) -> bool {
     let lost = |mode: Mode| mode.withholds() || matches!(mode, Mode::KillAfter | Mode::Frozen);
     let met = site.gate.met();
