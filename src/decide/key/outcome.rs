@@ -1,5 +1,7 @@
 //! Outcomes: of the creation of a key that was begun and never recorded, and of revocations.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
@@ -62,9 +64,10 @@ fn not_created(case: &Case, intent: &KeyIntent) -> bool {
 }
 
 /// How a key is revoked.
-pub(super) enum Revocation {
-    /// With this step, unless the last try of that action failed too recently.
-    Step(Option<Action>, Box<KeyStep>),
+pub(super) enum Revocation<'a> {
+    /// With this step, unless the last try of that action failed too recently. It copies all other records, and these may be hundreds, so
+    /// it is made only to be taken.
+    Step(Option<Action>, Box<dyn FnOnce() -> KeyStep + 'a>),
     /// Not at all: the identifier belongs to another key, as the message says.
     NotOurs(String),
     /// Not here: its name was issued in another cluster, or for another resource, which may use it.
@@ -85,44 +88,44 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
 
 /// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
 /// A list that lacks the key proves nothing by itself: the answer to the revocation does.
-pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
+pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocation<'a> {
     let keys = match &case.observed.listing {
-        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
+        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
-    let records = without(&case.identity.records, name);
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
         None if case.is_restored(name) && id.is_some() && keys.iter().any(|key| key.name == name) => {
             not_ours(case, name, format!("The platform lists key {name} under another number than the record."))
         }
         // It must not be asked for. What no list shows any more needs nobody.
         None if is_other(&case.identity.records, name) && is_settled(case, name) => {
-            forget(records, Some(not_listed(name)))
+            forget(case, name, Some(not_listed(name)))
         }
         None if is_other(&case.identity.records, name) => {
             not_ours(case, name, format!("The platform answered the creation of key {name} with another key."))
         }
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
-            Some(id) => revoke(id, name, records),
+            Some(id) => revoke(case, id, name),
             // Only the operator that recorded the number may revoke by it.
-            None => forget(records, id.map(|_| not_listed(name))),
+            None => forget(case, name, id.map(|_| not_listed(name))),
         },
         Some(key) if key.name != name => {
             not_ours(case, name, format!("Key {} is not called {name} on the platform.", key.id))
         }
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
-        Some(key) => revoke(key.id, name, records),
+        Some(key) => revoke(case, key.id, name),
     }
 }
 
-fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
-    let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
+fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
+    let records = move || without(&case.identity.records, name);
+    let step = move || KeyStep::Revoke { id, name: name.to_owned(), records: records(), in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
 }
 
 /// A key of another number. No list is read for names that were not issued here, so they are reported as such, read or not.
-fn not_ours(case: &Case, name: &str, why: String) -> Revocation {
+fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
     match case.issued(name) {
         true => Revocation::NotOurs(format!(
             "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
@@ -132,8 +135,9 @@ fn not_ours(case: &Case, name: &str, why: String) -> Revocation {
 }
 
 /// Drops the record of a key that the list lacks.
-fn forget(records: KeyRecords, event: Option<String>) -> Revocation {
-    Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
+fn forget<'a>(case: &'a Case, name: &'a str, event: Option<String>) -> Revocation<'a> {
+    let step = move || KeyStep::Record { records: without(&case.identity.records, name), event };
+    Revocation::Step(None, Box::new(step))
 }
 
 fn not_listed(name: &str) -> String {
@@ -165,10 +169,15 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
 
 /// The records without the key of that name.
 pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
+    without_all(records, &BTreeSet::from([name]))
+}
+
+/// The records without the keys of these names.
+pub(super) fn without_all(records: &KeyRecords, names: &BTreeSet<&str>) -> KeyRecords {
     let mut records = records.clone();
-    records.current = records.current.filter(|key| key.name != name);
-    records.previous.retain(|key| key.name != name);
-    records.lost.retain(|key| key.name != name);
+    records.current = records.current.filter(|key| !names.contains(key.name.as_str()));
+    records.previous.retain(|key| !names.contains(key.name.as_str()));
+    records.lost.retain(|key| !names.contains(key.name.as_str()));
     records
 }
 
