@@ -34,12 +34,12 @@ pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     search.found
 }
 
-/// The projects that an account's resources name and may use it for.
-pub fn projects<E: Environment>(env: &E, account: &AccountName) -> BTreeSet<String> {
-    let named = of(env, account).into_iter().filter_map(|dependent| Some((dependent.namespace, dependent.project?)));
+/// A project that an account's resources name and may use it for.
+pub fn project<E: Environment>(env: &E, account: &AccountName) -> Option<String> {
+    let named = of(env, account).into_iter().filter_map(|dependent| Some((dependent.project?, dependent.namespace)));
     let named: BTreeSet<_> = named.collect();
-    let granted = named.into_iter().filter(|(namespace, project)| is_granted(env, account, namespace, project));
-    granted.map(|(_, project)| project).collect()
+    let granted = named.into_iter().find(|(project, namespace)| is_granted(env, account, namespace, project));
+    granted.map(|(project, _)| project)
 }
 
 struct Search<'a, E> {

@@ -98,7 +98,7 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
 /// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
 async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
     let platform = connection.platform.probing();
-    let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
+    let in_use = dependents::project(env, &object.account_name());
     let mut capabilities = AccountCapabilities::default();
     let mut keys = None;
     let verdict = match platform.list_projects().await {
