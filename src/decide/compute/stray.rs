@@ -7,7 +7,7 @@ use super::super::identity::CreateIntent;
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
 use super::super::{Decision, Reason, Sync, WATCHED, Wake, later};
-use super::evidence::{CreateOutcome, evidence, is_void, matches};
+use super::evidence::{CreateOutcome, evidence, is_void, matching};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
 use crate::domain::{Compute, UnreadableEntry};
@@ -63,7 +63,8 @@ fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIn
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
         let found = evidence(case, record, snapshot);
         strays.marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(&compute.id)));
-        strays.likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
+        let is_match = matching(case, record);
+        strays.likely.extend(found.new.into_iter().filter(|compute| is_match(compute)));
         strays.doubtful.extend(found.doubtful);
     }
     for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
