@@ -66,6 +66,8 @@ struct Cost {
     changes: usize,
     /// How many were due when the hour began: what comes due in a round has to wait for its end.
     late: usize,
+    /// How long it was: its last round goes on to its end, which takes minutes with many keys.
+    time: Duration,
 }
 
 impl Work<'_> {
@@ -129,8 +131,8 @@ impl Work<'_> {
     /// What an hour costs, once all keys were created and checked for the first time.
     fn an_hour(mut self) -> Cost {
         self.go_on(2 * HOUR);
-        let now = self.run.now();
-        let late = self.due.values().filter(|due| **due <= now).count();
+        let began = self.run.now();
+        let late = self.due.values().filter(|due| **due <= began).count();
         let books = || std::mem::take(&mut self.run.simulation.lock().ledger);
         let created = books().keys.len();
         self.go_on(HOUR);
@@ -138,7 +140,8 @@ impl Work<'_> {
         assert_eq!(created, self.resources(), "each has its key");
         let changes = ledger.calls.iter().filter(|((method, _), _)| method != "Get");
         let changes = changes.map(|(_, count)| count).sum();
-        Cost { lists: ledger.lists, asked: ledger.asked, changes, late }
+        let time = Duration::try_from(self.run.now().duration_since(began)).unwrap();
+        Cost { lists: ledger.lists, asked: ledger.asked, changes, late, time }
     }
 
     fn resources(&self) -> usize {
@@ -172,9 +175,11 @@ fn where_keys_are_not_listed_they_take_turns_to_be_asked() {
     let history = History { profile: Profile::Minimal, ..history(&[], false) };
     let requests = count() * REQUESTS / 10_000;
     let (keys, cost) = (count() as usize, cost(&history, count(), requests));
-    assert!((28..=31).contains(&cost.lists), "{} tries to list keys", cost.lists);
+    // One each two minutes, and a few by passes, since the observer waits for the end of a round here.
+    assert!((28..=35).contains(&cost.lists), "{} tries to list keys", cost.lists);
     let asked: usize = cost.asked.values().sum();
-    let most = keys * 9000 / 10_000 + cost.late;
+    let seconds = usize::try_from(cost.time.as_secs()).unwrap();
+    let most = keys * seconds * 25 / 100_000 + cost.late;
     assert!(
         (most * 9 / 10..=most).contains(&asked),
         "{asked} requests, at most {most} were expected: {} late",
