@@ -69,6 +69,7 @@ async fn what_was_in_a_transferred_project() {
     fixture.until_ready("projectkey/ci").await;
     fixture.until_seen().await;
     fixture.transfer_project().await;
+    fixture.until_condition("compute/orders", "Ready", "False", "Refused").await;
     fixture.kubectl(&["delete", "--wait=false", "secret/platform-api-key", "compute/orders", "projectkey/ci"]).await;
     for object in ["compute/orders", "projectkey/ci"] {
         assert!(fixture.event(object, "ProjectGone").await.contains("transferred"));
