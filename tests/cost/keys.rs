@@ -74,8 +74,7 @@ impl Given {
         })
     }
 
-    /// During the overlap, the keys are still in use; after it, the operator waits until they are
-    /// unused.
+    /// Until `retire_at`, the operator waits until the keys are no longer used.
     fn replaced(count: usize, retire_at: Timestamp) -> Self {
         let retired = |(id, name)| RetiredKey {
             id,

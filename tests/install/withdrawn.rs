@@ -6,8 +6,8 @@ use crate::rights::{Installation, examples_of_a_namespace, kubectl};
 use crate::support::{PATIENCE, wait_until};
 
 /// Kubernetes deletes the Roles of a namespace in any order; here they are deleted first. The
-/// operator reports that, and another way unblocks the namespace. Meanwhile it stays the leader for
-/// other namespaces.
+/// operator reports that, and `dbplane remove-finalizers` unblocks the namespace. Meanwhile it stays
+/// the leader for other namespaces.
 #[tokio::test]
 async fn a_namespace_without_rights_is_let_go_beside_the_operator() {
     let installation = Installation::new("deploy/namespaced/example").await;

@@ -11,8 +11,8 @@ use crate::support::{ControlPlane, wait_for};
 use crate::{Operator, cluster, declare, platform, until_ready};
 
 const MOST_MEMORY_KIB: u64 = 128 * 1024;
-/// Debug builds read one such answer at a time, and a read that has waited for half a minute starts
-/// again.
+/// Answers are read one at a time, here by an unoptimized build. A read that has waited for half a
+/// minute starts again.
 const PATIENCE: Duration = Duration::from_secs(300);
 const COMPUTE: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_only","current_state":"active","host":"h""#;
 
