@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::faults::{Fault, FaultKind};
 
-/// The lists of the API that are members of an answer. That of keys is the answer itself.
+/// The lists that are members of an answer. The list of keys is the answer itself.
 const LISTS: [&str; 4] = ["projects", "branches", "endpoints", "operations"];
 const STATE: &str = "current_state";
 
@@ -30,7 +30,7 @@ pub fn altered(body: &[u8], fault: &Fault) -> Vec<u8> {
     answer.to_string().into_bytes()
 }
 
-/// Without a value the field is left out. Without a field the entry itself is the value.
+/// Without a value, removes the field. Without a field, replaces the entry itself.
 fn put(entry: &mut Value, field: &str, value: Option<Value>) {
     match (entry.as_object_mut(), value) {
         (Some(members), None) => drop(members.remove(field)),
@@ -50,7 +50,7 @@ fn entries(answer: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// In a list, or in the answer about one.
+/// Finds the computes of a list, or the single compute of an answer.
 fn computes(answer: &mut Value) -> Vec<&mut Value> {
     let Some(members) = answer.as_object_mut() else { return Vec::new() };
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ fn computes(answer: &mut Value) -> Vec<&mut Value> {
     found
 }
 
-/// Those of keys are numbers.
+/// Ids of keys are numbers.
 fn id(entry: &Value) -> String {
     match &entry["id"] {
         Value::String(id) => id.clone(),

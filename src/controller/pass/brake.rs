@@ -10,7 +10,8 @@ use super::super::object::{AccountName, Managed, uid};
 use crate::decide::Brake;
 use crate::decide::brake::{Asked, Rules};
 
-/// The state of the brake where a deletion on the platform has to wait; `None` where it may be made.
+/// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
+/// which is then counted.
 pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<Brake> {
     object.meta().deletion_timestamp.as_ref()?;
     let target = K::removes(step)?;
@@ -35,7 +36,8 @@ pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step
     None
 }
 
-/// Whether the deletion of another resource of the account and namespace is paused; its own status says so, also to the next process.
+/// Finds another resource of the account and namespace with a paused deletion. Its own status
+/// records that, also for the next process.
 struct Others<'a, E> {
     env: &'a E,
     me: &'a str,

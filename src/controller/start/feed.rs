@@ -1,6 +1,6 @@
-//! The watch of one kind in one namespace: it fills the store, starts passes, and tells others of what is gone. An object
-//! that cannot be read stops no other one: it is kept by its metadata, logged, counted and, where possible, reported in its
-//! own condition.
+//! The watch of one kind in one namespace: fills the store, starts passes, and reports what is
+//! gone. An unreadable object does not stop the others. Its metadata is kept, and it is logged,
+//! counted and, where possible, reported in its own condition.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ use crate::decide::released::is_released;
 
 pub type Changes<K> = Pin<Box<dyn Stream<Item = Result<K, watcher::Error>> + Send>>;
 
-/// The environment, for those who are made before it.
+/// The environment, for tasks that are made before it.
 pub type Later = Arc<OnceLock<Arc<Live>>>;
 
 /// A stream that fills a store and starts passes, with the store.
@@ -59,7 +59,8 @@ pub fn feed<K: Kind>(
             env.is_refused_in(scope.as_deref());
         }
     });
-    // After an error the library would hold back all that starts passes, longer each time; the watch has its own pauses.
+    // After an error kube-runtime would delay all triggers of passes, longer each time. The watch
+    // has its own pauses.
     let watched = watched.filter_map(|event| std::future::ready(event.ok()));
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
     let read = watched.filter_map(move |event| std::future::ready(reader.read(event).map(Ok)));
@@ -72,10 +73,12 @@ pub fn feed<K: Kind>(
     Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
 }
 
-/// So many objects of a list are decoded at once, with all that is dropped of them right after. An object may have a MiB.
+/// How many objects of a list are decoded at once; unneeded parts are dropped right after. An
+/// object may have a MiB.
 pub const PAGE: u32 = 50;
 
-/// Drops what is not needed of an object. If its metadata is still too large, the object counts as unreadable.
+/// Drops the unneeded parts of an object. If its metadata is still too large, the object counts as
+/// unreadable.
 fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     let meta = object.meta_mut();
     kept::trim(meta, K::SELECTED);
@@ -88,29 +91,29 @@ fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     object.0 = Err(Invalid::new(meta, record, &error));
 }
 
-/// Fills the store with what can be read, and tells others of what is gone, of what cannot be read and of what can be again.
+/// Fills the store with readable objects. Reports objects that are gone, cannot be read, or can be
+/// read again.
 struct Reader<K: Kind> {
     namespace: Option<String>,
     store: Store<K::Object>,
     writer: Writer<K::Object>,
     index: Arc<Index<K::Object>>,
     unreadable: Unreadable,
-    /// What the store held before the list that is being read. A watch that was interrupted for too long begins with a list,
-    /// which says nothing of what went meanwhile.
+    /// The content of the store before the list in progress. A watch that was interrupted for too
+    /// long starts with a list, which does not show what was deleted meanwhile.
     before: Vec<Arc<K::Object>>,
-    /// What cannot be read in the list that is being read.
+    /// The unreadable objects in the list in progress.
     listed: Vec<Invalid>,
     env: Later,
 }
 
-/// What an event means to others.
+/// The consequences of an event for other objects.
 struct News<K: Kind> {
     gone: Vec<Arc<K::Object>>,
     /// Our finalizer is gone from them, and another one keeps them.
     released: Vec<Arc<K::Object>>,
-    /// They cannot be read.
     invalid: Vec<Invalid>,
-    /// They could not be read, and are gone or can be read now.
+    /// They were unreadable, and are gone or readable now.
     no_longer_invalid: Vec<Arc<ObjectMeta>>,
 }
 
@@ -139,7 +142,7 @@ impl<K: Kind> Reader<K> {
         }
     }
 
-    /// The event, as far as it is one of readable objects.
+    /// The event, if it concerns readable objects.
     fn read(&mut self, event: watcher::Event<Guarded<K::Object>>) -> Option<watcher::Event<K::Object>> {
         let (event, news) = self.apply(event);
         if let Some(env) = self.env.get() {
@@ -148,7 +151,7 @@ impl<K: Kind> Reader<K> {
         event
     }
 
-    /// Nobody is told of an event before the store is as it says.
+    /// Updates the store before anything is reported about the event.
     fn apply(&mut self, event: watcher::Event<Guarded<K::Object>>) -> (Option<watcher::Event<K::Object>>, News<K>) {
         let mut news = News::default();
         let readable = self.readable(event, &mut news);
@@ -174,13 +177,13 @@ impl<K: Kind> Reader<K> {
         before
     }
 
-    /// The same object, if it is released now.
+    /// The object as it is now, if it is released.
     fn released_since(&self, before: &K::Object) -> Option<Arc<K::Object>> {
         let now = self.store.get(&ObjectRef::from_obj(before))?;
         (uid(now.as_ref()) == uid(before) && is_released(now.meta())).then_some(now)
     }
 
-    /// Takes what the store has learnt into the index. `before` is what it held before a list.
+    /// Updates the index from the store. `before` is the content of the store before a list.
     fn index(&self, event: &watcher::Event<K::Object>, before: &[Arc<K::Object>]) {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
         let set = |object: &K::Object| self.index.set(object, &keys::<K>(object));
@@ -229,7 +232,7 @@ impl<K: Kind> Reader<K> {
                 if self.unreadable.insert(invalid.clone()) {
                     news.invalid.push(invalid);
                 }
-                // The store forgets what the object was; nobody takes it for gone.
+                // The store drops the object, but it does not count as gone.
                 before.map(|object| Delete(object.as_ref().clone()))
             }
             Delete(Guarded(Ok(object))) => {

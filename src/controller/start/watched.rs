@@ -1,4 +1,4 @@
-//! Watches that are begun again after an error.
+//! Watches that start again after an error.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -36,7 +36,7 @@ where
     })
 }
 
-/// As of any other request.
+/// True if a watch failed because the API server was unavailable.
 pub fn is_watch_unavailable(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};
     match error {

@@ -12,7 +12,7 @@ use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
 use crate::domain::{Compute, UnreadableEntry};
 
-/// The unanswered creates once this one is no longer waited for.
+/// The unanswered creates once dbplane no longer waits for this one.
 pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     match is_void(case, intent) {
@@ -21,8 +21,9 @@ pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent
     }
 }
 
-/// The same once the resource is bound to `found`. Which of several creates created it is not known, so the computes of the
-/// others may still appear; nor has an open create created what was there before it, or on another branch.
+/// The unanswered creates once the resource is bound to `found`. If several creates may have made
+/// it, the computes of the others may still appear. An open create also stays if it cannot have
+/// made `found`: a compute from before it, or on another branch.
 pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapshot) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     let Some(intent) = &case.identity.intent else { return before.clone() };
@@ -31,7 +32,7 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     }
     let shown = evidence(case, intent, snapshot);
     let may_be_it = shown.marked.iter().chain(&shown.candidates()).any(|compute| compute.id == found.id);
-    // Beside what cannot be read it need not be it, unless it has the mark.
+    // If an unreadable entry may be the result, only the mark proves that `found` is.
     let is_marked = shown.marked.iter().any(|compute| compute.id == found.id);
     let is_it = may_be_it && (is_marked || snapshot.hiding(case, intent).is_none());
     if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
@@ -40,11 +41,11 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
 /// Unbound computes that unanswered creates may have created.
 #[derive(Default)]
 pub(super) struct Strays<'a> {
-    /// Those with the resource's own mark.
+    /// Computes with the resource's own mark.
     pub marked: Vec<&'a Compute>,
     /// Those that are new and match the request.
     pub likely: Vec<&'a Compute>,
-    /// Those of which times say that they are older.
+    /// Matching computes that the platform dates before the newest compute of the baseline.
     pub doubtful: Vec<&'a Compute>,
 }
 
@@ -71,7 +72,7 @@ fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIn
         found.sort_by(|one, other| one.id.cmp(&other.id));
         found.dedup_by(|one, other| one.id == other.id);
     }
-    // What one record shows to be older may be new to another one.
+    // A compute that is older by one record may be new by another.
     strays.doubtful.retain(|compute| strays.likely.iter().all(|likely| likely.id != compute.id));
     strays
 }
@@ -95,7 +96,7 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
     }
 }
 
-/// The entry that cannot be read and may be what one of these unanswered creates has made.
+/// The unreadable entry that may be the result of one of these unanswered creates.
 pub(super) fn hidden<'a>(
     case: &Case,
     snapshot: &Snapshot<'a>,
@@ -117,7 +118,7 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
     }
     let mut strays = strays(case, snapshot);
     if case.observed.claims.creating.is_some() {
-        // The other create may have created it.
+        // The other resource's create may have made them.
         (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
     }
     let Some(report) = choice.report.clone() else { return choice };
@@ -140,7 +141,7 @@ fn advice(case: &Case, ids: &[String]) -> String {
     format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
 }
 
-/// How a person says that no create of the resource has created these computes.
+/// The command that says that no create of the resource made these computes.
 pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
     let ObjectKey { namespace, name } = case.observed.meta.object_key();
     let known = case.observed.not_created.iter().map(String::as_str);
@@ -149,7 +150,7 @@ pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
     format!("kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}", all.join(","))
 }
 
-/// The same where the resource, and with it the record of its creates, goes.
+/// The message if the resource is deleted, and with it the record of its creates.
 pub(super) fn advice_on_deletion(ids: &[String]) -> String {
     format!(
         "A create of this resource that was never answered may have created {}. What it created is billed, this resource does not \

@@ -1,4 +1,4 @@
-//! What there is on both sides in the end, as the guarantees are about it.
+//! The final state of the cluster and the platform, as input of the promises.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
     })
 }
 
-/// The keys that the status lists as valid and not in use.
+/// Keys that the status lists as valid but not in use.
 fn keys_left(object: &Value) -> Vec<String> {
     let listed = ["lostKeys", "previousKeys"].into_iter().filter_map(|keys| object["status"][keys].as_array());
     listed.flatten().filter_map(|key| key["name"].as_str().map(str::to_owned)).collect()
