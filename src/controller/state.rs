@@ -23,6 +23,7 @@ pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
 use super::object::AccountName;
 use crate::decide::brake::{Asked, Refusal, Rules, Window};
+use crate::decide::identity::Answered;
 use crate::decide::key::Probe;
 use crate::decide::memory::Problem;
 use crate::decide::repairs::{Repair, Repairs};
@@ -271,6 +272,10 @@ impl<P> ProcessState<P> {
     /// Forgets the failures of an action that has succeeded.
     pub fn action_succeeded(&self, uid: &str, action: Action) {
         self.update(uid, |resource| resource.memory.succeeded(action));
+    }
+
+    pub fn restart_answered(&self, uid: &str, at: Timestamp, answered: Answered) {
+        self.update(uid, |resource| resource.memory.restart_answered = Some((at, answered)));
     }
 
     /// Notes that a call is recorded in the resource and about to be sent.

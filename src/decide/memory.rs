@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::compute::Agenda;
+use super::identity::Answered;
 use super::operations::Operations;
 use super::{Health, Reason, doubled, later};
 use crate::api::LastOperation;
@@ -96,6 +97,8 @@ pub struct Memory {
     pub missing_since: Option<Timestamp>,
     /// The platform's last answer about the bound compute.
     pub asked: Option<Asked>,
+    /// The answer to the restart that was called at that time, whether or not it could be recorded.
+    pub restart_answered: Option<(Timestamp, Answered)>,
     /// The recorded call with an unknown outcome, and when this process first saw the record.
     unresolved: Option<(Timestamp, Timestamp)>,
     /// The operation of our last change, or a newer one that was listed, until the status shows it.
@@ -147,7 +150,6 @@ impl Memory {
         self.retry();
     }
 
-    /// Retries failed actions at once.
     pub fn retry(&mut self) {
         for failure in self.failures.values_mut() {
             failure.generation = NO_GENERATION;
@@ -294,13 +296,11 @@ impl Memory {
         }
     }
 
-    /// Call this when a snapshot shows the declared settings in force.
     pub fn note_in_force(&mut self, declared: Settings) {
         self.in_force = Some(declared);
     }
 
-    /// Returns true if the declared settings were in force before: somebody else changed them
-    /// since.
+    /// Returns true if the declared settings were in force before: somebody changed them since.
     pub fn was_in_force(&self, declared: &Settings) -> bool {
         self.in_force.as_ref() == Some(declared)
     }

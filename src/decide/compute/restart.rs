@@ -9,7 +9,7 @@ use super::super::names::RESTART;
 use super::super::{Action, Decision, Health, Reason, Report, Sync};
 use super::maintenance::{self, Turn};
 use super::postponed::postponed;
-use super::restart_evidence::{Outcome, after_in_vain, applying_again, call_again_at, outcome};
+use super::restart_evidence::{Outcome, after_in_vain, answered, applying_again, call_again_at, outcome};
 use super::{Case, Choice, ComputeStep, is_settled};
 use crate::domain::{Compute, ComputeState};
 
@@ -133,7 +133,8 @@ fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a>
         Outcome::Unclear => match wanted(case, record, compute) {
             Due::No if before.unclear => Due::Unclear(before),
             Due::No => {
-                let unclear = BeforeRestart { unclear: true, ..before.clone() };
+                let answered = answered(case, record, before);
+                let unclear = BeforeRestart { unclear: true, answered, ..before.clone() };
                 Due::Note(Box::new(RestartRecord { calling: Some(unclear), ..record.clone() }))
             }
             due => due,

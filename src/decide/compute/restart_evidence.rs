@@ -38,6 +38,12 @@ enum Trace {
     Unreadable,
 }
 
+/// The answer to the call, from the record or from the memory of this process.
+pub(super) fn answered(case: &Case, record: &RestartRecord, before: &BeforeRestart) -> Option<Answered> {
+    let own = case.observed.memory.restart_answered.filter(|(at, _)| *at == record.at);
+    before.answered.or(own.map(|(_, answered)| answered))
+}
+
 pub(super) fn outcome(case: &Case, record: &RestartRecord, before: &BeforeRestart, compute: &Compute) -> Outcome {
     let memory = &case.observed.memory;
     if [Action::Restart, Action::Change].iter().any(|action| memory.not_done(*action, record.at)) {
@@ -47,7 +53,7 @@ pub(super) fn outcome(case: &Case, record: &RestartRecord, before: &BeforeRestar
     let is_over =
         matches!(case.observed.snapshot, SnapshotState::Taken { at, .. } if at >= until) && is_settled(compute);
     let is_known = compute.unknown_state().is_none();
-    match (trace(before, compute), before.answered) {
+    match (trace(before, compute), answered(case, record, before)) {
         (Trace::Restart, _) => Outcome::Made,
         // The platform has accepted the call, and the compute has changed since.
         (Trace::Change, Some(_)) if is_settled(compute) && is_known && before.started_at.is_none() => Outcome::Made,

@@ -130,6 +130,7 @@ impl Caller<'_> {
                 Purpose::WritesSecret
             }
             Side::ApiServer if self.is_write() && path.contains("/projectkeys/") => Purpose::WritesProjectKey,
+            Side::ApiServer if self.is_write() && path.contains("/computes/") => Purpose::WritesCompute,
             Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
             Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => Purpose::ChangesCompute,
             Side::Platform if self.method == "POST" && path.ends_with("/restart") => Purpose::RestartsCompute,

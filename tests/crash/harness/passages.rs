@@ -16,6 +16,7 @@ pub enum Purpose {
     ChangesPlatform,
     WritesSecret,
     WritesProjectKey,
+    WritesCompute,
     ReadsLease,
     WritesLease,
     Other,
@@ -133,6 +134,21 @@ impl Passages {
         self.of(change).filter(|(place, repeated)| was_made(*place, repeated)).count()
     }
 
+    /// True if a restart was carried out and its answer lost: on its way, or with the process that
+    /// was killed or stopped before it recorded the answer.
+    pub fn lost_answer_to_restart(&self) -> bool {
+        let is_recorded = |place: usize, process: usize, until: usize| {
+            let between = self.all.get(place..until).unwrap_or_default();
+            between
+                .iter()
+                .any(|it| it.process == process && it.purpose == Purpose::WritesCompute && it.was_carried_out())
+        };
+        self.of(|it| it.purpose == Purpose::RestartsCompute && it.was_carried_out()).any(|(place, restart)| {
+            let ended = self.signals.get(&restart.process).filter(|(signal, _)| *signal != Signal::SIGTERM);
+            restart.withheld || ended.is_some_and(|(_, until)| !is_recorded(place, restart.process, *until))
+        })
+    }
+
     /// The process with the last write of the Lease.
     pub fn leader(&self) -> Option<usize> {
         let is_write = |it: &Passage| it.purpose == Purpose::WritesLease && it.was_carried_out();
@@ -187,6 +203,8 @@ mod tests {
                 "K" | "L" => Purpose::CreatesKey,
                 "S" => Purpose::WritesSecret,
                 "P" => Purpose::WritesProjectKey,
+                "R" | "Q" => Purpose::RestartsCompute,
+                "W" => Purpose::WritesCompute,
                 "C" | "D" => Purpose::ChangesCompute,
                 "B" => {
                     passages.begins(process);
@@ -205,7 +223,7 @@ mod tests {
                     continue;
                 }
             };
-            let (line, withheld) = (step.to_owned(), what == "L");
+            let (line, withheld) = (step.to_owned(), matches!(what, "L" | "Q"));
             let asks = u64::from(what == "D");
             passages.add(Passage { line, process, purpose, asks, withheld, status: Some(200), at: Instant::now() });
         }
@@ -232,6 +250,22 @@ mod tests {
             ("B1 B2 P1 K1 S1 P1 P2 K2 S2 P2", 0),
         ] {
             assert_eq!(passages(course).keys_replaced_with_cause(), with_cause, "{course}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_restart_is_lost_with_its_process_until_it_is_recorded() {
+        for (course, lost) in [
+            ("B1 W1 R1 W1", false),
+            ("B1 W1 Q1 W1", true),
+            ("B1 W1 R1 X1 B2 W2", true),
+            ("B1 W1 R1 Z1 B2 W2 W1", true),
+            ("B1 W1 R1 W1 X1 B2 W2", false),
+            ("B1 W1 X1 B2 R2 W2", false),
+            // A process that is asked to end records what it knows.
+            ("B1 W1 R1 T1 W1 B2", false),
+        ] {
+            assert_eq!(passages(course).lost_answer_to_restart(), lost, "{course}");
         }
     }
 

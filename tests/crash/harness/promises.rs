@@ -94,8 +94,10 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     }
     // A user has to revoke these keys where dbplane cannot.
     let waits = lost && has("Synced", "reason", "RevocationUnsupported");
-    // A compute of the simulator restarts in 200 ms. A list that comes later, from a new leader or on a busy machine, shows no trace of it.
-    let waits = waits || lost_answer_to_restart(site) && has("Synced", "reason", "RestartUnconfirmed");
+    // The minimal platform does not show when a compute started, and one of the simulator restarts
+    // in 200 ms: a later list shows no trace of it.
+    let unconfirmed = !lists_keys && site.gate.passages().lost_answer_to_restart();
+    let waits = waits || unconfirmed && has("Synced", "reason", "RestartUnconfirmed");
     if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
     }
@@ -110,14 +112,6 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     }
     let is_open = object["status"]["record"].as_str().is_some_and(|text| text.contains("\"intent\":"));
     is_open.then(|| "still has an intent".to_owned())
-}
-
-/// True if the answer to a restart was lost, on a platform that does not show when a compute
-/// started.
-fn lost_answer_to_restart(site: &Site) -> bool {
-    let lost = |mode: Mode| mode.withholds() || matches!(mode, Mode::KillAfter | Mode::Frozen);
-    let met = site.gate.met();
-    !site.platform.lists_keys && met.iter().any(|it| it.purpose == Purpose::RestartsCompute && lost(it.mode))
 }
 
 /// Compares the platform with the resources, in both directions.

@@ -8,7 +8,8 @@ use super::changes::settled;
 use crate::faults::{Carried, Fault};
 use crate::history::{Event, History, compute};
 use crate::run::Run;
-use crate::snares::{Snag, Times};
+use crate::simulation::Simulation;
+use crate::snares::{LIST, Snag, Times};
 use crate::watching::{history, replica};
 
 const RESTART: &str = "Post *";
@@ -60,6 +61,21 @@ fn what_is_answered_in_vain_again_and_again_is_reported() {
     assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
     assert!(run.condition(&compute(0), "Synced").starts_with("RestartUnconfirmed: "));
     assert_eq!((interruptions(&mut run), is_completed(&run)), (0, false));
+}
+
+/// The minimal profile does not show when a compute started, so that the answer counts.
+#[test]
+fn an_answer_that_cannot_be_recorded_at_once_still_counts() {
+    let history = on(Profile::Minimal);
+    let mut run = settled(&history, 60);
+    let refuse_status = |simulation: &mut Simulation| {
+        simulation.snares.set("status of Compute r0", Times::Once, Snag::Fault(Fault::Refused(503)));
+        simulation.snares.set(LIST, Times::Once, Snag::Slow(10));
+    };
+    run.snare(RESTART, Times::Once, Snag::Meanwhile(refuse_status));
+    run.happen(&Event::Restart(0, 1));
+    run.go_on(150).unwrap();
+    assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{}", run.condition(&compute(0), "Synced"));
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Changes and restarts of a compute.
 
+use jiff::Timestamp;
 use tracing::info;
 
 use super::super::super::environment::{Environment, StepError};
 use super::super::super::labels;
+use super::super::super::object::uid;
 use super::super::super::pass::calls::record_call;
 use super::super::super::pass::outcome::conclude;
 use super::super::Computes;
@@ -31,7 +33,7 @@ impl<E: Environment> Work<'_, E> {
             let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
             let at = restart.at;
             let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
-            stands = Some(record_call(self.env, self.object, (Action::Change, at), calling).await?);
+            stands = Some((at, record_call(self.env, self.object, (Action::Change, at), calling).await?));
         }
         let answer = self.platform(&connection).update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
@@ -39,7 +41,7 @@ impl<E: Environment> Work<'_, E> {
         let answered = answered(&answer, id);
         self.started(answer.operations);
         let news = match &stands {
-            Some(stands) => self.restart_answered(stands, answered).await?,
+            Some((at, stands)) => self.restart_answered(*at, stands, answered).await?,
             None => Vec::new(),
         };
         let event = Event::normal("Changed", format!("Changed compute {id}: {because}."));
@@ -60,14 +62,21 @@ impl<E: Environment> Work<'_, E> {
         let answered = answered(&answer, id);
         self.started(answer.operations);
         info!(project = self.object.spec.project_id, compute = id, "Called the restart of compute {id}.");
-        for event in self.restart_answered(&stands, answered).await? {
+        for event in self.restart_answered(restart.at, &stands, answered).await? {
             self.env.cluster().publish(self.object, &event).await;
         }
         Ok(())
     }
 
     /// Records that the platform has answered the recorded call.
-    async fn restart_answered(&self, stands: &Compute, answered: Answered) -> Result<Vec<Event>, StepError> {
+    async fn restart_answered(
+        &self,
+        at: Timestamp,
+        stands: &Compute,
+        answered: Answered,
+    ) -> Result<Vec<Event>, StepError> {
+        // The write may fail.
+        self.env.state().restart_answered(&uid(self.object), at, answered);
         let known = |known: ComputeIdentity| {
             let calling = |record: &RestartRecord| {
                 record.calling.clone().map(|before| BeforeRestart { answered: Some(answered), ..before })
