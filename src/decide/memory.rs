@@ -106,6 +106,8 @@ pub struct Memory {
     pub agenda: Option<Arc<Agenda>>,
     /// When the platform last confirmed the delete.
     pub deleted: Option<Timestamp>,
+    /// The same of computes that a create has made besides.
+    pub twins_deleted: BTreeMap<String, Timestamp>,
 }
 
 /// Why an action has to wait, and until when.

@@ -100,7 +100,7 @@ impl Matters {
         Self {
             branches: branches.collect(),
             computes: computes.into_iter().flatten().collect(),
-            marks: creates().filter_map(|create| create.mark.clone()).collect(),
+            marks: known.marks().cloned().collect(),
             asked: creates().map(|create| asked(create, object)).collect(),
             replica: object.spec.type_ == ComputeType::ReadOnly,
             bound: known.binding.is_some(),
@@ -112,9 +112,11 @@ impl Matters {
 
     /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
     fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
-        let named: Vec<_> = self.computes.iter().filter_map(|id| snapshot.compute(id)).cloned().collect();
-        if self.has_found() && !named.is_empty() {
-            return Excerpt::taken(snapshot.at, named);
+        let named = || self.computes.iter().filter_map(|id| snapshot.compute(id));
+        if self.has_found() && named().next().is_some() {
+            let marked = self.marks.iter().flat_map(|mark| snapshot.named(mark));
+            let others = marked.filter(|compute| !self.computes.contains(&compute.id));
+            return Excerpt::taken(snapshot.at, named().chain(others).cloned().collect());
         }
         let matters = |compute: &&domain::Compute| {
             self.branches.contains(&compute.branch_id)
@@ -164,6 +166,7 @@ impl Matters {
         let matters = ComputeMatters {
             branches: if settled || waits { Vec::new() } else { self.branches.clone() },
             computes: self.computes.iter().cloned().collect(),
+            names: if self.has_found() { self.marks.iter().cloned().collect() } else { Vec::new() },
         };
         let demanded = self.answered(remembered.wrote.as_ref()).is_none();
         ComputeInterest { matters, pending, after: remembered.wrote_at().filter(|_| demanded) }
@@ -230,6 +233,23 @@ mod tests {
         ] {
             assert_eq!(branches(&matters), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn who_has_found_its_compute_sees_others_with_its_marks() {
+        let named = |id: &str, name: &str| domain::Compute { name: Some(name.to_owned()), ..compute(id, "br-main") };
+        let computes = vec![
+            named("ep-a", "m-2"),
+            named("ep-b", "m-1"),
+            named("ep-c", "m-2"),
+            named("ep-d", "m-3"),
+            compute("ep-e", "br-main"),
+        ];
+        let snapshot = Snapshot::new(Tick::at(1), (NOW, NOW), computes);
+        let matters = Matters { marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]), ..bound() };
+        let SnapshotState::Taken { computes, .. } = matters.excerpt(&snapshot).snapshot else { panic!("none") };
+        assert_eq!(computes.iter().map(|compute| compute.id.as_str()).collect::<Vec<_>>(), ["ep-a", "ep-c"]);
+        assert_eq!(matters.interest(&ResourceState::default(), false).matters.names, ["m-0", "m-2"]);
     }
 
     #[test]

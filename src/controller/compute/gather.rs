@@ -15,7 +15,9 @@ use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{Reservations, Reserved, ReservedPlace, SnapshotState, at_stake, may_rest_on_older_list};
+use crate::decide::compute::{
+    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, may_rest_on_older_list,
+};
 use crate::decide::connection::CredentialsView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
@@ -50,6 +52,8 @@ pub struct Others {
     pub computes: Vec<(Arc<Compute>, bool)>,
     /// Those that cannot be read, as far as their metadata tells.
     pub unreadable: Vec<Arc<ObjectMeta>>,
+    /// Some cannot be read, recorded or not: what they declare is not known.
+    pub incomplete: bool,
     pub reserved: Reservations,
 }
 
@@ -179,7 +183,9 @@ fn others<E: Environment>(
     let computes = ids.iter().filter_map(|id| Some((id.clone(), reserved(Reserved::Compute(id.clone())).pop()?.0)));
     // Before the statuses are looked at: what is reserved no more is in them.
     let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
-    let keys = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
+    let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
+    let marked = marked(snapshot, known).map(|id| Subject::Compute { project: project.clone(), id });
+    let keys = at_stake.chain(marked.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]));
     let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
     let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
     computes.remove(&me);
@@ -190,8 +196,18 @@ fn others<E: Environment>(
     };
     let computes = computes.into_values().map(|other| (other.clone(), is_admitted(&other))).collect();
     let mut unreadable = env.unreadable::<Compute>();
+    let incomplete = !unreadable.is_empty();
     unreadable.retain(|meta| is_recorded(meta));
-    Others { computes, unreadable, reserved }
+    Others { computes, unreadable, incomplete, reserved }
+}
+
+/// The computes with a mark of the resource that it is not bound to: another one may have one of them, or declare it.
+fn marked(snapshot: &SnapshotState, known: &ComputeIdentity) -> impl Iterator<Item = String> {
+    let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
+    let is_bound = |id: &String| known.binding.as_ref().is_some_and(|binding| binding.id == *id);
+    let is_marked = |name: &String| known.marks().any(|mark| mark == name);
+    let marked = computes.iter().filter(move |it| !is_bound(&it.id) && it.name.as_ref().is_some_and(is_marked));
+    marked.map(|compute| compute.id.clone())
 }
 
 /// The computes at hand.

@@ -15,7 +15,7 @@ use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, is_orphaned, rem
 use crate::domain::Compute;
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
-const DELETE_AGAIN: Duration = Duration::from_secs(60);
+pub(super) const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const NOT_CHECKED: &str = "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -115,7 +115,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let claims = &case.observed.claims;
     let namespace = &case.observed.meta.namespace;
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        return remove_finalizer(&format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
+        return finish(case, snapshot, &format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
     }
     // That resource may be admitted again. Until then nobody deletes the compute, so people are told.
     if let Some(by) = claims.outside.get(&binding.id) {
@@ -147,8 +147,8 @@ fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
     leave(case, snapshot, why, &[])
 }
 
-/// Removes the finalizer. A compute with the resource's own mark is certainly its own and is deleted first; one that only
-/// matches, or is one of `undecided`, is reported and not deleted. Where people have named another compute while a create was open, that
+/// Removes the finalizer. A compute with the resource's own mark is certainly its own and is deleted first, unless another resource declares
+/// it; one that only matches, or is one of `undecided`, is reported and not deleted. Where people have named another compute while a create was open, that
 /// create may still be carried out, and is waited for.
 fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) -> Choice {
     let strays = strays(case, snapshot);
@@ -159,7 +159,9 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) ->
     let (memory, settle) = (&case.observed.memory, case.observed.limits.settle);
     let settled = case.identity.unanswered.iter().map(|create| memory.settles_at(create.at, settle)).max();
     let open = settled.filter(|settled| snapshot.at < *settled);
-    match (strays.marked.first(), open, left) {
+    let declared = &case.observed.claims.declared;
+    let ours = strays.marked.iter().find(|compute| !declared.contains(&compute.id));
+    match (ours, open, left) {
         (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
         (None, Some(until), _) => confirming(until),
         (None, None, left) if left.is_empty() => remove_finalizer(why),

@@ -1,14 +1,14 @@
-//! Computes that an unanswered create creates after the settle time: a resource without a compute binds to such a compute, one
-//! that is bound already reports it.
+//! Computes that an unanswered create creates after the settle time, or a create creates besides: a resource without a compute binds to
+//! such a compute, one that is bound already reports it.
 
 use std::collections::BTreeSet;
 
-use super::super::identity::CreateIntent;
+use super::super::identity::{ComputeIdentity, CreateIntent};
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
-use super::super::{Decision, Reason, Sync, WATCHED, Wake, later};
+use super::super::{Decision, WATCHED, Wake, later};
 use super::evidence::{CreateOutcome, evidence, is_void, matches};
-use super::{Case, Choice, ComputeStep, Snapshot, await_person};
+use super::{Case, Choice, ComputeStep, Snapshot, twin};
 use crate::api::Management;
 use crate::domain::Compute;
 
@@ -34,11 +34,21 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     if may_be_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
-/// Unbound computes that unanswered creates may have created.
+/// The creates that have made computes once the resource is bound to `found`. One that was begun for this very resource has made it where
+/// it has its mark.
+pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
+    let made = &case.identity.made;
+    let create = case.identity.creates().find(|create| create.mark.is_some() && create.mark == found.name);
+    create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
+}
+
+/// Unbound computes that unanswered creates may have created, or other ones besides.
 #[derive(Default)]
 pub(super) struct Strays<'a> {
     /// Those with the resource's own mark.
     pub marked: Vec<&'a Compute>,
+    /// Those of them that a create has made which another compute of the resource is from.
+    pub twins: Vec<&'a Compute>,
     /// Those that are new and match the request.
     pub likely: Vec<&'a Compute>,
     /// Those of which times say that they are older.
@@ -57,13 +67,17 @@ pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
 
 fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIntent) -> bool) -> Strays<'a> {
     let mut strays = Strays::default();
+    let free = |found: Vec<&'a Compute>| found.into_iter().filter(move |compute| !case.is_taken(compute));
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
         let found = evidence(case, record, snapshot);
-        strays.marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(compute)));
+        strays.marked.extend(free(found.marked));
         strays.likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
         strays.doubtful.extend(found.doubtful);
     }
-    for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
+    let made = case.identity.made.iter().flat_map(|record| free(evidence(case, record, snapshot).marked));
+    strays.twins.extend(made);
+    strays.marked.extend(&strays.twins);
+    for found in [&mut strays.marked, &mut strays.twins, &mut strays.likely, &mut strays.doubtful] {
         found.sort_by(|one, other| one.id.cmp(&other.id));
         found.dedup_by(|one, other| one.id == other.id);
     }
@@ -92,11 +106,11 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
 }
 
-/// Adds to the decision of a bound resource a report of other computes that may be its own. While there is something to
-/// report, no record is dropped.
-pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) -> Choice {
-    let records = &case.identity.unanswered;
-    if records.is_empty() || choice.step.is_some() {
+/// Adds to the decision of a bound resource what is to be done about other computes that may be its own, or a report of them. While there
+/// is something to report, no record is dropped.
+pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, choice: Choice) -> Choice {
+    let ComputeIdentity { unanswered: records, made, twins, .. } = case.identity;
+    if records.is_empty() && made.is_empty() && twins.is_empty() || choice.step.is_some() {
         return choice;
     }
     let mut strays = strays(case, snapshot);
@@ -105,20 +119,29 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
         (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
     }
     let Some(report) = choice.report.clone() else { return choice };
-    let ids = strays.ids();
-    if !ids.is_empty() {
-        let report = report.with_sync(Sync::OutOfSync(Reason::StrayCompute, advice(case, &ids)));
-        return await_person(case, report).no_later(choice.wake);
+    if let Some(step) = twin::recorded(case, snapshot, &strays.twins) {
+        return Decision::act(step, report);
+    }
+    if !strays.ids().is_empty() {
+        let told = advice(case, own, &strays);
+        return twin::delete(case, own, &strays.twins, (report, &told)).no_later(choice.wake);
     }
     let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
     match watched.iter().map(|record| later(record.at, WATCHED)).min() {
+        _ if records.is_empty() => choice,
         Some(until) if watched.len() == records.len() => choice.no_later(Wake::At(until)),
         _ => Decision::act(ComputeStep::RecordUnanswered { unanswered: watched }, report),
     }
 }
 
-fn advice(case: &Case, ids: &[String]) -> String {
-    format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
+fn advice(case: &Case, own: &Compute, strays: &Strays) -> String {
+    let is_twin = |id: &String| strays.twins.iter().any(|twin| twin.id == *id);
+    let others: Vec<String> = strays.ids().into_iter().filter(|id| !is_twin(id)).collect();
+    let of_twins = (!strays.twins.is_empty()).then(|| twin::advice(case, own, &strays.twins));
+    let of_others = (!others.is_empty()).then(|| {
+        format!("{} Or, if somebody else created it: {}", advice_on_deletion(&others), none_of(case, &others))
+    });
+    of_twins.into_iter().chain(of_others).collect::<Vec<_>>().join(" ")
 }
 
 /// How a person says that no create of the resource has created these computes.

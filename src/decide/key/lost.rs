@@ -2,16 +2,21 @@
 //! cannot revoke them, the tries end.
 
 use super::super::identity::LostBecause;
-use super::super::{Decision, Reason, Report};
+use super::super::{Action, Decision, Reason, Report};
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Revocation, revocation};
-use super::{Case, Choice};
+use super::outcome::{Revocation, revocation, twin};
+use super::{Case, Choice, KeyStep};
 
 /// So many keys may be left that dbplane cannot revoke.
 const MOST: usize = 3;
 
 /// What comes before the creation of another key; `None` where nothing does.
 pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
+    if let Some(key) = twin(case) {
+        let records = case.identity.records.clone();
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records, in_use: None };
+        return Some(case.act(Action::Revoke, step, report.clone()));
+    }
     for key in &case.identity.records.lost {
         match revocation(case, (key.id, &key.name)) {
             Revocation::Step(Some(action), step) => return Some(case.act(action, *step, report.clone())),

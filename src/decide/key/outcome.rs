@@ -152,15 +152,28 @@ fn is_settled(case: &Case, name: &str) -> bool {
     since.is_some_and(|since| *at >= later(since, case.observed.limits.settle))
 }
 
-/// A key of this resource that its record does not have: a call created it after the attempt was given up.
+/// A key of this resource that its record does not have: a call created it after the attempt was given up, or was repeated.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
-    let readable = readable(case);
-    let attempt = |name: &str| {
-        names::is_attempt(name, &readable, &case.observed.cluster, case.observed.meta.object_key())
-            && case.identity.names().all(|known| known != name)
-    };
-    keys.iter().find(|key| attempt(&key.name))
+    let is_unknown = |key: &&KeyEntry| case.identity.names().all(|known| known != key.name);
+    let late = keys.iter().filter(is_unknown).find(|key| is_attempt(case, &key.name));
+    late.or_else(|| twin(case))
+}
+
+/// A second key of a recorded name, beside the one with the recorded number: a proxy has repeated its creation, on a platform that allows a
+/// name twice. What only an annotation or a Secret has recorded may have another number.
+pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+    let KeyListing::Read { keys: listed, .. } = &case.observed.listing else { return None };
+    let is_listed = |id: i64, name: &str| listed.iter().any(|key| key.id == id && key.name == name);
+    let numbers = keys(&case.identity.records).filter_map(|(id, name)| Some((id?, name)));
+    let mut own =
+        numbers.filter(|(id, name)| is_attempt(case, name) && !case.is_restored(name) && is_listed(*id, name));
+    own.find_map(|(id, name)| listed.iter().find(|key| key.id != id && key.name == name))
+}
+
+/// Whether the name was issued for this very resource.
+fn is_attempt(case: &Case, name: &str) -> bool {
+    names::is_attempt(name, &readable(case), &case.observed.cluster, case.observed.meta.object_key())
 }
 
 /// The records without the key of that name.

@@ -10,7 +10,7 @@ use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
+use super::outcome::{Named, Revocation, revocation, stray, twin, with_lost, without};
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
@@ -18,6 +18,7 @@ pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> C
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
     let step = upkeep
         .rewrite(as_declared)
+        .or_else(|| upkeep.revoke_twin())
         .or_else(|| upkeep.retire())
         .or_else(|| upkeep.forget_lost())
         .or_else(|| upkeep.rotate(current))
@@ -146,6 +147,14 @@ impl Upkeep<'_> {
         self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, &accounts));
         self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
         true
+    }
+
+    /// Revokes the key that a repeated creation has made besides: nobody has its secret.
+    fn revoke_twin(&mut self) -> Option<KeyStep> {
+        let key = twin(self.case)?;
+        let records = self.case.identity.records.clone();
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records, in_use: None };
+        self.unless_backing_off(self.case.backoff(Action::Revoke), step)
     }
 
     /// Revokes lost keys once the platform lists keys.
