@@ -103,7 +103,7 @@ fn world(bound: &Bound, state: &State) -> World {
             .map(|(id, it)| LiveCompute {
                 id: format!("ep-{id}"),
                 made_by: made_for(it.made_for.as_ref().filter(|_| !state.noted.overlooked.contains(id))),
-                late: it.late || gone(it.made_for.as_ref()) && told(*id),
+                late: it.late || it.twin || gone(it.made_for.as_ref()) && told(*id),
             })
             .collect(),
         keys: keys
@@ -282,7 +282,8 @@ fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<
             .subjects()
             .find(|i| compute.made_by == Maker::Operator(Some(name_of(&bound.resource(*i)).to_owned())));
         let resource = made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
-        let Some((i, stored)) = resource else { return compute.late };
+        let is_twin = state.platform.computes[&number(&compute.id)].twin;
+        let Some((i, stored)) = resource else { return compute.late && !is_twin };
         let report = reports[i].as_deref();
         let identity = bound_compute(bound, stored).identity;
         let may_be_found = identity.intent.is_some() || !identity.unanswered.is_empty();
