@@ -114,17 +114,17 @@ impl CreateIntent {
         others.chain([shared]).collect()
     }
 
-    /// The creates that have made computes, with this one, which has made `compute`. Only a mark tells what it has made besides.
+    /// The creates that have made computes, with this one, which has made `compute`. What else it has made is told by the mark where the
+    /// platform shows that, and by the baseline otherwise.
     pub fn made_in(&self, made: &[Self], compute: &domain::Compute) -> Vec<Self> {
         // A platform makes what it makes soon: one of long ago is not looked for beside a newer one.
         let is_recent = |other: &&Self| self.at < later(other.at, WATCHED);
-        let others = made.iter().filter(is_recent).filter(|other| other.mark != self.mark).cloned();
-        let own = (self.mark.is_some() && self.mark == compute.name).then(|| Self {
-            baseline: None,
-            newest: None,
-            asked: None,
-            ..self.clone()
-        });
+        let others =
+            made.iter().filter(is_recent).filter(|other| other.mark.is_none() || other.mark != self.mark).cloned();
+        let own = match self.mark.is_some() && self.mark == compute.name {
+            true => Some(Self { baseline: None, newest: None, asked: None, ..self.clone() }),
+            false => self.baseline.is_some().then(|| self.clone()),
+        };
         others.chain(own).collect()
     }
 }
@@ -140,8 +140,8 @@ pub struct ComputeIdentity {
     /// recognized by this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<CreateIntent>,
-    /// The creates, with their marks, that a compute of the resource is from. A proxy may have repeated one: another compute with the
-    /// mark is recognized by this.
+    /// The creates that a compute of the resource is from. A proxy may have repeated one: another compute is recognized by its mark, or, without
+    /// marks, as what was not there before and the first list after the settle time shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<CreateIntent>,
     /// Such computes, and since when the status names them.

@@ -108,6 +108,8 @@ pub struct Memory {
     pub deleted: Option<Timestamp>,
     /// The same of computes that a create has made besides.
     pub twins_deleted: BTreeMap<String, Timestamp>,
+    /// When the list was begun that is to show what creates without marks have made besides, and the time of the last of these creates.
+    pub looked_besides: Option<(Timestamp, Timestamp)>,
 }
 
 /// Why an action has to wait, and until when.

@@ -202,7 +202,7 @@ impl Bound {
 
     /// Whether promises depend on more than what is there.
     pub fn is_noted(&self) -> bool {
-        self.named > 0 || self.policies > 0 || self.alike > 0
+        self.named > 0 || self.policies > 0 || self.alike > 0 || self.repeated > 0
     }
 
     pub fn statuses(&self) -> Statuses {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::super::state::{Answer, ResourceState, Wrote};
 use crate::api::{Compute, ComputeType};
 use crate::decide::compute::{SnapshotState, is_settled};
-use crate::decide::identity::{ComputeIdentity, CreateIntent};
+use crate::decide::identity::{ComputeIdentity, CreateIntent, Told};
 use crate::domain::{self, Fault, NameSupport, PostgresSettings, Support};
 use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
 
@@ -89,12 +89,16 @@ pub struct Matters {
     intended: bool,
     /// Something may come late of an unanswered create.
     unanswered: bool,
+    /// The same of one that was answered, without a mark: it may have been repeated.
+    repeated: bool,
     deleting: bool,
 }
 
 impl Matters {
-    pub fn of(object: &Compute, known: &ComputeIdentity) -> Self {
-        let creates = || known.intent.iter().chain(&known.unanswered);
+    /// `repeated` tells whether others on the branch may be what an answered create has made besides.
+    pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
+        let unnamed = || known.made.iter().filter(|create| repeated && create.told() == Told::ByBaseline);
+        let creates = || known.intent.iter().chain(&known.unanswered).chain(unnamed());
         let branches = creates().map(|create| create.branch.clone()).chain([object.spec.branch_id.clone()]);
         let computes = [known.binding.as_ref().map(|binding| binding.id.clone()), object.spec.compute_id.clone()];
         Self {
@@ -106,6 +110,7 @@ impl Matters {
             bound: known.binding.is_some(),
             intended: known.intent.is_some(),
             unanswered: !known.unanswered.is_empty(),
+            repeated,
             deleting: object.metadata.deletion_timestamp.is_some(),
         }
     }
@@ -147,13 +152,13 @@ impl Matters {
     }
 
     fn has_found(&self) -> bool {
-        self.bound && !self.unanswered
+        self.bound && !self.unanswered && !self.repeated
     }
 
     /// The answer to the create of the compute, as long as all it says is that the compute is not there yet: what is changed rests on lists.
     fn answered<'a>(&self, wrote: Option<&'a Wrote>) -> Option<&'a Answer> {
         let answer = wrote?.answer.as_ref()?;
-        let is_it = self.has_found() && self.computes.iter().eq([&answer.compute.id]);
+        let is_it = self.bound && !self.unanswered && self.computes.iter().eq([&answer.compute.id]);
         (is_it && !is_settled(&answer.compute) && !self.deleting).then_some(answer)
     }
 
@@ -212,6 +217,7 @@ mod tests {
             bound: true,
             intended: false,
             unanswered: false,
+            repeated: false,
             deleting: false,
         }
     }
@@ -230,6 +236,7 @@ mod tests {
             ("a replica that is to be created", Matters { replica: true, ..unbound() }, 0),
             ("a replica that may be created", Matters { replica: true, intended: true, ..unbound() }, 1),
             ("a replica that may come late", Matters { replica: true, unanswered: true, ..unbound() }, 1),
+            ("whose create may have been repeated", Matters { repeated: true, ..bound() }, 1),
         ] {
             assert_eq!(branches(&matters), expected, "{what}");
         }

@@ -16,7 +16,7 @@ use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{
-    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, may_rest_on_older_list,
+    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, looks_besides, may_rest_on_older_list,
 };
 use crate::decide::connection::CredentialsView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
@@ -122,7 +122,8 @@ fn look<E: Environment>(
         return (Excerpt::default(), env.state().resource(&uid));
     };
     let mut remembered = env.state().looking(&uid, connection.number);
-    let matters = Matters::of(object, sought);
+    let repeated = looks_besides(sought, &remembered.memory, (env.settings().limits.settle, now));
+    let matters = Matters::of(object, sought, repeated);
     let mut latest = env.latest_snapshot(object, connection, matters.interest(&remembered, remembered.awaiting));
     let awaiting = is_awaiting(object, sought, &remembered, &latest);
     let begins = known.binding.is_none() && remembered.wrote.is_none();
@@ -184,8 +185,13 @@ fn others<E: Environment>(
     // Before the statuses are looked at: what is reserved no more is in them.
     let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
     let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
-    let marked = marked(snapshot, known).map(|id| Subject::Compute { project: project.clone(), id });
-    let keys = at_stake.chain(marked.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]));
+    // Others that a repeated create may have made are in the snapshot as long as they are looked for.
+    let made = || known.made.iter().filter(|_| ids.len() > 1);
+    let branches = made().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });
+    let besides = made().flat_map(|_| ids.clone()).chain(marked(snapshot, known));
+    let besides = besides.map(|id| Subject::Compute { project: project.clone(), id });
+    let besides = besides.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]);
+    let keys = at_stake.chain(branches.map(Key::Claim)).chain(besides);
     let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
     let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
     computes.remove(&me);

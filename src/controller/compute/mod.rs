@@ -96,11 +96,15 @@ impl Kind for Computes {
             memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
             compute::foresee(memory, &object.spec, observed.meta.generation, now);
             memory.note_unresolved(facts.known().recorded(), now);
-            if let (Some(binding), SnapshotState::Taken { computes, .. }) =
+            if let (Some(binding), SnapshotState::Taken { at, computes }) =
                 (&facts.looked_for().binding, &observed.snapshot)
             {
                 let found = computes.iter().find(|compute| compute.id == binding.id);
                 let declared = (&object.spec, observed.meta.generation);
+                let is_kept = found.is_some() && !observed.meta.deleting && !observed.meta.paused;
+                if is_kept && observed.claims.creating.is_none() {
+                    compute::remember_looked(memory, &facts.known(), (observed.limits.settle, *at));
+                }
                 compute::remember(memory, declared, object.status.as_ref(), found, now);
             }
         });

@@ -252,7 +252,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
         at: case.now,
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
-    let made = stray::made(case, found);
+    let made = stray::made(case, found, origin);
     // One that was created started then; nothing was started where it was there before.
     let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
     let restart = RestartRecord {

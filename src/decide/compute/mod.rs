@@ -36,6 +36,7 @@ pub use create::{creating, is_current, may_rest_on_older_list};
 pub use record::is_held;
 pub use schedules::Agenda;
 pub use status::status;
+pub use stray::{looks_besides, remember_looked};
 pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 

@@ -170,14 +170,15 @@ fn a_create_that_is_found_by_its_mark_is_recorded() {
     assert_eq!((binding.id.as_str(), made), ("ep-1", vec![create(-10)]));
     let unnamed = given.seeing([replica("ep-1")]).after(60);
     let ComputeStep::Bind { made, .. } = unnamed.step() else { panic!("not bound") };
-    assert_eq!(made, vec![], "nothing tells what else it has made");
+    assert_eq!(made.len(), 1, "it is told by what was not there before");
 }
 
 #[test]
 fn a_create_is_recorded_with_its_mark_alone() {
     let full = CreateIntent { baseline: Some(BTreeSet::new()), asked: Some(Settings::default()), ..create(0) };
     assert_eq!(full.made_in(&[], &named("ep-1")), vec![create(0)]);
-    assert_eq!(full.made_in(&[], &replica("ep-1")), vec![]);
+    assert_eq!(full.made_in(&[], &replica("ep-1")), vec![full.clone()], "the platform shows no name");
+    assert_eq!(create(0).made_in(&[], &replica("ep-1")), vec![]);
     let other = CreateIntent { mark: Some("before".into()), ..create(-10) };
     assert_eq!(full.made_in(&[other.clone(), create(-5)], &named("ep-1")), vec![other, create(0)]);
     let long_ago = CreateIntent { mark: Some("before".into()), ..create(-DAY) };
@@ -190,4 +191,98 @@ fn a_record_of_before_is_read() {
     let read: ComputeIdentity = serde_json::from_value(record.clone()).unwrap();
     assert_eq!((&read.made, &read.twins), (&vec![], &BTreeMap::new()));
     assert_eq!(serde_json::to_value(&read).unwrap(), record);
+}
+
+/// Where no names are kept.
+mod without_marks {
+    use super::*;
+
+    fn unnamed() -> CreateIntent {
+        let asked = Some(Settings { min: cu(1.), max: cu(1.), ..Settings::default() });
+        CreateIntent { mark: None, baseline: Some(["ep-0".into()].into()), asked, ..create(-10) }
+    }
+
+    /// A replica that is bound to ep-1 by the answer to a create of 10 s ago.
+    fn young() -> Given {
+        let given = Given::bound().declaring(json!({"type": "ReadOnly"})).binding(|binding| binding.at = at(-10));
+        given.identity(|identity| identity.made = vec![unnamed()]).seeing([replica("ep-0"), replica("ep-1")])
+    }
+
+    fn beside(edit: impl FnOnce(&mut Compute)) -> Given {
+        young().seeing([replica("ep-0"), replica("ep-1"), with(replica("ep-9"), edit)])
+    }
+
+    /// It is recorded, and named.
+    fn named(given: Given) -> Given {
+        let ComputeStep::RecordTwins { twins } = given.step() else { panic!("{:?}", given.step()) };
+        given.identity(|identity| identity.twins = twins)
+    }
+
+    #[test]
+    fn what_is_new_beside_its_own_and_matches_is_reported_and_never_deleted() {
+        let given = named(beside(|_| {}));
+        given.rest().out_of_sync(Reason::StrayCompute, &["ep-9", "billed", "dbplane.dev/not-created=ep-9"]);
+        given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+        let deleted = given.observing(|seen| seen.meta.deleting = true);
+        let deleted = deleted.remembering(|memory| memory.deleted = Some(NOW)).seeing([replica("ep-9")]);
+        let ComputeStep::RemoveFinalizerReportingStrays { event } = deleted.step() else { panic!("another step") };
+        mentions(&event, &["ep-9"]);
+    }
+
+    #[test]
+    fn what_shows_that_it_is_somebody_elses_keeps_it_unnamed() {
+        for given in [
+            beside(|_| {}).claimed("ep-9", false),
+            beside(|_| {}).observing(|seen| seen.not_created = ["ep-9".to_owned()].into()),
+            beside(|_| {}).observing(|seen| seen.claims.creating = Some(rival("other", -1))),
+            beside(|compute| compute.settings.max = cu(4.)),
+            beside(|compute| compute.name = Some("a person's".into())),
+            beside(|compute| compute.branch_id = "br-dev".into()),
+        ] {
+            given.rest().in_sync();
+        }
+    }
+
+    #[test]
+    fn it_is_looked_for_until_a_list_would_show_it() {
+        let looked = |begun: i64| (at(begun), at(-10));
+        let remembering = |given: Given, begun| given.remembering(|memory| memory.looked_besides = Some(looked(begun)));
+        let reported = young().rest();
+        reported.in_sync();
+        reported.until(at(50));
+        young().after(51).rest().until(at(66));
+        named(remembering(beside(|_| {}).after(55), 55));
+        remembering(beside(|_| {}).after(70), 55).rest().in_sync();
+        let before = beside(|_| {}).after(70).remembering(|memory| memory.looked_besides = Some((at(55), at(-500))));
+        named(before);
+        beside(|_| {}).after(50 + 3600).rest().in_sync();
+        // What the list has shown is known to every later process.
+        let known = named(beside(|_| {})).after(50 + 3600);
+        known.rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    }
+
+    #[test]
+    fn the_first_list_after_the_settle_time_is_remembered() {
+        let identity = young().observed.identity.unwrap();
+        let mut memory = Memory::default();
+        let mut look = |begun: i64| {
+            remember_looked(&mut memory, &identity, (SETTLE, at(begun)));
+            (memory.looked_besides, looks_besides(&identity, &memory, (SETTLE, at(begun))))
+        };
+        assert_eq!(look(49), (None, true));
+        assert_eq!(look(50), (Some((at(50), at(-10))), false));
+        assert_eq!(look(80), (Some((at(50), at(-10))), false));
+        let marked = ComputeIdentity { made: vec![create(-10)], ..identity };
+        assert!(!looks_besides(&marked, &Memory::default(), (SETTLE, NOW)));
+    }
+
+    #[test]
+    fn a_resource_whose_compute_is_gone_does_not_take_it() {
+        let asked = crate::decide::memory::Asked { at: NOW, exists: false };
+        let given = beside(|_| {}).seeing([replica("ep-0"), replica("ep-9")]).binding(|binding| binding.at = at(-3600));
+        let given = given.remembering(|memory| {
+            (memory.missing_since, memory.asked) = (Some(at(-120)), Some(asked));
+        });
+        assert!(matches!(given.step(), ComputeStep::Create { .. }), "{:?}", given.step());
+    }
 }
