@@ -108,6 +108,8 @@ pub struct Memory {
     pub agenda: Option<Arc<Agenda>>,
     /// When the platform last confirmed the delete.
     pub deleted: Option<Timestamp>,
+    /// The same of a compute that a create has made besides.
+    pub twin_deleted: Option<(String, Timestamp)>,
 }
 
 /// Why an action has to wait, and until when.

@@ -43,6 +43,8 @@ pub struct Bound {
     pub subject: Subject,
     /// Calls of the platform or the API server whose answer is lost, whether they were carried out or not.
     pub lost: u8,
+    /// Creates that the platform carries out twice, and answers once.
+    pub repeated: u8,
     /// Calls of either that are refused or fail without effect.
     pub refused: u8,
     /// Processes that die, at any point.
@@ -112,6 +114,7 @@ impl Bound {
         Self {
             subject,
             lost: 0,
+            repeated: 0,
             refused: 0,
             crashes: 0,
             leaders: 1,
@@ -199,7 +202,7 @@ impl Bound {
 
     /// Whether promises depend on more than what is there.
     pub fn is_noted(&self) -> bool {
-        self.named > 0 || self.policies > 0 || self.alike > 0
+        self.named > 0 || self.policies > 0 || self.alike > 0 || self.repeated > 0
     }
 
     pub fn statuses(&self) -> Statuses {
@@ -257,6 +260,7 @@ impl fmt::Display for Bound {
             _ => parts.push(format!("{number} {several}")),
         };
         count(self.lost, "lost answer", "lost answers");
+        count(self.repeated, "repeated create", "repeated creates");
         count(self.refused, "refusal", "refusals");
         count(self.slow, "slow answer", "slow answers");
         count(self.crashes, "crash", "crashes");

@@ -66,6 +66,8 @@ pub enum Mutation {
     ForgetUnanswered,
     /// What an unanswered create makes late is not looked for.
     IgnoreStrays,
+    /// What a create has made besides is not looked for.
+    IgnoreTwins,
     /// However much is deleted, nothing waits.
     IgnoreBrake,
     /// What was told to wait does not go on waiting.
@@ -127,6 +129,11 @@ impl Mutation {
             Self::IgnoreStrays => {
                 if let Ok(identity) = &mut observed.identity {
                     identity.unanswered.clear();
+                }
+            }
+            Self::IgnoreTwins => {
+                if let Ok(identity) = &mut observed.identity {
+                    identity.made.clear();
                 }
             }
             Self::SkipRestore => {
@@ -282,6 +289,10 @@ macro_rules! mutated {
 
             fn removes(step: &$step) -> Option<&str> {
                 <$kind>::removes(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
+            }
+
+            fn removes_besides(step: &$step) -> Option<&str> {
+                <$kind>::removes_besides(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
             }
 
             fn set_brake(observed: &mut $observed, brake: Brake) {

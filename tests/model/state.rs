@@ -34,6 +34,8 @@ pub struct Compute {
     pub setting: bool,
     /// Made after the time in which a create can be carried out.
     pub late: bool,
+    /// Its create was carried out once more.
+    pub twin: bool,
     /// It is on the other platform.
     pub elsewhere: bool,
 }
@@ -130,6 +132,7 @@ pub struct Process {
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Left {
     pub lost: u8,
+    pub repeated: u8,
     pub refused: u8,
     pub slow: u8,
     pub crashes: u8,
@@ -191,6 +194,7 @@ impl State {
             begun: 1,
             left: Left {
                 lost: bound.lost,
+                repeated: bound.repeated,
                 refused: bound.refused,
                 slow: bound.slow,
                 crashes: bound.crashes,

@@ -28,6 +28,8 @@ pub enum Fault {
     Denied,
     /// It is carried out, and the answer is larger than what anybody reads.
     Huge,
+    /// It is carried out twice, and the second answer comes.
+    Repeated,
 }
 
 /// Whether it was carried out all the same.
@@ -43,7 +45,7 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut | Self::Huge => Carried::Now,
+            Self::Cut | Self::Huge | Self::Repeated => Carried::Now,
             Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }

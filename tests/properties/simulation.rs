@@ -79,7 +79,7 @@ pub struct Ledger {
     pub asked: BTreeMap<Resource, usize>,
     /// The restarts that were made: for which resource, and what it has recorded of it.
     restarts: BTreeSet<String>,
-    /// For whom something was created by a request that arrived when nobody reckoned with it any more.
+    /// For whom something was created by a request that arrived when nobody reckoned with it any more, or once more.
     pub late: Vec<Maker>,
     /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted, but for a hostile
     /// tenant's.
@@ -199,6 +199,13 @@ impl Simulation {
         self.effects += 1;
         let sprung = if self.snares.is_empty() { None } else { self.spring(&name()) };
         let Some(fault) = sprung.or_else(|| self.next_fault()) else { return Some(Ok(carry(self))) };
+        if fault == Fault::Repeated {
+            post(self, Duration::ZERO);
+            let maker = self.on_the_way.last().and_then(|first| first.maker.clone());
+            self.advance(Duration::ZERO);
+            self.ledger.late.extend(maker);
+            return Some(Ok(carry(self)));
+        }
         match fault.carried() {
             Carried::Never => {}
             Carried::Now => drop(carry(self)),

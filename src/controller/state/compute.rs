@@ -185,6 +185,11 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.memory.deleted = Some(at));
     }
 
+    /// The platform confirmed the delete of a compute that a create has made besides.
+    pub fn twin_deleted(&self, uid: &str, id: &str, at: Timestamp) {
+        self.update(uid, |resource| resource.memory.twin_deleted = Some((id.to_owned(), at)));
+    }
+
     /// A change was sent, by the fields that it corrects.
     pub fn change_sent(&self, uid: &str, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         self.update(uid, |resource| resource.memory.sent(parts, now));

@@ -20,7 +20,7 @@ use super::{
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
-const DELETE_AGAIN: Duration = Duration::from_secs(60);
+pub(super) const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const NOT_CHECKED: &str = "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -143,7 +143,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let claims = &case.observed.claims;
     let namespace = &case.observed.meta.namespace;
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        return remove_finalizer(&format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
+        return finish(case, snapshot, &format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
     }
     // That resource may be admitted again. Until then nobody deletes the compute, so people are told.
     if let Some(by) = claims.outside.get(&binding.id) {

@@ -15,6 +15,7 @@ mod restarts;
 mod schedules;
 mod status;
 mod stray;
+mod twin;
 mod unreadable;
 mod wish;
 

@@ -2,9 +2,9 @@
 //! cannot revoke them, the tries end.
 
 use super::super::identity::LostBecause;
-use super::super::{Decision, Reason, Report};
+use super::super::{Action, Decision, Reason, Report};
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Revocation, revocation};
+use super::outcome::{Revocation, revocation, revoke_unrecorded, twin};
 use super::{Case, Choice};
 
 /// So many keys may be left that dbplane cannot revoke.
@@ -12,6 +12,9 @@ const MOST: usize = 3;
 
 /// What comes before the creation of another key; `None` where nothing does.
 pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
+    if let Some(key) = twin(case) {
+        return Some(case.act(Action::Revoke, revoke_unrecorded(case, key), report.clone()));
+    }
     for key in &case.identity.records.lost {
         match revocation(case, (key.id, &key.name)) {
             Revocation::Step(Some(action), step) => return Some(case.act(action, *step, report.clone())),

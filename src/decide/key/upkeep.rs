@@ -10,7 +10,7 @@ use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
+use super::outcome::{Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without};
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
@@ -18,6 +18,7 @@ pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> C
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
     let step = upkeep
         .rewrite(as_declared)
+        .or_else(|| upkeep.revoke_twin())
         .or_else(|| upkeep.retire())
         .or_else(|| upkeep.forget_lost())
         .or_else(|| upkeep.look_for_late_key())
@@ -149,6 +150,12 @@ impl Upkeep<'_> {
         true
     }
 
+    /// Revokes the key that a repeated creation has made besides: nobody has its secret.
+    fn revoke_twin(&mut self) -> Option<KeyStep> {
+        let key = twin(self.case)?;
+        self.unless_backing_off(self.case.backoff(Action::Revoke), revoke_unrecorded(self.case, key))
+    }
+
     /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
@@ -208,8 +215,7 @@ impl Upkeep<'_> {
             return Some(KeyStep::Record { records, event: None });
         }
         let key = stray(self.case)?;
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone(), in_use: None };
-        self.unless_backing_off(self.case.backoff(Action::Revoke), step)
+        self.unless_backing_off(self.case.backoff(Action::Revoke), revoke_unrecorded(self.case, key))
     }
 }
 
