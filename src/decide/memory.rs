@@ -106,10 +106,8 @@ pub struct Memory {
     pub operations: Operations,
     /// What a Compute's schedules set, and until when.
     pub agenda: Option<Arc<Agenda>>,
-    /// When the platform last confirmed the delete.
-    pub deleted: Option<Timestamp>,
-    /// The same of a compute that a create has made besides.
-    pub twin_deleted: Option<(String, Timestamp)>,
+    /// The compute whose delete the platform last confirmed, and when.
+    pub deleted: Option<(String, Timestamp)>,
 }
 
 /// Why an action has to wait, and until when.

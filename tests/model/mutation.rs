@@ -6,7 +6,7 @@ use dbplane::controller::environment::{Environment, Kind, StepError};
 use dbplane::controller::{Computes, ProjectKeys};
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
-use dbplane::decide::identity::LostKey;
+use dbplane::decide::identity::{ComputeIdentity, LostKey};
 use dbplane::decide::key::{KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
 use dbplane::decide::names::RECORD;
@@ -195,8 +195,10 @@ impl Mutation {
 /// A compute that the list lacks does not exist, and is deleted.
 fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
     observed.memory.asked = Some(Asked { at: now, exists: false });
-    if is_missing(observed) {
-        observed.memory.deleted = Some(now);
+    if is_missing(observed)
+        && let Ok(ComputeIdentity { binding: Some(binding), .. }) = &observed.identity
+    {
+        observed.memory.deleted = Some((binding.id.clone(), now));
     }
 }
 

@@ -18,4 +18,5 @@ mod pressure;
 mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
+mod twins;
 mod weeks;

@@ -18,7 +18,7 @@ use super::super::pass::calls::{
 };
 use super::super::pass::outcome::conclude;
 use super::super::pass::{PROJECT_GONE, released};
-use super::super::state::{Answer, Connection, ProcessState, SharedConnection};
+use super::super::state::{Answer, Connection, SharedConnection};
 use super::operations::shown;
 use super::{Computes, linked};
 use crate::api::{Compute, Management};
@@ -65,7 +65,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
         ComputeStep::Ask { id } => work.ask(id).await,
         ComputeStep::AskOperations { id } => work.ask_operations(id).await,
-        ComputeStep::Delete { id } => work.delete(id).await,
+        ComputeStep::Delete { id } => work.delete(id, format!("Deleted compute {id}.")).await,
         ComputeStep::DeleteTwin { id } => work.delete_twin(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
@@ -248,9 +248,18 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn delete(&self, id: &str) -> Result<(), StepError> {
-        self.call_delete(id, |state, uid, now| state.compute_deleted(uid, now)).await?;
-        self.deleted(id, format!("Deleted compute {id}.")).await
+    /// Whether it is gone is shown by the next list.
+    async fn delete(&self, id: &str, told: String) -> Result<(), StepError> {
+        let connection = self.connection()?;
+        let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
+        self.wrote();
+        if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
+            self.env.state().compute_deleted(&uid(self.object), id, self.env.now());
+        }
+        let answer = answer.or_else(|fault| if matches!(fault, Fault::NotFound { .. }) { Ok(()) } else { Err(fault) });
+        self.settle(Action::Delete, answer)?;
+        self.done(labels::action(Action::Delete), id, &Event::once("Deleted", told), Vec::new()).await;
+        Ok(())
     }
 
     /// Nobody may be bound to it meanwhile.
@@ -259,32 +268,10 @@ impl<E: Environment> Work<'_, E> {
         if !self.reserve(Some(&platform), Reserved::Compute(id.to_owned()), Told::ByBaseline) {
             return Ok(());
         }
-        let deleted = self.call_delete(id, |state, uid, now| state.twin_deleted(uid, id, now)).await;
+        let told = format!("Deleted compute {id}, which a create of this resource had made besides, and nobody used.");
+        let deleted = self.delete(id, told).await;
         self.env.state().gave_up(&uid(self.object));
-        deleted?;
-        let text = format!("Deleted compute {id}, which a create of this resource had made besides, and nobody used.");
-        self.deleted(id, text).await
-    }
-
-    /// Whether it is gone is shown by the next list.
-    async fn call_delete(
-        &self,
-        id: &str,
-        confirmed: impl FnOnce(&ProcessState<E::Client>, &str, Timestamp),
-    ) -> Result<(), StepError> {
-        let connection = self.connection()?;
-        let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
-        self.wrote();
-        if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
-            confirmed(self.env.state(), &uid(self.object), self.env.now());
-        }
-        let answer = answer.or_else(|fault| if matches!(fault, Fault::NotFound { .. }) { Ok(()) } else { Err(fault) });
-        self.settle(Action::Delete, answer)
-    }
-
-    async fn deleted(&self, id: &str, text: String) -> Result<(), StepError> {
-        self.done(labels::action(Action::Delete), id, &Event::once("Deleted", text), Vec::new()).await;
-        Ok(())
+        deleted
     }
 
     async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {

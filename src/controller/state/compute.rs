@@ -181,13 +181,8 @@ impl<P> ProcessState<P> {
     }
 
     /// The platform confirmed the delete.
-    pub fn compute_deleted(&self, uid: &str, at: Timestamp) {
-        self.update(uid, |resource| resource.memory.deleted = Some(at));
-    }
-
-    /// The platform confirmed the delete of a compute that a create has made besides.
-    pub fn twin_deleted(&self, uid: &str, id: &str, at: Timestamp) {
-        self.update(uid, |resource| resource.memory.twin_deleted = Some((id.to_owned(), at)));
+    pub fn compute_deleted(&self, uid: &str, id: &str, at: Timestamp) {
+        self.update(uid, |resource| resource.memory.deleted = Some((id.to_owned(), at)));
     }
 
     /// A change was sent, by the fields that it corrects.

@@ -20,7 +20,7 @@ use super::{
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
-pub(super) const DELETE_AGAIN: Duration = Duration::from_secs(60);
+const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const NOT_CHECKED: &str = "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -157,9 +157,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         return Decision::act(ComputeStep::RemoveFinalizerReportingStrays { event }, report);
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
-    // A delete before the binding was of another compute.
-    let deleted = case.observed.memory.deleted.filter(|deleted| *deleted >= binding.at);
-    let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));
+    let again = delete_again(case, &binding.id);
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
         (Shown::Entry(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
@@ -176,6 +174,12 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         }
         (Shown::Absent, Some(_)) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
     }
+}
+
+/// When a compute is deleted again if a list shows it still; `None` where the platform has not confirmed its delete.
+pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
+    let deleted = case.observed.memory.deleted.as_ref().filter(|(deleted, _)| deleted == id);
+    deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
 }
 
 /// The deletion waits for a list that can be read.

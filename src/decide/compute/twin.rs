@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, CreateIntent, Origin};
+use super::super::identity::{Binding, CreateIntent, Origin, Told};
 use super::super::{Action, Brake, Decision, Reason, Report, Sync, WATCHED, later};
-use super::delete::DELETE_AGAIN;
+use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
 use crate::api::Management;
@@ -25,7 +25,7 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
     }
     let known = &case.identity.twins;
     let named = || strays.twins.iter().chain(&strays.besides);
-    let all_marked = case.identity.made.iter().all(|create| create.mark.is_some() && create.baseline.is_none());
+    let all_marked = case.identity.made.iter().all(|create| create.told() == Told::ByMark);
     let is_over = |id: &String| match snapshot.find(id) {
         Shown::Entry(_) => named().all(|twin| twin.id != *id),
         Shown::Unclear(_) => false,
@@ -50,10 +50,8 @@ pub(super) fn delete_or_report(
     let is_due = |twin: &&&Compute| kept(twin).is_none() && named_until(case, twin) <= case.now;
     let due = strays.twins.iter().find(is_due).filter(|_| case.observed.meta.brake == Brake::Free);
     let Some(twin) = due else { return await_person(case, told(said)) };
-    let memory = &case.observed.memory;
-    let deleted = memory.twin_deleted.as_ref().filter(|(id, _)| *id == twin.id);
-    let again = deleted.map(|(_, at)| later(*at, DELETE_AGAIN));
-    match (again, memory.backoff(Action::Delete, case.generation(), case.now)) {
+    let backoff = case.observed.memory.backoff(Action::Delete, case.generation(), case.now);
+    match (delete_again(case, &twin.id), backoff) {
         (Some(again), _) if case.now < again => Decision::wait(told(said), again),
         (_, Some(backoff)) => {
             let failed = Report::of(backoff.health);
