@@ -67,12 +67,13 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
     schedule(fault)
 }
 
-/// Faults among which are requests that arrive when nobody reckons with them any more.
+/// Faults among which are requests that arrive when nobody reckons with them any more, or twice.
 pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
     let fault = prop_oneof![
         2 => carried(1..900).prop_map(Fault::Dies),
         2 => carried(1..900).prop_map(Fault::Silence),
         1 => Just(Fault::Refused(500)),
+        1 => Just(Fault::Repeated),
     ];
     schedule(fault)
 }

@@ -18,7 +18,7 @@ use super::elsewhere::{During, Other, Platform};
 use super::faults::{Carried, Fault, Hit};
 use super::history::History;
 use super::in_memory::{Cluster, Resource};
-use super::snares::Snares;
+use super::snares::{CREATE, CREATE_KEY, Snares};
 use super::tenant::is_tenants;
 
 pub const TOKEN: &str = "token-of-an-administrator";
@@ -197,8 +197,9 @@ impl Simulation {
         }
         self.advance(A_MOMENT);
         self.effects += 1;
-        let sprung = if self.snares.is_empty() { None } else { self.spring(&name()) };
-        let Some(fault) = sprung.or_else(|| self.next_fault()) else { return Some(Ok(carry(self))) };
+        let name = if self.snares.is_empty() && !self.repeats_next() { String::new() } else { name() };
+        let sprung = if self.snares.is_empty() { None } else { self.spring(&name) };
+        let Some(fault) = sprung.or_else(|| self.next_fault(&name)) else { return Some(Ok(carry(self))) };
         if fault == Fault::Repeated {
             post(self, Duration::ZERO);
             let maker = self.on_the_way.last().and_then(|first| first.maker.clone());
@@ -221,9 +222,15 @@ impl Simulation {
         Some(Err(fault))
     }
 
-    fn next_fault(&mut self) -> Option<Fault> {
-        let next = self.faults.last_mut()?;
-        if next.after > 0 {
+    fn repeats_next(&self) -> bool {
+        self.faults.last().is_some_and(|hit| hit.fault == Fault::Repeated)
+    }
+
+    /// What is repeated is a create, whenever the next one is sent.
+    fn next_fault(&mut self, name: &str) -> Option<Fault> {
+        let waits = self.repeats_next() && ![CREATE, CREATE_KEY].contains(&name);
+        let next = self.faults.last_mut().filter(|_| !waits)?;
+        if next.after > 0 && next.fault != Fault::Repeated {
             next.after -= 1;
             return None;
         }
