@@ -187,7 +187,8 @@ fn others<E: Environment>(
     let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
     // What a create has made besides may be another resource's, or is declared by one.
     let made = known.made.iter().filter(|_| ids.len() > 1);
-    let branches = made.clone().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });
+    let branches =
+        made.clone().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });
     let besides = ids.iter().filter(|_| made.clone().next().is_some());
     let besides = besides.map(|id| Subject::Compute { project: project.clone(), id: id.clone() });
     let besides = besides.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]);

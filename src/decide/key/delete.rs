@@ -6,8 +6,8 @@ use super::super::{AccountView, Action, Decision, Reason, Report, later, paused}
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
-    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, revoke_unrecorded, stray,
-    without,
+    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, revoke_unrecorded,
+    stray, without,
 };
 use super::unlisted;
 use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};

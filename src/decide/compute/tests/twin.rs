@@ -163,7 +163,9 @@ fn a_delete_is_repeated_until_a_list_lacks_it() {
 fn it_is_deleted_with_its_resource_unless_another_one_has_it() {
     let deleting = |given: Given| given.observing(|seen| seen.meta.deleting = true);
     assert_eq!(deleting(named_for(0)).step(), ComputeStep::Delete { id: "ep-1".into() });
-    let first = deleting(named_for(0)).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW))).seeing([named("ep-9")]);
+    let first = deleting(named_for(0))
+        .remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
+        .seeing([named("ep-9")]);
     let ComputeStep::Bind { binding, .. } = first.step() else { panic!("{:?}", first.step()) };
     assert_eq!(binding.id, "ep-9");
     assert_eq!(first.claimed("ep-9", false).step(), ComputeStep::RemoveFinalizer);
@@ -248,7 +250,8 @@ mod without_marks {
         given.rest().out_of_sync(Reason::StrayCompute, &["ep-9", "billed", "dbplane.dev/not-created=ep-9"]);
         given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
         let deleted = given.observing(|seen| seen.meta.deleting = true);
-        let deleted = deleted.remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW))).seeing([replica("ep-9")]);
+        let deleted =
+            deleted.remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW))).seeing([replica("ep-9")]);
         let ComputeStep::RemoveFinalizerReportingStrays { event } = deleted.step() else { panic!("another step") };
         mentions(&event, &["ep-9"]);
     }
