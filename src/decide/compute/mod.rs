@@ -116,8 +116,8 @@ pub enum SnapshotState {
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind. The list that it rests on was begun at `seen`.
     Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
-    /// Record the binding to a compute, the creates that stay unanswered, and those that have made a compute. `restored` where the record of
-    /// a backup named the compute.
+    /// Record the binding to a compute, the creates that stay unanswered, and those that have made one. `restored` where the record of a
+    /// backup named the compute.
     Bind {
         binding: Binding,
         restart: RestartRecord,

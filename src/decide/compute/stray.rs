@@ -40,7 +40,7 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
-/// The creates that have made computes once the resource is bound to `found`: with the one that has made it, as its mark or its answer shows.
+/// The creates that have made computes, with the one that has made `found`, as its mark or its answer shows.
 pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
     let made = &case.identity.made;
     let is_answer = case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
@@ -207,8 +207,8 @@ pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
 /// The same where the resource, and with it the record of its creates, goes.
 pub(super) fn advice_on_deletion(ids: &[String]) -> String {
     format!(
-        "A create of this resource that was never answered, or was repeated on the way, may have created {}. What it created is billed, this resource does not \
-         use it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
+        "A create of this resource that was never answered, or was repeated on the way, may have created {}. What it created is billed, this \
+         resource does not use it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
          spec.computeID.",
         ids.join(", "),
     )
