@@ -173,7 +173,7 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
     let record = || Given::intended().observed.identity.unwrap().intent.unwrap();
     let recording = |given: Given| given.identity(|identity| identity.unanswered = vec![record()]);
     for id in odd() {
-        let empty = keeping_names(recording(Given::new()));
+        let empty = keeping_names(recording(Given::new())).observing(|seen| seen.meta.has_finalizer = true);
         waits(&hiding(empty.clone(), id));
         creates(&empty);
         // The record of a bound resource stays, and nothing is reported of it.
