@@ -170,10 +170,10 @@ clean: ## remove everything that was built here (the control plane stays in the 
 	cargo clean
 
 .PHONY: bench
-bench: build control-plane ## times, requests and memory at 100 and 1,000 Computes beside what they cost at least (sizes=100,1000,10000: others; limited=0: nothing under the platform's limit)
-	@cargo run --release --locked --example bench -- $(if $(sizes),--sizes $(sizes)) $(if $(limited),--limited $(limited))
+bench: build control-plane ## times, requests and memory at 100 and 1,000 Computes beside what they cost at least (sizes=100,1000,10000: others; limited=0: nothing under the platform's limit; worst=0: no 10,000 of the worst objects)
+	@cargo run --release --locked --example bench -- $(if $(sizes),--sizes $(sizes)) $(if $(limited),--limited $(limited)) $(if $(worst),--worst $(worst))
 
 .PHONY: bench-quick
 bench-quick: control-plane ## fail when a create, the quiet or a restart takes more requests or writes than it should, or when a hostile tenant takes too much (3 min)
 	cargo build --locked --workspace --bins --example bench
-	@target/debug/examples/bench --sizes 50 --limited 0 --hostile 200 --quiet-seconds 30 --operator target/debug/dbplane --json target/bench-quick.json --check
+	@target/debug/examples/bench --sizes 50 --limited 0 --worst 0 --hostile 200 --quiet-seconds 30 --operator target/debug/dbplane --json target/bench-quick.json --check

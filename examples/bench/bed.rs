@@ -26,12 +26,14 @@ pub struct Setting {
     /// Whether the platform limits requests, and the account says so.
     pub limited: bool,
     pub profile: Profile,
+    /// How many keys the organization has that nobody here has created.
+    pub strangers: usize,
 }
 
 impl Setting {
     /// A platform without limits.
     pub fn unlimited(size: usize) -> Self {
-        Self { size, limited: false, profile: Profile::default() }
+        Self { size, limited: false, profile: Profile::default(), strangers: 0 }
     }
 }
 

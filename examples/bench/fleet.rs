@@ -23,13 +23,15 @@ const MOST_SINGLES: usize = 200;
 pub const LIMIT: u32 = 700;
 
 /// A world with room for the Computes.
-pub fn world(Setting { size, limited, .. }: Setting) -> String {
+pub fn world(Setting { size, limited, strangers, .. }: Setting) -> String {
+    let declared = |number| format!(", {{type: organization, owner: {ORGANIZATION}, name: {}}}", stranger(number));
+    let strangers: String = (0..strangers).map(declared).collect();
     let mut text = format!(
         "settings: {{rate_limit: {{enabled: {limited}, per_minute: {LIMIT}}}, serialise_operations: false}}
 users: [{{id: user-ada}}]
 organizations:
   - {{id: {ORGANIZATION}, plan: scale, members: [{{user: user-ada, role: admin}}]}}
-keys: [{{type: personal, owner: user-ada, name: laptop, token: {KEY}}}]
+keys: [{{type: personal, owner: user-ada, name: laptop, token: {KEY}}}{strangers}]
 projects:
 "
     );
@@ -40,6 +42,11 @@ projects:
         let _ = writeln!(text, "  - {{id: {id}, owner: {ORGANIZATION}, branches: [{}]}}", branches(count));
     }
     text
+}
+
+/// The name of a key that nobody here has created.
+pub fn stranger(number: usize) -> String {
+    format!("o-{number}")
 }
 
 /// How many projects so many Computes are in.

@@ -32,7 +32,7 @@ pub struct Limited {
 
 pub async fn run(operator: &Path, size: usize, marks: bool) -> Result<Limited> {
     let profile = if marks { Profile::Default } else { Profile::Minimal };
-    let mut bed = Bed::new(operator, Setting { size, limited: true, profile }).await?;
+    let mut bed = Bed::new(operator, Setting { limited: true, profile, ..Setting::unlimited(size) }).await?;
     // What the start took of the minute's requests is forgotten.
     tokio::time::sleep(Duration::from_secs(61)).await;
     let before = bed.counter.count(&bed.platform)?;

@@ -21,6 +21,7 @@ mod spent;
 mod stages;
 mod table;
 mod tenant;
+mod worst;
 
 use clap::Parser;
 use support::Result;
@@ -37,6 +38,9 @@ struct Arguments {
     /// How many Computes a tenant has who costs as much as it can
     #[arg(long, default_value_t = 1000)]
     hostile: usize,
+    /// How many of the worst objects of all kinds a tenant has; 0: none
+    #[arg(long, default_value_t = 10_000)]
+    worst: usize,
     /// How many seconds the quiet is watched
     #[arg(long, default_value_t = 60)]
     quiet_seconds: u64,
@@ -74,6 +78,13 @@ async fn main() -> Result<()> {
         limited::print(&run);
         limited.push(run);
     }
-    table::write(&arguments.json, &runs, &limited)?;
+    let worst = match arguments.worst {
+        0 => Vec::new(),
+        objects => worst::run(&arguments.operator, objects).await?,
+    };
+    if arguments.worst > 0 {
+        worst::print(&worst);
+    }
+    table::write(&arguments.json, &runs, &limited, &worst)?;
     if arguments.check { runs.iter().try_for_each(counts::check) } else { Ok(()) }
 }

@@ -11,6 +11,7 @@ use super::limited::Limited;
 use super::moments::SINGLES;
 use super::stages::Run;
 use super::support::Result;
+use super::worst::Stage;
 
 /// The figures of one run. The third column is what the same costs at least.
 pub fn print(run: &Run) {
@@ -97,7 +98,7 @@ pub fn exponents(runs: &[Run]) {
 }
 
 /// All figures, with what they were measured on.
-pub fn write(path: &Path, runs: &[Run], limited: &[Limited]) -> Result<()> {
+pub fn write(path: &Path, runs: &[Run], limited: &[Limited], worst: &[Stage]) -> Result<()> {
     let printed = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
@@ -109,6 +110,7 @@ pub fn write(path: &Path, runs: &[Run], limited: &[Limited]) -> Result<()> {
         "processors": processors,
         "runs": runs,
         "limited": limited,
+        "worst": worst,
     });
     std::fs::write(path, format!("{figures:#}\n"))?;
     println!("\nwritten to {}", path.display());

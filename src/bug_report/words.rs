@@ -74,6 +74,8 @@ const PLAIN: &[&str] = &[
     "revokePrevious",
     "rotatedAt",
     "schedule",
+    "secretUID",
+    "secretVersion",
     "setting",
     "since",
     "size",

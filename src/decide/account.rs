@@ -294,9 +294,10 @@ fn refused(fault: &Fault) -> Report {
     )
 }
 
-fn shortened(names: &[String]) -> String {
+/// The first of them, and how many more there are.
+pub(super) fn shortened(names: &[impl AsRef<str>]) -> String {
     const SHOWN: usize = 5;
-    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let shown = names.iter().take(SHOWN).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),

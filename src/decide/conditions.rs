@@ -30,7 +30,11 @@ pub enum Health {
 impl Health {
     /// The same with one more sentence.
     pub fn saying_also(self, sentence: &str) -> Self {
-        let with = |message: String| format!("{message} {sentence}");
+        // What is longer is not shown.
+        let with = |message: String| match message.len() {
+            0..LONGEST_MESSAGE => format!("{message} {sentence}"),
+            _ => message,
+        };
         match self {
             Self::Ready(reason, message) => Self::Ready(reason, with(message)),
             Self::Progressing(reason, message) => Self::Progressing(reason, with(message)),

@@ -131,8 +131,8 @@ const AT_ONCE: u32 = 3;
 
 impl Memory {
     pub fn failed(&mut self, action: Action, problem: Problem, generation: i64, now: Timestamp) {
-        let count = match self.failures.get(&action) {
-            Some(before) if before.generation == generation => before.count.saturating_add(1),
+        let count = match self.failures.get(&action).filter(|before| before.generation == generation) {
+            Some(before) if generation != NO_GENERATION => before.count.saturating_add(1),
             _ => 1,
         };
         self.failures.insert(action, Failure { problem, at: now, count, generation });

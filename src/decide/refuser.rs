@@ -6,8 +6,10 @@ use crate::text::line;
 
 const LONGEST_NAME: usize = 100;
 
+type Refused = fn(String) -> Refuser;
+
 /// What the names of refusers follow in messages, and what ends them.
-const NAMED: [(&str, char, fn(String) -> Refuser); 4] = [
+const NAMED: [(&str, char, Refused); 4] = [
     ("admission webhook \"", '"', Refuser::Webhook),
     ("failed calling webhook \"", '"', Refuser::Webhook),
     ("AdmissionPolicy '", '\'', Refuser::Policy),

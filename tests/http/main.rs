@@ -4,6 +4,7 @@
 mod answers;
 mod bounds;
 mod faults;
+mod lists;
 mod once;
 mod reach;
 mod requests;

@@ -21,7 +21,7 @@ use super::people::{exposed, of_people, people, rewritten};
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
-use super::tenant::{forgeries, forges};
+use super::tenant::{FORGED, forges};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         try_all(&[Action::Vanishes(*id)]);
     }
     try_all(&of_people(bound, state));
-    for what in forgeries(state) {
+    for what in FORGED {
         try_all(&[Action::TenantForges(what)]);
     }
     try_all(&[

@@ -23,7 +23,12 @@ const MINIMAL_KEY: Subject = Subject::Key { revoke: false };
 pub fn bounds(extent: Extent) -> Vec<Bound> {
     match extent {
         Extent::Small => small(),
-        Extent::Large => small().into_iter().chain(large()).map(|bound| Bound { most: MOST, ..bound }).collect(),
+        Extent::Large => small()
+            .into_iter()
+            .chain(large())
+            .chain(large_of_two_namespaces())
+            .map(|bound| Bound { most: MOST, ..bound })
+            .collect(),
     }
 }
 
@@ -70,6 +75,7 @@ fn small() -> Vec<Bound> {
         Bound { primaries: true, crashes: 1, ticks: 0, ..Bound::of(TWO) },
         Bound { forgeries: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO) },
         Bound { forgeries: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO_NAMES) },
+        Bound { forgeries: 1, named: 1, ticks: 0, established: true, ..Bound::of(TWO) },
         Bound { exchanges: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletions: 1, ticks: 0, ..with(AccountKind::Account) },
         Bound { account_deletion: true, lost: 1, ticks: 0, ..with(AccountKind::Account) },
@@ -93,21 +99,26 @@ const MOST: usize = 4_000_000;
 
 fn large() -> Vec<Bound> {
     vec![
-        Bound { lost: 1, refused: 1, crashes: 1, lagging: 1, ticks: 2, ..Bound::of(NO_NAMES) },
-        Bound { lost: 1, refused: 1, crashes: 1, foreign: 1, ticks: 2, ..Bound::of(NAMES) },
+        Bound { lost: 2, refused: 1, crashes: 2, lagging: 1, ticks: 2, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, refused: 1, crashes: 2, lagging: 1, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { lost: 2, refused: 1, crashes: 1, lagging: 1, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, refused: 1, crashes: 2, foreign: 1, ticks: 2, ..Bound::of(NAMES) },
+        Bound { lost: 2, refused: 1, crashes: 1, foreign: 1, ticks: 2, ..Bound::of(NAMES) },
         Bound { lost: 2, crashes: 1, foreign: 1, ticks: 3, ..Bound::of(NO_NAMES) },
         Bound { lost: 1, refused: 1, crashes: 1, deletions: 1, ticks: 3, ..Bound::of(NO_NAMES) },
         Bound { partial: 3, vanishing: 1, lost: 1, crashes: 1, ticks: 3, ..Bound::of(NO_NAMES) },
         Bound { partial: 2, lost: 1, deletions: 1, ..Bound::of(NO_NAMES) },
         Bound { lost: 2, crashes: 1, late: true, ticks: 4, ..Bound::of(NO_NAMES) },
-        Bound { leaders: 2, slow: 1, ticks: 0, ..Bound::of(NO_NAMES) },
-        Bound { leaders: 2, lost: 1, ticks: 0, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, slow: 1, ticks: 1, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, lost: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { leaders: 2, deletions: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { lost: 1, crashes: 1, ..Bound::of(TWO) },
         Bound { lost: 1, foreign: 1, ..Bound::of(TWO) },
-        Bound { lost: 2, ..Bound::of(TWO_NAMES) },
-        Bound { lost: 1, deletions: 2, ..Bound::of(TWO) },
-        Bound { lost: 1, ticks: 1, ..Bound::of(THREE) },
+        Bound { lost: 1, ticks: 1, ..Bound::of(TWO_NAMES) },
+        Bound { lost: 2, ticks: 0, ..Bound::of(TWO_NAMES) },
+        Bound { lost: 1, deletions: 1, ticks: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, deletions: 2, ticks: 0, ..Bound::of(TWO) },
+        Bound { lost: 1, ticks: 0, ..Bound::of(THREE) },
         Bound { lost: 2, refused: 1, crashes: 1, foreign: 1, ..Bound::of(KEY) },
         Bound { lost: 1, refused: 1, crashes: 1, deletions: 1, ..Bound::of(KEY) },
         Bound { lost: 1, refused: 1, crashes: 1, ..Bound::of(MINIMAL_KEY) },
@@ -116,6 +127,8 @@ fn large() -> Vec<Bound> {
         Bound { leaders: 2, slow: 1, ticks: 1, creates: 1, ..Bound::of(KEY) },
         Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(MINIMAL_KEY) },
         Bound { exchanges: 1, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
+        Bound { exchanges: 1, lost: 1, ticks: 2, ..with(AccountKind::Account) },
+        Bound { exchanges: 1, crashes: 1, ticks: 2, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletions: 1, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { admissions: 2, lost: 1, deletions: 1, ticks: 1, ..with(AccountKind::ClusterAccount) },
         Bound { replacements: 1, lost: 1, ..Bound::of(NO_NAMES) },
@@ -140,13 +153,19 @@ fn large() -> Vec<Bound> {
         Bound { cut_offs: 1, lost: 1, deletions: 1, ..Bound::of(KEY) },
         Bound { cut_offs: 1, crashes: 1, ..Bound::of(MINIMAL_KEY) },
         Bound { cut_offs: 1, lost: 1, replacements: 1, ticks: 1, ..Bound::of(NO_NAMES) },
+        braked(TWO),
+        Bound { crashes: 1, ticks: 0, ..braked(TWO) },
+    ]
+}
+
+/// Two Computes in two namespaces.
+fn large_of_two_namespaces() -> Vec<Bound> {
+    vec![
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },
         Bound { primaries: true, lost: 1, crashes: 1, deletions: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         Bound { primaries: true, crashes: 2, lost: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO) },
         Bound { forgeries: 2, lost: 1, crashes: 1, deletions: 1, ticks: 0, established: true, ..Bound::of(TWO_NAMES) },
-        braked(TWO),
-        Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]
 }
 

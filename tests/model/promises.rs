@@ -153,7 +153,7 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
         let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
-            // Whoever forges records has what comes of it.
+            // The tenant's own resource is promised nothing.
             _ if bound.forgeries > 0 && i == tenant::TENANTS => None,
             _ if waits_for_a_person(bound, state, report)
                 || waits_for_account(bound, state, stored, report)
@@ -217,6 +217,12 @@ fn waits_for_an_edit(bound: &Bound, state: &State, stored: &Print<Stored>, repor
     let there = |id: &str| state.platform.computes.contains_key(&number(id));
     match reason {
         Reason::ComputeNotFound => bound_to.is_none() && named.is_some_and(|id| !there(id)),
+        // The tenant's spec names the compute of the other namespace.
+        Reason::ClaimedByAnother if bound.forgeries > 0 => {
+            let first = state.cluster.objects.get(&bound.resource(0));
+            let binding = first.and_then(|first| bound_compute(bound, first).identity.binding.clone());
+            bound_to.is_none() && binding.is_some_and(|binding| named == Some(&binding.id))
+        }
         Reason::BindingConflict => {
             let contradicts = bound_to.is_some() && named.is_some() && bound_to != named;
             let copied = identity::of_compute(&resource.object).is_err_and(|invalid| invalid.is_copy());

@@ -1,26 +1,20 @@
 //! A hostile tenant: the second Compute is in a namespace of its own, where somebody writes whatever records into its annotation. Its
 //! account reaches the project of the first one, which has its compute.
 
+use dbplane::decide::names::RECORD;
 use serde_json::json;
 
 use super::bound::{Bound, compute_spec};
 use super::edits::STANDING_ACCOUNTS;
-use super::in_memory::cluster::Stored;
 use super::in_memory::forged::{Forged, Victim, sealed};
 use super::promises::bound_compute;
 use super::state::{State, at};
-use dbplane::decide::names::RECORD;
 
-const FORGED: [Forged; 5] = [Forged::Binding, Forged::Intent, Forged::Unanswered, Forged::Mark, Forged::Nonsense];
+/// What the tenant writes.
+pub const FORGED: [Forged; 5] = [Forged::Binding, Forged::Intent, Forged::Unanswered, Forged::Mark, Forged::Nonsense];
 
 /// The number of the tenant's resource.
 pub const TENANTS: usize = 1;
-
-/// What the tenant may write now.
-pub fn forgeries(state: &State) -> impl Iterator<Item = Forged> + use<> {
-    let any = state.left.forgeries > 0;
-    FORGED.into_iter().filter(move |_| any)
-}
 
 /// Writes a forged record into the annotation of its resource, which is created where it is not there.
 pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
@@ -42,15 +36,11 @@ pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
         mark: made.and_then(|made| made.name.clone()),
     };
     let text = sealed(&own, stored.uid(), what.record(&victim, at(state.tick)));
-    if annotated(stored) == Some(text.as_str()) {
+    if stored.value["metadata"]["annotations"][RECORD] == text {
         return None;
     }
     next.cluster_mut().edit(&own, &json!({"metadata": {"annotations": {RECORD: text}}}));
     Some(next)
-}
-
-fn annotated(stored: &Stored) -> Option<&str> {
-    stored.value["metadata"]["annotations"][RECORD].as_str()
 }
 
 /// What was taken from the first one, which nobody else changes.

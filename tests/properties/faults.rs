@@ -22,6 +22,8 @@ pub enum Fault {
     Refused(u16),
     /// A page of something in front of the platform, with this status; nothing is done.
     Page(u16),
+    /// It is carried out, and the answer is a redirect.
+    Redirected,
     /// No connection is made.
     Unreachable,
     /// A policy of the API server denies it.
@@ -45,7 +47,7 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut | Self::Huge | Self::Repeated => Carried::Now,
+            Self::Cut | Self::Redirected | Self::Huge | Self::Repeated => Carried::Now,
             Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
@@ -61,7 +63,8 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
         4 => carried(1..TIMEOUT).prop_map(Fault::Silence),
         1 => Just(Fault::Cut),
         2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
-        1 => prop::sample::select(&[200_u16, 502][..]).prop_map(Fault::Page),
+        1 => prop::sample::select(&[200_u16, 403, 404, 502][..]).prop_map(Fault::Page),
+        1 => Just(Fault::Redirected),
         1 => Just(Fault::Unreachable),
     ];
     schedule(fault)

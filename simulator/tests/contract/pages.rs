@@ -204,9 +204,9 @@ async fn faults_are_ordered_seen_and_cleared() {
     shows(&platform.page("/pages/requests").await, &["No requests to show."]);
     platform.submit("/pages/faults", "/pages/faults", &[("kind", "status"), ("path", "(")]).await.expect(400);
     platform.submit("/pages/faults", "/pages/faults", &[("kind", "clock_off")]).await.expect(400);
-    let odd = [("kind", "odd_entry"), ("status", "503"), ("entry", "shop-1"), ("field", "id"), ("path", "/projects$")];
+    let odd = [("kind", "odd_entry"), ("status", "503"), ("entry", "notes-5"), ("field", "id"), ("path", "/projects$")];
     let ordered = platform.submit("/pages/faults", "/pages/faults", &odd).await.expect(200);
-    shows(&ordered, &["the right answer, with an odd entry in its list, entry shop-1, field id", "1 of 1"]);
+    shows(&ordered, &["the right answer, with an odd entry in its list, entry notes-5, field id", "1 of 1"]);
     let state = [("kind", "state"), ("body", "degraded"), ("path", "/endpoints$")];
     shows(
         &platform.submit("/pages/faults", "/pages/faults", &state).await.expect(200),

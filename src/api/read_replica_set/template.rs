@@ -50,6 +50,11 @@ impl ReplicaSpec {
         &self.0
     }
 
+    /// Whether a replica with this spec is as the template says.
+    pub fn is_of(&self, stands: &ComputeSpec) -> bool {
+        templated(&self.0) == templated(stands)
+    }
+
     /// The spec of a replica that has this one now: what the template does not have stays as people have set it.
     pub fn of(&self, stands: &ComputeSpec) -> ComputeSpec {
         ComputeSpec {
@@ -61,6 +66,38 @@ impl ReplicaSpec {
             ..self.0.clone()
         }
     }
+}
+
+/// What a template has of a spec. Each pass compares all replicas of a set, so nothing is copied.
+fn templated(spec: &ComputeSpec) -> impl PartialEq {
+    let ComputeSpec {
+        account_ref,
+        project_id,
+        branch_id,
+        type_,
+        size,
+        scale_to_zero,
+        pooler,
+        postgres_settings,
+        passwordless_access,
+        disabled,
+        existing: _,
+        compute_id: _,
+        on_missing,
+        ignore,
+        management: _,
+        deletion,
+        deletion_protection: _,
+        disruption,
+        maintenance,
+        schedules,
+        restart_token,
+        connection: _,
+    } = spec;
+    let place = (account_ref, project_id, branch_id, type_);
+    let settings = (size, scale_to_zero, pooler, postgres_settings, passwordless_access, disabled);
+    let times = (disruption, maintenance, schedules, restart_token);
+    (place, settings, times, on_missing, ignore, deletion)
 }
 
 impl Serialize for ReplicaSpec {

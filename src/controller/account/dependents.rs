@@ -36,17 +36,24 @@ pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     search.found
 }
 
-/// The projects that an account's resources name and may use it for.
-pub fn projects<E: Environment>(env: &E, account: &AccountName) -> BTreeSet<String> {
-    named(env, account, &of(env, account))
+/// A project that an account's resources name and may use it for.
+pub fn project<E: Environment>(env: &E, account: &AccountName) -> Option<String> {
+    let dependents = of(env, account);
+    let granted =
+        uses(&dependents).into_iter().find(|(project, namespace)| is_granted(env, account, namespace, project));
+    granted.map(|(project, _)| project.to_owned())
 }
 
-/// Those that these resources name and may use it for.
+/// The projects that these resources name and may use the account for.
 pub fn named<E: Environment>(env: &E, account: &AccountName, dependents: &[Dependent]) -> BTreeSet<String> {
-    let named = dependents.iter().filter_map(|it| Some((it.namespace.as_str(), it.project.as_deref()?)));
-    let named: BTreeSet<_> = named.collect();
-    let granted = named.into_iter().filter(|(namespace, project)| is_granted(env, account, namespace, project));
-    granted.map(|(_, project)| project.to_owned()).collect()
+    let granted =
+        uses(dependents).into_iter().filter(|(project, namespace)| is_granted(env, account, namespace, project));
+    granted.map(|(project, _)| project.to_owned()).collect()
+}
+
+/// The projects that resources name, each with their namespaces.
+fn uses(dependents: &[Dependent]) -> BTreeSet<(&str, &str)> {
+    dependents.iter().filter_map(|it| Some((it.project.as_deref()?, it.namespace.as_str()))).collect()
 }
 
 /// Those of the resources that are being deleted, and since when the newest of these is.

@@ -104,7 +104,7 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
 async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
     let began = env.now();
     let platform = connection.platform.probing();
-    let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
+    let in_use = dependents::project(env, &object.account_name());
     let mut capabilities = AccountCapabilities::default();
     let (mut keys, mut unreadable, mut absent) = (None, Unreadable::default(), BTreeSet::new());
     let verdict = match platform.list_projects().await {

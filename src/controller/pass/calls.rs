@@ -1,4 +1,4 @@
-//! What the steps of all kinds have in common: writes that are remembered, calls that come too late, Secrets.
+//! Shared by the steps of all kinds: writes whose versions are remembered, calls that are too late, Secrets.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -48,7 +48,7 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
     Ok(patched)
 }
 
-/// What was done, and to what, for the one line in the log that each action has. The pass names the resource.
+/// The log line of an action: the action, and the objects that it changed. The span of the pass names the resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ActionLine<'a> {
     /// A word of [`labels`].
@@ -71,7 +71,7 @@ impl<'a> ActionLine<'a> {
         Self { secret: Some(name), ..Self::of(labels::action(Action::WriteSecret)) }
     }
 
-    /// Where no event tells of it.
+    /// Logs an action that has no event.
     pub fn log(&self, text: &str) {
         self.line(None, text);
     }
@@ -110,13 +110,13 @@ pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Op
     Ok(())
 }
 
-/// What is recorded of an object.
+/// A record to write into the status of an object.
 #[derive(Debug)]
 pub struct Recording<'a> {
     pub text: String,
-    /// Whether the object has something from now on that the finalizer has to hold it for.
+    /// Whether the object needs the finalizer from now on.
     pub held: bool,
-    /// What people are told meanwhile.
+    /// The conditions to write with it.
     pub told: Option<&'a Report>,
 }
 
@@ -235,12 +235,8 @@ pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteE
     })
 }
 
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409)
-}
-
-/// What the write of a Secret means for its resource: after a conflict, or where the API server was unavailable, the next pass looks again;
-/// anything else is reported.
+/// The result of a step that wrote a Secret: the next pass retries after a conflict, and where the API server was unavailable; any other error is
+/// reported.
 pub fn secret_written<E: Environment>(
     env: &E,
     uid: &str,
@@ -252,9 +248,10 @@ pub fn secret_written<E: Environment>(
             env.state().action_succeeded(uid, Action::WriteSecret);
             Ok(())
         }
-        Err(WriteError::Cluster(error)) if is_conflict(&error) || is_unavailable(&error) => {
-            Err(StepError::Cluster(error))
+        Err(WriteError::Cluster(kube::Error::Api(status))) if status.code == 409 => {
+            Err(StepError::Cluster(kube::Error::Api(status)))
         }
+        Err(WriteError::Cluster(error)) if is_unavailable(&error) => Err(StepError::Cluster(error)),
         Err(error) => {
             let message = format!("Secret {name} could not be written: {error}");
             Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))

@@ -8,7 +8,7 @@ use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Res
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::{Holder, Rival};
 use super::conflict::{claimed, wrong_role};
-use super::evidence::{CreateOutcome, evidence, matches, on_branch};
+use super::evidence::{CreateOutcome, evidence, matching, on_branch};
 use super::snapshot::unclear;
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
 use crate::api::{ComputeSpec, ComputeType, Existing, Management};
@@ -135,7 +135,7 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
         // The resource's own compute may still show its mark.
         _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
         (_, Some(other)) => CreateOutcome::Behind(&other.by),
-        ([one], None) if found.doubtful.is_empty() && matches(case, intent, one) => {
+        ([one], None) if found.doubtful.is_empty() && matching(case, intent)(one) => {
             hidden.map_or(CreateOutcome::Created(one), CreateOutcome::Unclear)
         }
         (several, None) => CreateOutcome::Ambiguous(several.to_vec()),

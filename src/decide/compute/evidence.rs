@@ -58,10 +58,11 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
             && !is_excluded(compute)
     };
     let (older, new): (Vec<_>, Vec<_>) = snapshot.shown().iter().filter(is_new).partition(is_older);
+    let is_match = matching(case, intent);
     CreateEvidence {
         marked: snapshot.shown().iter().filter(is_marked).collect(),
         new,
-        doubtful: older.into_iter().filter(|compute| matches(case, intent, compute)).collect(),
+        doubtful: older.into_iter().filter(|compute| is_match(compute)).collect(),
     }
 }
 
@@ -74,8 +75,8 @@ pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
 }
 
 /// Whether a compute without a name can be what the create asked for: not where its mark alone would tell. Fields that the platform does
-/// not report are ignored.
-pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> bool {
+/// not report are ignored. What was asked for is copied once for all computes.
+pub(super) fn matching(case: &Case, intent: &CreateIntent) -> impl Fn(&Compute) -> bool {
     // Intents of earlier versions do not record it; the declared size may have changed since.
     let declared = || {
         let mut settings = drift::declared(case.spec);
@@ -84,10 +85,13 @@ pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> 
     };
     let mut asked = intent.asked.clone().unwrap_or_else(declared);
     let postgres = std::mem::take(&mut asked.postgres);
-    intent.told() == Told::ByBaseline
-        && compute.name.is_none()
-        && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
-        && may_have(case, &postgres, compute)
+    let is_by_baseline = intent.told() == Told::ByBaseline;
+    move |compute| {
+        is_by_baseline
+            && compute.name.is_none()
+            && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
+            && may_have(case, &postgres, compute)
+    }
 }
 
 /// Whether a compute may have been created with these database settings. A platform may write a value in another way than it was given

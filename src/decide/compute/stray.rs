@@ -10,7 +10,7 @@ use super::super::identity::{ComputeIdentity, CreateIntent, Told};
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
 use super::super::{Decision, WATCHED, Wake, later};
-use super::evidence::{CreateOutcome, evidence, is_void, matches};
+use super::evidence::{CreateOutcome, evidence, is_void, matching};
 use super::{Case, Choice, ComputeStep, Snapshot, twin};
 use crate::api::Management;
 use crate::domain::{Compute, UnreadableEntry};
@@ -90,7 +90,8 @@ pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
     let besides = |create: &CreateIntent| {
         let found = evidence(case, create, snapshot).candidates().into_iter();
         let found = found.filter(|compute| looks || case.identity.twins.contains_key(&compute.id));
-        found.filter(|compute| matches(case, create, compute)).collect::<Vec<_>>()
+        let is_match = matching(case, create);
+        found.filter(|compute| is_match(compute)).collect::<Vec<_>>()
     };
     let besides = in_order(unmarked(case.identity).flat_map(besides).collect());
     Strays { besides, ..strays_of(case, snapshot, |_| true) }
@@ -107,7 +108,8 @@ fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIn
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
         let found = evidence(case, record, snapshot);
         strays.marked.extend(marked(record));
-        strays.likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
+        let is_match = matching(case, record);
+        strays.likely.extend(found.new.into_iter().filter(|compute| is_match(compute)));
         strays.doubtful.extend(found.doubtful);
     }
     for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {

@@ -144,7 +144,7 @@ fn what_never_comes_is_found_out_soon() {
 
 /// What it may cost to find out whether a schedule ever comes: the weekdays that months of each length begin with; then 28 years, each with
 /// its changes of the clocks and the few months that are meant.
-const MOST_TO_READ: usize = 4 * 7 + 28 * (2 + 3);
+pub const MOST_TO_READ: usize = 4 * 7 + 28 * (2 + 3);
 
 #[test]
 fn what_never_comes_is_refused() {

@@ -120,8 +120,8 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     let (mut others, mut not_ours, mut hidden) = (Vec::new(), Vec::new(), None);
     for key in keys(records) {
         match revocation(case, key) {
-            Revocation::Step(Some(action), step) => return case.act(action, *step, deleting()),
-            Revocation::Step(None, step) => return Decision::act(*step, deleting()),
+            Revocation::Step(Some(action), step) => return case.act(action, step(), deleting()),
+            Revocation::Step(None, step) => return Decision::act(step(), deleting()),
             Revocation::NotOurs(message) => not_ours.push(message),
             Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.1),
             Revocation::Unclear(report) => hidden = Some(*report),

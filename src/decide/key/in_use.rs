@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::account::shortened;
 use super::super::{Decision, Reason, Report, later};
 use super::{Case, Choice};
 
@@ -38,13 +39,7 @@ pub(super) fn waits(case: &Case) -> Option<Choice> {
 }
 
 fn described(account: &KeyAccount) -> String {
-    const SHOWN: usize = 5;
-    let shown = account.users.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match account.users.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}, which {shown}{more} work through", account.label)
+    format!("{}, which {} work through", account.label, shortened(&account.users))
 }
 
 /// The accounts that may still work with a key which was replaced, for people; `None` where there are none.
@@ -56,7 +51,7 @@ pub(super) fn behind(case: &Case) -> Option<String> {
         .filter(|account| !account.follows)
         .map(|account| account.label.as_str())
         .collect();
-    (!behind.is_empty()).then(|| behind.join(", "))
+    (!behind.is_empty()).then(|| shortened(&behind))
 }
 
 /// Whether a replaced key is kept although its overlap is over. No other key is created meanwhile: they would pile up.

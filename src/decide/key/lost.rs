@@ -17,8 +17,8 @@ pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
     }
     for key in &case.identity.records.lost {
         match revocation(case, (key.id, &key.name)) {
-            Revocation::Step(Some(action), step) => return Some(case.act(action, *step, report.clone())),
-            Revocation::Step(None, step) => return Some(Decision::act(*step, report.clone())),
+            Revocation::Step(Some(action), step) => return Some(case.act(action, step(), report.clone())),
+            Revocation::Step(None, step) => return Some(Decision::act(step(), report.clone())),
             Revocation::Unclear(report) => return Some(Decision::rest(*report)),
             Revocation::NotOurs(_) | Revocation::OfAnotherCluster | Revocation::NotOffered => {}
         }

@@ -1,11 +1,11 @@
 //! Keys that a person has to revoke: those that dbplane cannot revoke, and those that it must not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::identity::{Acknowledged, KeyRecords};
 use super::super::names::{Mark, REVOKED_KEYS, digest, listed};
 use super::super::{Decision, Reason, Report};
-use super::outcome::{keys, without};
+use super::outcome::{Named, keys, without_all};
 use super::{Case, Choice, KeyStep};
 
 /// The reason and the message about such keys, with what a person can do.
@@ -76,19 +76,18 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     if is_acknowledged(case) {
         return None;
     }
-    let (mut records, mut forgotten, mut unknown) = (known.clone(), Vec::new(), Vec::new());
-    for word in listed(text) {
-        let meant: Vec<&str> = keys(known).filter(|key| means(case, word, *key)).map(|(_, name)| name).collect();
+    let (mut forgotten, mut unknown) = (BTreeSet::new(), Vec::new());
+    for word in listed(text).collect::<BTreeSet<_>>() {
+        let meant = meant(case, word);
         if meant.is_empty() && word != ALL {
             unknown.push(word);
         }
-        for name in meant {
-            records = without(&records, name);
-            forgotten.push(name);
-        }
+        forgotten.extend(meant);
     }
-    let list = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let mut event = format!("Considered revoked, because of the annotation {REVOKED_KEYS}: {}.", list(&forgotten));
+    let mut records = without_all(known, &forgotten);
+    let forgotten: Vec<&str> = forgotten.into_iter().collect();
+    let list = if forgotten.is_empty() { "none".to_owned() } else { forgotten.join(", ") };
+    let mut event = format!("Considered revoked, because of the annotation {REVOKED_KEYS}: {list}.");
     if !unknown.is_empty() {
         event.push_str(&format!(" These do not name a key that has to be revoked by hand: {}.", unknown.join(", ")));
     }
@@ -110,13 +109,17 @@ fn is_acknowledged(case: &Case) -> bool {
 
 const ALL: &str = "all";
 
-fn means(case: &Case, word: &str, (id, name): (Option<i64>, &str)) -> bool {
-    let KeyRecords { current, lost, .. } = &case.identity.records;
+/// The names of the keys that a word of the annotation means.
+fn meant<'a>(case: &'a Case, word: &str) -> Vec<&'a str> {
+    let records = &case.identity.records;
     let deleting = case.observed.meta.deleting;
-    if word == ALL {
+    if word == ALL && !deleting {
         // A replaced key is in use until the end of its overlap.
-        return deleting || lost.iter().any(|key| key.name == name);
+        return records.lost.iter().map(|key| key.name.as_str()).collect();
     }
-    let in_use = current.as_ref().is_some_and(|key| key.name == name);
-    (deleting || !in_use) && (word == name || id.is_some_and(|id| word == id.to_string()))
+    let in_use = |name: &str| records.current.as_ref().is_some_and(|key| key.name == name);
+    let number = word.parse::<i64>().ok();
+    let is_named = |(id, name): &Named| *name == word || id.is_some() && *id == number;
+    let meant = keys(records).filter(|key| word == ALL || is_named(key) && (deleting || !in_use(key.1)));
+    meant.map(|(_, name)| name).collect()
 }

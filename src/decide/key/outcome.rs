@@ -1,5 +1,7 @@
 //! Outcomes: of the creation of a key that was begun and never recorded, and of revocations.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
@@ -65,9 +67,10 @@ fn not_created(case: &Case, intent: &KeyIntent) -> bool {
 }
 
 /// How a key is revoked.
-pub(super) enum Revocation {
-    /// With this step, unless the last try of that action failed too recently.
-    Step(Option<Action>, Box<KeyStep>),
+pub(super) enum Revocation<'a> {
+    /// With this step, unless the last try of that action failed too recently. It copies all other records, and these may be hundreds, so
+    /// it is made only to be taken.
+    Step(Option<Action>, Box<dyn FnOnce() -> KeyStep + 'a>),
     /// Not at all: the identifier belongs to another key, as the message says.
     NotOurs(String),
     /// Not here: its name was issued in another cluster, or for another resource, which may use it.
@@ -90,13 +93,12 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
 
 /// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
 /// A list that lacks the key proves nothing by itself: the answer to the revocation does.
-pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
+pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocation<'a> {
     let keys = match &case.observed.listing {
-        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
+        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
-    let records = without(&case.identity.records, name);
     let hidden = keys.unreadable().hiding(id.map(|id| id.to_string()).as_deref());
     match keys.shown().iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
         None if case.is_restored(name) && id.is_some() && keys.shown().iter().any(|key| key.name == name) => {
@@ -104,7 +106,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         }
         // It must not be asked for. What no list shows any more needs nobody.
         None if is_other(&case.identity.records, name) && is_settled(case, name) && keys.unreadable().is_empty() => {
-            forget(records, Some(not_listed(name)))
+            forget(case, name, Some(not_listed(name)))
         }
         None if is_other(&case.identity.records, name) => {
             not_ours(case, name, format!("The platform answered the creation of key {name} with another key."))
@@ -112,20 +114,20 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         // It has the number, and perhaps another name.
         None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => not_seen(case, entry, name),
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
-            Some(id) => revoke(id, name, records),
+            Some(id) => revoke(case, id, name),
             None if let Some(entry) = hidden => not_seen(case, entry, name),
             // Only the operator that recorded the number may revoke by it.
-            None => forget(records, id.map(|_| not_listed(name))),
+            None => forget(case, name, id.map(|_| not_listed(name))),
         },
         Some(key) if key.name != name => {
             not_ours(case, name, format!("Key {} is not called {name} on the platform.", key.id))
         }
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
-        Some(key) => revoke(key.id, name, records),
+        Some(key) => revoke(case, key.id, name),
     }
 }
 
-fn not_seen(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation {
+fn not_seen<'a>(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
     match case.issued(name) {
         true => Revocation::Unclear(Box::new(unclear(entry, &format!("whether key {name} has to be revoked")))),
         false => Revocation::OfAnotherCluster,
@@ -148,13 +150,14 @@ pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Repor
     unclear(entry, &format!("whether key {} exists", intent.name))
 }
 
-fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
-    let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
+fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
+    let records = move || without(&case.identity.records, name);
+    let step = move || KeyStep::Revoke { id, name: name.to_owned(), records: records(), in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
 }
 
 /// A key of another number. No list is read for names that were not issued here, so they are reported as such, read or not.
-fn not_ours(case: &Case, name: &str, why: String) -> Revocation {
+fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
     match case.issued(name) {
         true => Revocation::NotOurs(format!(
             "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
@@ -164,8 +167,9 @@ fn not_ours(case: &Case, name: &str, why: String) -> Revocation {
 }
 
 /// Drops the record of a key that the list lacks.
-fn forget(records: KeyRecords, event: Option<String>) -> Revocation {
-    Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
+fn forget<'a>(case: &'a Case, name: &'a str, event: Option<String>) -> Revocation<'a> {
+    let step = move || KeyStep::Record { records: without(&case.identity.records, name), event };
+    Revocation::Step(None, Box::new(step))
 }
 
 fn not_listed(name: &str) -> String {
@@ -214,10 +218,15 @@ pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
 
 /// The records without the key of that name.
 pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
+    without_all(records, &BTreeSet::from([name]))
+}
+
+/// The records without the keys of these names.
+pub(super) fn without_all(records: &KeyRecords, names: &BTreeSet<&str>) -> KeyRecords {
     let mut records = records.clone();
-    records.current = records.current.filter(|key| key.name != name);
-    records.previous.retain(|key| key.name != name);
-    records.lost.retain(|key| key.name != name);
+    records.current = records.current.filter(|key| !names.contains(key.name.as_str()));
+    records.previous.retain(|key| !names.contains(key.name.as_str()));
+    records.lost.retain(|key| !names.contains(key.name.as_str()));
     records
 }
 

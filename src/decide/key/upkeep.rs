@@ -13,6 +13,7 @@ use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without};
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
+use crate::domain::KeyEntry;
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
@@ -39,8 +40,8 @@ struct Upkeep<'a> {
 
 impl Upkeep<'_> {
     /// The step, unless its last try failed too recently; then that failure is reported.
-    fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: KeyStep) -> Option<KeyStep> {
-        let Some(Backoff { health, until }) = backoff else { return Some(step) };
+    fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: impl FnOnce() -> KeyStep) -> Option<KeyStep> {
+        let Some(Backoff { health, until }) = backoff else { return Some(step()) };
         self.wakes.push(until);
         let failed = Report::of(health);
         let (reason, message) = failed.headline();
@@ -56,7 +57,7 @@ impl Upkeep<'_> {
         if as_declared {
             return None;
         }
-        self.unless_backing_off(self.case.backoff(Action::WriteSecret), KeyStep::RewriteSecret)
+        self.unless_backing_off(self.case.backoff(Action::WriteSecret), || KeyStep::RewriteSecret)
     }
 
     fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
@@ -80,32 +81,37 @@ impl Upkeep<'_> {
         }
         let intent = intent(self.case, Some(Retiring::Rotated(overlap_ends)));
         let step = KeyStep::CreateKey { intent, because: None, try_first: true };
-        self.unless_backing_off(self.case.key_creation_backoff(), step)
+        self.unless_backing_off(self.case.key_creation_backoff(), || step)
     }
 
     /// Revokes replaced keys when it is their turn; where dbplane cannot, reports the key and lists it as lost.
     fn retire(&mut self) -> Option<KeyStep> {
         let case = self.case;
         let turns = case.identity.records.previous.iter().map(|key| (key, turn(case, key)));
+        let behind = in_use::behind(case);
         let mut looks = false;
         for (key, turn) in turns {
-            let step = match turn {
-                Turn::Now(in_use) => self.retire_now(key, in_use),
-                Turn::At(time) => {
+            let step = match (turn, &behind) {
+                (Turn::Now(_), Some(accounts)) => {
+                    self.keep(key, accounts);
+                    None
+                }
+                (Turn::Now(in_use), None) => self.retire_now(key, in_use),
+                (Turn::At(time), _) => {
                     self.wakes.push(time);
                     None
                 }
-                Turn::Look => {
+                (Turn::Look, _) => {
                     looks = true;
                     None
                 }
-                Turn::Watch(watched) => Some(self.watch(watched)),
+                (Turn::Watch(watched), _) => Some(self.watch(watched)),
             };
             if step.is_some() {
                 return step;
             }
         }
-        looks.then(|| self.unless_backing_off(case.backoff(Action::ListKeys), KeyStep::ListKeys)).flatten()
+        looks.then(|| self.unless_backing_off(case.backoff(Action::ListKeys), || KeyStep::ListKeys)).flatten()
     }
 
     /// Records what was seen of the use of a replaced key.
@@ -116,9 +122,6 @@ impl Upkeep<'_> {
     }
 
     fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {
-        if self.keeps(key) {
-            return None;
-        }
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
             Revocation::NotOffered => format!(
                 "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
@@ -142,18 +145,21 @@ impl Upkeep<'_> {
         Some(KeyStep::Record { records, event: Some(event) })
     }
 
-    /// Whether a replaced key is kept because an account may still work with it.
-    fn keeps(&mut self, key: &RetiredKey) -> bool {
-        let Some(accounts) = in_use::behind(self.case) else { return false };
-        self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, &accounts));
+    /// Reports that a replaced key is kept because these accounts may still work with it.
+    fn keep(&mut self, key: &RetiredKey, accounts: &str) {
+        self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, accounts));
         self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
-        true
     }
 
     /// Revokes the key that a repeated creation has made besides: nobody has its secret.
     fn revoke_twin(&mut self) -> Option<KeyStep> {
         let key = twin(self.case)?;
-        self.unless_backing_off(self.case.backoff(Action::Revoke), revoke_unrecorded(self.case, key))
+        self.revoke_unrecorded(key)
+    }
+
+    fn revoke_unrecorded(&mut self, key: &KeyEntry) -> Option<KeyStep> {
+        let case = self.case;
+        self.unless_backing_off(case.backoff(Action::Revoke), || revoke_unrecorded(case, key))
     }
 
     /// Revokes lost keys once the platform lists keys.
@@ -168,8 +174,8 @@ impl Upkeep<'_> {
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
         match revocation {
-            Revocation::Step(Some(action), step) => self.unless_backing_off(self.case.backoff(action), *step),
-            Revocation::Step(None, step) => Some(*step),
+            Revocation::Step(Some(action), step) => self.unless_backing_off(self.case.backoff(action), step),
+            Revocation::Step(None, step) => Some(step()),
             Revocation::NotOurs(message) => {
                 self.report_out_of_sync(Reason::BindingConflict, message);
                 None
@@ -215,7 +221,7 @@ impl Upkeep<'_> {
             return Some(KeyStep::Record { records, event: None });
         }
         let key = stray(self.case)?;
-        self.unless_backing_off(self.case.backoff(Action::Revoke), revoke_unrecorded(self.case, key))
+        self.revoke_unrecorded(key)
     }
 }
 

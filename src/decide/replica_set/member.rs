@@ -50,10 +50,19 @@ fn is_replica(spec: &ReadReplicaSetSpec, compute: &Compute) -> bool {
         && compute.metadata.deletion_timestamp.is_none()
 }
 
-fn holds(stands: Option<&BTreeMap<String, String>>, wanted: &BTreeMap<String, String>) -> bool {
-    let stands = |name| stands.and_then(|stands| stands.get(name));
-    // A long text may be kept as its digest.
-    wanted.iter().all(|(name, value)| stands(name).is_some_and(|it| it == value || *it == kept::text(value)))
+type Texts = BTreeMap<String, String>;
+
+fn holds(stands: Option<&Texts>, wanted: &Texts) -> bool {
+    wanted.iter().all(|(name, value)| stands.and_then(|stands| stands.get(name)) == Some(value))
+}
+
+/// Whether annotations have all that are wanted. A long text may be kept as its digest, which is made once for all replicas.
+fn annotated(wanted: &Texts) -> impl Fn(Option<&Texts>) -> bool {
+    let wanted: Vec<_> = wanted.iter().map(|(name, value)| (name, value, kept::text(value))).collect();
+    move |stands| {
+        let stands = |name| stands.and_then(|stands| stands.get(name));
+        wanted.iter().all(|(name, value, kept)| stands(*name).is_some_and(|it| it == *value || it == kept))
+    }
 }
 
 pub(super) fn named(compute: &Compute) -> Member {
@@ -82,13 +91,14 @@ pub(super) fn leaving(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Repl
 
 fn members(spec: &ReadReplicaSetSpec, computes: &[Found], wanted: fn(&ObjectMeta) -> bool) -> Vec<Replica> {
     let template = &spec.template;
+    let is_annotated = annotated(&template.metadata.annotations);
     let is_wanted = |found: &&Found| found.relation == Relation::Member && wanted(&found.compute.metadata);
     let replica = |found: &Found| {
         let compute = found.compute.clone();
         let current = compute.spec.branch_id == template.spec.compute().branch_id;
-        let declared = template.spec.of(&compute.spec) == compute.spec
+        let declared = template.spec.is_of(&compute.spec)
             && holds(compute.metadata.labels.as_ref(), &template.metadata.labels)
-            && holds(compute.metadata.annotations.as_ref(), &template.metadata.annotations);
+            && is_annotated(compute.metadata.annotations.as_ref());
         Replica { compute, current, declared }
     };
     let mut replicas: Vec<_> = computes.iter().filter(is_wanted).map(replica).collect();

@@ -87,10 +87,13 @@ impl Case<'_> {
     /// The set's name and the lowest number that no Compute has. Whoever decides on the same sight chooses the same name, so that
     /// nobody creates one twice.
     fn free_name(&self) -> String {
-        let set = &self.observed.meta.name;
-        let names = &self.observed.names;
+        let (set, names) = (&self.observed.meta.name, &self.observed.names);
+        // A name that is too long is cut and digested: once, for the longest of these numbers.
+        let longest = format!("-{}", names.len());
+        let last = derived(set, &longest);
+        let beginning = last.strip_suffix(&longest).unwrap_or(set);
         (0..=names.len())
-            .map(|number| derived(set, &format!("-{number}")))
+            .map(|number| format!("{beginning}-{number}"))
             .find(|name| !names.contains(name))
             .unwrap_or_default()
     }

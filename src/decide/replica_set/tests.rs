@@ -1,5 +1,6 @@
 //! Every decision about a set, as tables.
 
+mod cost;
 mod numbers;
 mod reports;
 mod secrets;

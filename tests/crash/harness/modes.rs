@@ -27,6 +27,10 @@ pub enum Mode {
     Instead(u16),
     /// It is carried out, and this is the answer.
     After(u16),
+    /// It is not forwarded; a page of something in front of the platform is the answer.
+    Page(u16),
+    /// It is carried out, and the answer is a redirect.
+    Redirected,
     /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
     Frozen,
     /// It is carried out, and the operator is asked to end.
@@ -48,7 +52,7 @@ impl Mode {
     pub const QUICK: [Self; 3] = [Self::KillBefore, Self::KillAfter, Self::Lost];
     pub const FEW: [Self; 6] =
         [Self::KillBefore, Self::KillAfter, Self::Lost, Self::Instead(503), Self::Frozen, Self::Term];
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::KillBefore,
         Self::KillAfter,
         Self::Lost,
@@ -60,6 +64,9 @@ impl Mode {
         Self::Instead(503),
         Self::After(500),
         Self::After(503),
+        Self::Page(200),
+        Self::Page(404),
+        Self::Redirected,
         Self::Frozen,
         Self::Term,
         Self::Outage,
@@ -80,7 +87,8 @@ impl Mode {
         match self {
             Self::Nothing => false,
             Self::Instead(409) => side == Side::ApiServer && write,
-            Self::Instead(423) => side == Side::Platform && write,
+            Self::Instead(423) | Self::Redirected => side == Side::Platform && write,
+            Self::Page(_) => side == Side::Platform,
             // Writes are what is refused: an outage that begins with a read is one that began with the write before.
             Self::After(_) | Self::Outage | Self::TermOutage => write,
             _ => true,
@@ -94,7 +102,7 @@ impl Mode {
 
     /// Whether the request is carried out and the operator never learns what came of it, although it lives.
     pub fn withholds(self) -> bool {
-        matches!(self, Self::Lost | Self::Cut | Self::After(_))
+        matches!(self, Self::Lost | Self::Cut | Self::After(_) | Self::Redirected)
     }
 
     fn words(self) -> Option<&'static str> {
@@ -109,9 +117,10 @@ impl Mode {
             Self::Outage => "outage",
             Self::TermOutage => "term-outage",
             Self::Rolled => "rolled",
+            Self::Redirected => "redirected",
             Self::Replaced => "replaced",
             Self::Stripped => "stripped",
-            Self::Instead(_) | Self::After(_) => return None,
+            Self::Instead(_) | Self::After(_) | Self::Page(_) => return None,
         })
     }
 }
@@ -121,6 +130,7 @@ impl fmt::Display for Mode {
         match (self, self.words()) {
             (Self::Instead(status), _) => write!(f, "{status}"),
             (Self::After(status), _) => write!(f, "after-{status}"),
+            (Self::Page(status), _) => write!(f, "page-{status}"),
             (_, words) => f.write_str(words.unwrap_or_default()),
         }
     }

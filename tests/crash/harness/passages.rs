@@ -103,9 +103,14 @@ impl Passages {
             return true;
         }
         let written = |it: &Passage, purpose| it.purpose == purpose && it.was_carried_out();
-        let Some(next) = between.iter().position(|it| written(it, Purpose::WritesProjectKey)) else { return false };
-        let other = between[next].process;
-        let saved = between[..next].iter().any(|it| it.process == creator && written(it, Purpose::WritesSecret));
+        let saved = between.iter().position(|it| it.process == creator && written(it, Purpose::WritesSecret));
+        // Before its Secret is written, the creator's status does not record the key.
+        let records = |(place, it): &(usize, &Passage)| {
+            let is_record = it.process != creator || saved.is_some_and(|saved| saved < *place);
+            is_record && written(it, Purpose::WritesProjectKey)
+        };
+        let Some((place, next)) = between.iter().enumerate().find(records) else { return false };
+        let (other, saved) = (next.process, saved.is_some_and(|saved| saved < place));
         match self.signals.get(&creator) {
             _ if other == creator => false,
             Some((signal, at)) if self.begun.get(&other) >= Some(at) => *signal != Signal::SIGTERM && !saved,
@@ -212,6 +217,8 @@ mod tests {
             // The next process finds it, and nobody has its secret.
             ("B1 P1 K1 X1 B2 P2 K2 S2 P2", 1),
             ("B1 P1 K1 X1 B2 P2 K2 X2 B3 P3 K3 S3 P3", 2),
+            // It could not be saved.
+            ("B1 P1 K1 P1 Z1 B2 P2 K2 S2 P2", 1),
             // It is in its Secret.
             ("B1 P1 K1 S1 X1 B2 P2 K2 S2 P2", 0),
             ("B1 P1 K1 T1 B2 P2 K2 S2 P2", 0),

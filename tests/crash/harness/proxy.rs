@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use dbplane_simulator::line::{Lines, Peer};
 use futures::{StreamExt, stream};
 use nix::sys::signal::Signal;
@@ -113,6 +113,7 @@ impl Behind {
                 return cut(&peer);
             }
             Some(Mode::Instead(status)) => return self.refusal(status),
+            Some(Mode::Page(status)) => return page(status),
             Some(Mode::Frozen) => self.gate.signal(Signal::SIGSTOP),
             Some(rewrite @ (Mode::Replaced | Mode::Stripped)) => {
                 if let Err(error) = self.objects.rewrite(rewrite == Mode::Replaced).await {
@@ -139,6 +140,7 @@ impl Behind {
             Some(Mode::Lost) => return cut(peer),
             Some(Mode::Cut) => return halved(answer, peer),
             Some(Mode::After(status)) => return self.refusal(status),
+            Some(Mode::Redirected) => return Redirect::to("/").into_response(),
             Some(Mode::Term | Mode::Rolled) => self.gate.signal(Signal::SIGTERM),
             Some(Mode::Outage) => self.gate.begin_outage(),
             Some(Mode::TermOutage) => {
@@ -147,7 +149,13 @@ impl Behind {
             }
             None
             | Some(
-                Mode::Nothing | Mode::KillBefore | Mode::Instead(_) | Mode::Frozen | Mode::Replaced | Mode::Stripped,
+                Mode::Nothing
+                | Mode::KillBefore
+                | Mode::Instead(_)
+                | Mode::Page(_)
+                | Mode::Frozen
+                | Mode::Replaced
+                | Mode::Stripped,
             ) => {}
         }
         (answer.status, answer.headers, answer.body).into_response()
@@ -217,6 +225,11 @@ impl Behind {
         }
         response
     }
+}
+
+fn page(status: u16) -> Response {
+    let code = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    (code, Html("<html>Log in</html>")).into_response()
 }
 
 fn without_hops(mut headers: HeaderMap) -> HeaderMap {

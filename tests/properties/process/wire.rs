@@ -41,6 +41,7 @@ impl Transport for Wire {
             Ok(response) => answer(response.status, marked(platform, shifted(response.body, self.0.lock().ahead))),
             Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
             Err(Fault::Page(status)) => answer(status, b"<html>Log in</html>".to_vec()),
+            Err(Fault::Redirected) => answer(302, Vec::new()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
             Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
             Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),

@@ -53,7 +53,9 @@ impl Programs {
             .arg(flag("advertise-client-urls", &url))
             // The only member talks to no peer; port 0 spares it a port of our choice.
             .arg("--listen-peer-urls=http://127.0.0.1:0")
-            .arg("--unsafe-no-fsync");
+            .arg("--unsafe-no-fsync")
+            // What is overwritten counts until it is compacted, every five minutes.
+            .arg("--quota-backend-bytes=8589934592");
         command
     }
 
