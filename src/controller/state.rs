@@ -21,6 +21,7 @@ pub use self::children::Done;
 pub use self::compute::Reservation;
 pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
+use self::versions::LostRecord;
 use super::object::AccountName;
 use crate::decide::brake::{Asked, Refusal, Rules, Window};
 use crate::decide::key::Probe;
@@ -57,10 +58,14 @@ pub struct Contents<P> {
 pub struct ResourceState {
     pub memory: Memory,
     pub wrote: Option<Wrote>,
-    /// The version that our last write left behind; older ones are not decided on.
+    /// The version that our last write left behind, or that a list lacks; older ones are not decided on.
     pub version: Option<u64>,
     /// The version that a patch of its finalizers was made on that was not answered: a later one may have it.
     pub unanswered: Option<u64>,
+    /// The version that a write was refused onto, because the object has another one.
+    pub conflict: Option<u64>,
+    /// The newest record, where a list lacks it.
+    pub lost: Option<Box<LostRecord>>,
     /// The number of the connection that it was decided on with last; another one has other credentials.
     pub connection: Option<u64>,
     /// The platform is expected to change something soon that the resource waits for.

@@ -1,6 +1,7 @@
 //! Real Kubernetes control planes: etcd, kube-apiserver and kube-controller-manager on loopback ports of their own.
 
 mod programs;
+mod storage;
 
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};

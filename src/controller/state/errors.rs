@@ -20,7 +20,9 @@ impl<P> ProcessState<P> {
 
     /// A pass ended well.
     pub fn pass_succeeded(&self, uid: &str) {
-        self.with(|contents| contents.resources.change_known(uid, |resource| resource.errors = 0));
+        self.with(|contents| {
+            contents.resources.change_known(uid, |resource| (resource.errors, resource.conflict) = (0, None))
+        });
     }
 
     /// A pass ended with an error; how many in a row did.
