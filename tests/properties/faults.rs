@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::deviations::{Deviation, deviations};
+
 /// After so many effects that nothing happens to, this one.
 #[derive(Clone, Debug)]
 pub struct Hit {
@@ -32,6 +34,8 @@ pub enum Fault {
     Huge,
     /// It is carried out twice, and the second answer comes.
     Repeated,
+    /// It is carried out, and from then on the platform deviates.
+    Deviates(Deviation),
 }
 
 /// Whether it was carried out all the same.
@@ -47,7 +51,7 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut | Self::Redirected | Self::Huge | Self::Repeated => Carried::Now,
+            Self::Cut | Self::Redirected | Self::Huge | Self::Repeated | Self::Deviates(_) => Carried::Now,
             Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
@@ -65,6 +69,7 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
         2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
         1 => prop::sample::select(&[200_u16, 403, 404, 502][..]).prop_map(Fault::Page),
         1 => Just(Fault::Redirected),
+        1 => deviations().prop_map(Fault::Deviates),
         1 => Just(Fault::Unreachable),
     ];
     schedule(fault)

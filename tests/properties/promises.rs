@@ -321,6 +321,7 @@ impl Run<'_> {
         let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
+            "AmbiguousCreate" if self.history.has_no_evidence_of_creates() => true,
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
             // A copy declares the same primary, until a person deletes it; or the tenant, who was first.
             "ClaimedByAnother" => primary && (self.copied || self.is_preceded(object)),

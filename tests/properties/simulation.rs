@@ -7,6 +7,7 @@ use std::time::Duration;
 use dbplane::api::Compute;
 use dbplane::decide::{identity, names};
 use dbplane::telemetry::metrics::KeyChange;
+use dbplane_simulator::faults::FaultBoard;
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
@@ -126,6 +127,7 @@ pub struct Simulation {
     on_the_way: Vec<OnTheWay>,
     faults: Vec<Hit>,
     pub snares: Snares,
+    pub deviations: FaultBoard,
     /// The process that runs is to die.
     pub dead: bool,
     /// How much the processes have asked for or done, of the platform and of the cluster.
@@ -159,6 +161,7 @@ impl Shared {
             on_the_way: Vec::new(),
             faults,
             snares: Snares::default(),
+            deviations: FaultBoard::default(),
             dead: false,
             effects: 0,
             ahead: SignedDuration::ZERO,
@@ -200,6 +203,10 @@ impl Simulation {
         let name = if self.snares.is_empty() && !self.repeats_next() { String::new() } else { name() };
         let sprung = if self.snares.is_empty() { None } else { self.spring(&name) };
         let Some(fault) = sprung.or_else(|| self.next_fault(&name)) else { return Some(Ok(carry(self))) };
+        if let Fault::Deviates(deviation) = fault {
+            self.deviate(deviation);
+            return Some(Ok(carry(self)));
+        }
         if fault == Fault::Repeated {
             post(self, Duration::ZERO);
             let maker = self.on_the_way.last().and_then(|first| first.maker.clone());
@@ -240,6 +247,7 @@ impl Simulation {
     /// From here on nothing fails; what is on the way arrives.
     pub fn calm(&mut self) {
         self.faults.clear();
+        self.deviations.clear();
         self.snares = Snares::default();
     }
 
@@ -280,7 +288,7 @@ impl Simulation {
     pub fn carry(&mut self, request: &Request, actor: Option<&Resource>) -> Response {
         let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
         let existed = self.live(&segments);
-        let response = self.world.respond(request, self.now);
+        let response = self.answered(request);
         let call = (format!("{:?}", request.method), actor.map(|actor| actor.0));
         *self.ledger.calls.entry(call).or_default() += 1;
         self.ledger.note_read(request.method, &segments, actor);

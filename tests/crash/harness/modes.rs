@@ -3,6 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde_json::{Value, json};
+
+use super::gate::Counted;
+use super::passages::Purpose;
 use crate::support::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,16 @@ pub enum Mode {
     Page(u16),
     /// It is carried out, and the answer is a redirect.
     Redirected,
+    /// It is carried out twice, and the second answer arrives.
+    Repeated,
+    /// A machine whose clock is an hour fast carries it out, and there is no answer.
+    ClockOff,
+    /// It is carried out, and there is no answer; the next lists have an entry that cannot be read.
+    OddEntry,
+    /// It is carried out, and there is no answer; then the platform's times name no zone for a while.
+    WithoutZone,
+    /// It is carried out, and the platform refuses keys for the first seconds of their lives.
+    YoungKey,
     /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
     Frozen,
     /// It is carried out, and the operator is asked to end.
@@ -52,7 +66,7 @@ impl Mode {
     pub const QUICK: [Self; 3] = [Self::KillBefore, Self::KillAfter, Self::Lost];
     pub const FEW: [Self; 6] =
         [Self::KillBefore, Self::KillAfter, Self::Lost, Self::Instead(503), Self::Frozen, Self::Term];
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::KillBefore,
         Self::KillAfter,
         Self::Lost,
@@ -67,6 +81,11 @@ impl Mode {
         Self::Page(200),
         Self::Page(404),
         Self::Redirected,
+        Self::Repeated,
+        Self::ClockOff,
+        Self::OddEntry,
+        Self::WithoutZone,
+        Self::YoungKey,
         Self::Frozen,
         Self::Term,
         Self::Outage,
@@ -83,11 +102,16 @@ impl Mode {
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
     /// Whether such a thing can happen to such a request.
-    pub fn suits(self, side: Side, write: bool) -> bool {
+    pub fn suits(self, request: &Counted) -> bool {
+        let Counted { side, write, purpose } = *request;
         match self {
             Self::Nothing => false,
             Self::Instead(409) => side == Side::ApiServer && write,
-            Self::Instead(423) | Self::Redirected => side == Side::Platform && write,
+            Self::Instead(423) | Self::Redirected | Self::ClockOff | Self::OddEntry | Self::WithoutZone => {
+                side == Side::Platform && write
+            }
+            Self::Repeated => matches!(purpose, Purpose::CreatesCompute | Purpose::CreatesKey),
+            Self::YoungKey => purpose == Purpose::CreatesKey,
             Self::Page(_) => side == Side::Platform,
             // Writes are what is refused: an outage that begins with a read is one that began with the write before.
             Self::After(_) | Self::Outage | Self::TermOutage => write,
@@ -102,7 +126,22 @@ impl Mode {
 
     /// Whether the request is carried out and the operator never learns what came of it, although it lives.
     pub fn withholds(self) -> bool {
-        matches!(self, Self::Lost | Self::Cut | Self::After(_) | Self::Redirected)
+        match self {
+            Self::Lost | Self::Cut | Self::After(_) | Self::Redirected => true,
+            Self::ClockOff | Self::OddEntry | Self::WithoutZone => true,
+            _ => false,
+        }
+    }
+
+    /// The fault of the platform itself that it begins with, where the request has this method.
+    pub fn order(self, method: &str) -> Option<Value> {
+        Some(match self {
+            Self::ClockOff => json!({"kind": "clock_off", "method": method, "seconds": 3600}),
+            Self::OddEntry => json!({"kind": "odd_entry", "method": "GET", "field": "id", "times": 3}),
+            Self::WithoutZone => json!({"kind": "times_without_zone", "times": 20}),
+            Self::YoungKey => json!({"kind": "young_key", "seconds": 3, "times": 100}),
+            _ => return None,
+        })
     }
 
     fn words(self) -> Option<&'static str> {
@@ -118,6 +157,11 @@ impl Mode {
             Self::TermOutage => "term-outage",
             Self::Rolled => "rolled",
             Self::Redirected => "redirected",
+            Self::Repeated => "repeated",
+            Self::ClockOff => "clock-off",
+            Self::OddEntry => "odd-entry",
+            Self::WithoutZone => "without-zone",
+            Self::YoungKey => "young-key",
             Self::Replaced => "replaced",
             Self::Stripped => "stripped",
             Self::Instead(_) | Self::After(_) | Self::Page(_) => return None,

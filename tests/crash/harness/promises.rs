@@ -95,6 +95,8 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     // A person has to revoke them where dbplane cannot.
     let waits = lost && has("Synced", "reason", "RevocationUnsupported");
     // A compute of the simulator restarts in 200 ms. A list that comes later, from a new leader or on a busy machine, shows no trace of it.
+    let twin = site.gate.made_twice(Purpose::CreatesCompute) > 0;
+    let waits = waits || twin && has("Synced", "reason", "StrayCompute");
     let waits = waits || lost_answer_to_restart(site) && has("Synced", "reason", "RestartUnconfirmed");
     if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
@@ -149,8 +151,9 @@ fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
     let platform = &site.platform;
     let restarted = platform.done("POST", "/restart");
     let repeated = site.gate.passages().changes_repeated_after_a_stop();
+    let twins = site.gate.made_twice(Purpose::CreatesCompute);
     [
-        ("created", goal.created, platform.done("POST", "/endpoints") - restarted),
+        ("created", goal.created, platform.done("POST", "/endpoints") - restarted - twins),
         ("restarted", goal.restarted, restarted),
         ("changed", goal.changed, platform.done("PATCH", "/endpoints/") - repeated),
         ("deleted", goal.deleted, platform.done("DELETE", "/endpoints/")),
@@ -198,7 +201,8 @@ fn lease_that_ran_out(site: &Site) -> Option<String> {
 /// Another key than the wanted ones is made only where a secret can have been lost.
 fn wasted_keys(site: &Site, goal: &Goal) -> Option<String> {
     let created = site.platform.done("POST", "/api_keys");
-    let most = goal.created_keys + site.gate.passages().keys_replaced_with_cause();
+    let twins = site.gate.made_twice(Purpose::CreatesKey);
+    let most = goal.created_keys + twins + site.gate.passages().keys_replaced_with_cause();
     (created > most).then(|| format!("keys created: {created} instead of {}", goal.created_keys))
 }
 

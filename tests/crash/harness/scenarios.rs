@@ -100,7 +100,12 @@ impl Scenario {
             Extent::Whole(_) if self.elected => mode == Mode::Frozen,
             Extent::Whole(_) | Extent::Pairs(_) => true,
         };
-        mode.suits(request.side, request.write) && (request.write || differs)
+        mode.suits(request) && self.has_evidence(mode) && (request.write || differs)
+    }
+
+    /// Whether somebody else than a person can tell what a create has made. Without names, clocks that differ leave it open.
+    fn has_evidence(&self, mode: Mode) -> bool {
+        mode != Mode::ClockOff || self.profile != Profile::Minimal
     }
 
     /// Whether it asks for the same many times: two operators that read the platform at different times correct each other's
