@@ -269,9 +269,7 @@ impl Run<'_> {
             Event::Resize(which, size) => {
                 self.edit(*which, &json!({"spec": {"size": null}}), &json!({"spec": {"size": size_of(*size)}}))
             }
-            Event::Restart(which, token) => {
-                self.edit(*which, &json!({}), &json!({"spec": {"restartToken": format!("t{token}")}}))
-            }
+            Event::Restart(which, token) => self.ask_for_restart(*which, &format!("t{token}")),
             Event::Maintain(which) => self.maintain(*which),
             Event::Delete(which) => self.delete(&compute(*which)),
             Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
@@ -325,6 +323,16 @@ impl Run<'_> {
         let mut simulation = self.simulation.lock();
         simulation.cluster.edit(&compute(which), first);
         simulation.cluster.edit(&compute(which), then);
+    }
+
+    fn ask_for_restart(&mut self, which: usize, token: &str) {
+        let mut simulation = self.simulation.lock();
+        let (resource, spec) = (compute(which), json!({"spec": {"restartToken": token}}));
+        let Some(object) = simulation.cluster.objects.get(&resource) else { return };
+        if object.value["spec"]["restartToken"] != token {
+            *simulation.ledger.restarts_asked.entry((resource.clone(), token.to_owned())).or_default() += 1;
+        }
+        simulation.cluster.edit(&resource, &spec);
     }
 
     fn maintain(&mut self, which: usize) {

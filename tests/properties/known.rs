@@ -21,6 +21,17 @@ fn of_computes() -> Vec<(&'static str, History)> {
             computes(&[&replica()], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[(7, Fault::Dies(Carried::Now))]),
         ),
         (
+            "a restart that is asked for again with a token of before",
+            History {
+                profile: Profile::Default,
+                ..computes(
+                    &[&replica()],
+                    &[(Event::Restart(0, 1), 1), (Event::Restart(0, 0), 30), (Event::Restart(0, 1), 0)],
+                    &[],
+                )
+            },
+        ),
+        (
             "a primary that somebody else creates while the process dies",
             computes(
                 &[&elsewhere(primary()), &replica()],

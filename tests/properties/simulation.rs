@@ -80,6 +80,8 @@ pub struct Ledger {
     pub asked: BTreeMap<Resource, usize>,
     /// The restarts that were made: for which resource, and what it has recorded of it.
     restarts: BTreeSet<String>,
+    /// How often people have set a resource's token to a value that it did not have.
+    pub restarts_asked: BTreeMap<(Resource, String), usize>,
     /// For whom something was created by a request that arrived when nobody reckoned with it any more, or once more.
     pub late: Vec<Maker>,
     /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted, but for a hostile
@@ -336,7 +338,8 @@ impl Simulation {
             return;
         };
         let (time, uid) = (record.maintained.map(|maintained| maintained.time), &object.metadata.uid);
-        let what = format!("{} {uid:?} for {:?} {:?} {time:?}", actor.1, record.token, record.annotation);
+        let asked = self.ledger.restarts_asked.get(&(actor.clone(), record.token.clone()));
+        let what = format!("{} {uid:?} for {:?} {:?} {time:?} {asked:?}", actor.1, record.token, record.annotation);
         if !self.ledger.restarts.insert(what.clone()) {
             self.ledger.violations.push(format!("restarted twice: {what}"));
         }
