@@ -94,11 +94,10 @@ impl Scenario {
 
     fn tries(&self, extent: Extent, mode: Mode, request: &Counted) -> bool {
         let differs = match extent {
-            // Being killed before a read is as good as after it.
-            Extent::Quick => mode != Mode::KillAfter,
             // What the former leader has read is old when it goes on.
             Extent::Whole(_) if self.elected => mode == Mode::Frozen,
-            Extent::Whole(_) | Extent::Pairs(_) => true,
+            // Being killed before a read is as good as after it.
+            _ => mode != Mode::KillAfter,
         };
         mode.suits(request) && self.has_evidence(mode) && (request.write || differs)
     }
