@@ -11,14 +11,12 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use jiff::SignedDuration;
 use jiff::fmt::rfc2822::DateTimePrinter;
-use serde_json::Value;
 
+use super::answers::respond;
 use super::clock::Clock;
 use super::faults::{Arrival, Fault, FaultKind, RetryAfter};
 use super::line::Peer;
 use super::log::{Entry, known_query};
-use super::odd::altered;
-use super::rewritten::{with_normalized_settings, without_zones};
 use super::shell::Shell;
 use super::world::message::{self, Method};
 use super::world::secret::Token;
@@ -71,14 +69,13 @@ pub async fn serve_api(
         work_late(&shell, message, Duration::from_millis(fault.delay_ms));
         return cut(&peer);
     }
-    let answer = work_with(&shell, message, fault.as_ref()).await;
+    let answer = work(&shell, message, fault.as_ref()).await;
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
         Some((FaultKind::LoseAnswer, _)) => cut(&peer),
         Some((FaultKind::StatusAfterWork | FaultKind::LoginPageAfterWork | FaultKind::Redirect, fault)) => {
             answered(&shell, n, ordered(fault, &parts.uri))
         }
         Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
-        Some((FaultKind::OddEntry | FaultKind::State, fault)) => answered(&shell, n, odd(answer, fault).await),
         _ => answered(&shell, n, answer),
     }
 }
@@ -156,31 +153,13 @@ fn authorization(headers: &HeaderMap) -> Option<Token> {
     }
 }
 
-/// The work as the fault has it done.
-async fn work_with(shell: &Arc<Shell>, request: message::Request, fault: Option<&Fault>) -> Response {
-    let Some(fault) = fault else { return work(shell, request).await };
-    match fault.kind {
-        FaultKind::Repeat => {
-            work(shell, request.clone()).await;
-            work(shell, request).await
-        }
-        FaultKind::ClockOff => {
-            let clock_off = SignedDuration::from_secs(fault.seconds);
-            dated(work(shell, message::Request { clock_off, ..request }).await, clock_off)
-        }
-        FaultKind::TimesWithoutZone => rewritten(work(shell, request).await, without_zones).await,
-        FaultKind::NormalizedSettings => rewritten(work(shell, request).await, with_normalized_settings).await,
-        // The machine that answers does not know the key yet: it answers as to any unknown key.
-        FaultKind::YoungKey => {
-            work(shell, message::Request { authorization: Some(Token::new("Bearer unknown")), ..request }).await
-        }
-        _ => work(shell, request).await,
-    }
-}
-
-async fn work(shell: &Arc<Shell>, request: message::Request) -> Response {
-    match shell.perform(move |world, now| world.respond(&request, now)).await {
-        Ok(answer) => http_response(answer),
+async fn work(shell: &Arc<Shell>, request: message::Request, fault: Option<&Fault>) -> Response {
+    let met = fault.cloned();
+    match shell.perform(move |world, now| respond(world, &request, now, met.as_ref())).await {
+        Ok(answer) => match fault.filter(|fault| fault.kind == FaultKind::ClockOff) {
+            Some(fault) => dated(http_response(answer), SignedDuration::from_secs(fault.seconds)),
+            None => http_response(answer),
+        },
         Err(error) => {
             tracing::error!(%error, "the state could not be saved");
             json(StatusCode::INTERNAL_SERVER_ERROR, br#"{"message":"the state could not be saved"}"#.to_vec())
@@ -194,7 +173,7 @@ fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
     let shell = Arc::clone(shell);
     tokio::spawn(async move {
         tokio::time::sleep(delay).await;
-        work(&shell, message::Request { received_at: Clock::real(), ..request }).await;
+        work(&shell, message::Request { received_at: Clock::real(), ..request }, None).await;
     });
 }
 
@@ -261,20 +240,6 @@ fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
     answer
 }
 
-/// The answer with another body, where it is JSON.
-async fn rewritten(answer: Response, rewrite: fn(&mut Value)) -> Response {
-    let (parts, body) = answer.into_parts();
-    let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    let body = match serde_json::from_slice(&whole) {
-        Ok(mut value) => {
-            rewrite(&mut value);
-            Body::from(value.to_string())
-        }
-        Err(_) => Body::from(whole),
-    };
-    Response::from_parts(parts, body)
-}
-
 /// The answer with its full length announced and half of its body sent.
 async fn halved(answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
@@ -287,11 +252,4 @@ async fn halved(answer: Response) -> Response {
     };
     let pieces = futures::stream::iter([Ok(half)]).chain(futures::stream::once(end));
     Response::from_parts(parts, Body::from_stream(pieces))
-}
-
-/// The answer with what the fault makes of its body.
-async fn odd(answer: Response, fault: &Fault) -> Response {
-    let (parts, body) = answer.into_parts();
-    let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    Response::from_parts(parts, Body::from(altered(&whole, fault)))
 }

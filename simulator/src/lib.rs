@@ -3,6 +3,7 @@
 //! It shares no logic with the operator's client, so that neither can hide a mistake of the other.
 //! [`world`] is the platform as a pure state machine; the rest serves it over HTTP.
 
+mod answers;
 pub mod arguments;
 pub mod clock;
 mod console;
@@ -17,6 +18,8 @@ mod rewritten;
 mod shell;
 pub mod state;
 pub mod world;
+
+pub use answers::respond;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

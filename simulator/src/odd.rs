@@ -1,33 +1,31 @@
-//! Answers with an entry that is not as it should be, or with a state that nobody knows: what ordered faults make of the right answer.
+//! Answers with an entry that is not as it should be, or with a state that nobody knows.
 
 use serde_json::Value;
 
-use super::faults::{Fault, FaultKind};
+use super::faults::Fault;
 
 /// The lists that are members of an answer. The list of keys is the answer itself.
 const LISTS: [&str; 4] = ["projects", "branches", "endpoints", "operations"];
 const STATE: &str = "current_state";
 
-/// The body with what the fault orders; as it is where it has nothing of that kind.
-pub fn altered(body: &[u8], fault: &Fault) -> Vec<u8> {
-    let Ok(mut answer) = serde_json::from_slice::<Value>(body) else { return body.to_vec() };
-    let wanted = |entry: &Value| fault.entry.as_ref().is_none_or(|wanted| id(entry) == *wanted);
-    match fault.kind {
-        FaultKind::OddEntry => {
-            let found = entries(&mut answer).into_iter().find(|entry| wanted(entry));
-            if let Some(entry) = found {
-                put(entry, fault.field.as_deref().unwrap_or_default(), fault.body.clone());
-            }
-        }
-        FaultKind::State => {
-            let state = fault.body.clone().unwrap_or_else(|| "failed".into());
-            let field = fault.field.as_deref().unwrap_or(STATE);
-            let found = computes(&mut answer).into_iter().filter(|entry| wanted(entry));
-            found.for_each(|entry| put(entry, field, Some(state.clone())));
-        }
-        _ => return body.to_vec(),
+/// One entry of a list gets another field, lacks one, or is of another form.
+pub fn with_odd_entry(answer: &mut Value, fault: &Fault) {
+    if let Some(entry) = entries(answer).into_iter().find(|entry| is_wanted(entry, fault)) {
+        put(entry, fault.field.as_deref().unwrap_or_default(), fault.body.clone());
     }
-    answer.to_string().into_bytes()
+}
+
+/// Computes are in another state.
+pub fn with_state(answer: &mut Value, fault: &Fault) {
+    let state = fault.body.clone().unwrap_or_else(|| "failed".into());
+    let field = fault.field.as_deref().unwrap_or(STATE);
+    for entry in computes(answer).into_iter().filter(|entry| is_wanted(entry, fault)) {
+        put(entry, field, Some(state.clone()));
+    }
+}
+
+fn is_wanted(entry: &Value, fault: &Fault) -> bool {
+    fault.entry.as_ref().is_none_or(|wanted| id(entry) == *wanted)
 }
 
 /// Without a value, removes the field. Without a field, replaces the entry itself.

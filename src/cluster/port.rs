@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::events::{Event, Events};
-use super::metadata::MetadataPatch;
+use super::metadata::{MetadataPatch, resource_version};
 use crate::decide::names::FIELD_MANAGER;
 
 pub trait Object:
@@ -163,6 +163,16 @@ impl ApiServer {
 
     fn secrets(&self, namespace: &str) -> Api<Secret> {
         Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// The version of an object that is stored now, and not the one that a watch has shown; `None` where it is gone, or another has its name.
+    ///
+    /// # Errors
+    /// Where the API server does not say.
+    pub async fn stored_version<K: Object>(&self, object: &K) -> Result<Option<u64>, kube::Error> {
+        let found = self.named::<K>(object.namespace().as_deref(), &object.name_any()).await?;
+        let same = found.items.iter().find(|found| found.metadata.uid == object.meta().uid);
+        Ok(same.and_then(resource_version))
     }
 
     /// The metadata of the object of this name, as a list: listing is allowed wherever an operator watches.

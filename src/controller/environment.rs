@@ -272,6 +272,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// The same of a step that is no part of what a resource declares, and is made while the resource stays.
+    fn removes_besides(_step: &Self::Step) -> Option<&str> {
+        None
+    }
+
     /// Puts the state of the brake on mass deletion where decisions see it.
     fn set_brake(_observed: &mut Self::Observed, _brake: Brake) {}
 

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::ResourceExt;
 use kube::api::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::stores::Stores;
@@ -25,11 +26,11 @@ use super::access;
 use super::environment::{Environment, Kind, PassSettings};
 use super::index::Key;
 use super::labels;
-use super::object::{AccountName, Managed, reference};
+use super::object::{AccountName, Managed, reference, uid};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
-use crate::cluster::ApiServer;
+use crate::cluster::{ApiServer, resource_version};
 use crate::config::Settings;
 use crate::decide::Action;
 use crate::decide::account::KeyCount;
@@ -73,6 +74,10 @@ pub struct Live {
     pub synced: CancellationToken,
     /// Sends the namespaces in which the API server has refused a request.
     pub refused: UnboundedSender<String>,
+    /// Takes the UIDs of resources of which the cache may not show what is stored.
+    pub doubted: UnboundedSender<String>,
+    /// Has every watch begin again with a list.
+    pub list_again: watch::Sender<()>,
     pub stop: CancellationToken,
 }
 
@@ -89,6 +94,14 @@ impl Live {
         if let Some(namespace) = namespace.filter(|_| !self.settings.watch_namespaces.is_empty()) {
             // The receiver is gone while the operator stops.
             let _ = self.refused.send(namespace.to_owned());
+        }
+    }
+
+    /// Has storage asked about the object, if the cache still shows this version of it after a while.
+    pub fn is_doubted<K: Resource>(&self, shown: &K) {
+        if self.state.doubt(&uid(shown), resource_version(shown)).is_some() {
+            // Nobody listens while the operator stops.
+            let _ = self.doubted.send(uid(shown));
         }
     }
 

@@ -21,6 +21,7 @@ pub use self::children::Done;
 pub use self::compute::Reservation;
 pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
+use self::versions::LostRecord;
 use super::object::AccountName;
 use crate::decide::brake::{Asked, Refusal, Rules, Window};
 use crate::decide::identity::Answered;
@@ -56,11 +57,15 @@ pub struct Contents<P> {
 pub struct ResourceState {
     pub memory: Memory,
     pub wrote: Option<Wrote>,
-    /// The version that our last write left behind; older ones are not decided on.
+    /// The version that our last write left behind, or that a list lacks; older ones are not decided on.
     pub version: Option<u64>,
     /// The version on which an unanswered patch of the finalizers was based. A later version may
     /// have the patch.
     pub unanswered: Option<u64>,
+    /// The version that a write was refused onto, because the object has another one.
+    pub conflict: Option<u64>,
+    /// The newest record, where a list lacks it.
+    pub lost: Option<Box<LostRecord>>,
     /// The number of the connection that it was decided on with last; another one has other credentials.
     pub connection: Option<u64>,
     /// The resource waits for a change on the platform that is expected soon.

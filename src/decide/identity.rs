@@ -9,7 +9,7 @@ mod invalid;
 mod keys;
 mod restarts;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -21,8 +21,9 @@ pub use self::keys::{
 pub use self::restarts::{Answered, BeforeRestart, InVain, Maintained, RestartRecord};
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
+use super::{WATCHED, later};
 use crate::api::{Compute, ObjectMeta, ProjectKey};
-use crate::domain::{NameSupport, Settings};
+use crate::domain::{self, NameSupport, Settings};
 
 /// How a Compute was bound to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +116,20 @@ impl CreateIntent {
         let others = unanswered.iter().filter(|other| !alike(other)).cloned();
         others.chain([shared]).collect()
     }
+
+    /// The creates that have made computes, with this one, which has made `compute`. What else it has made is told by the mark where the
+    /// platform shows that, and by the baseline otherwise. A branch has one primary, and without a mark nothing is looked for beside that.
+    pub fn made_in(&self, made: &[Self], compute: &domain::Compute) -> Vec<Self> {
+        // A platform makes what it makes soon: one of long ago is not looked for beside a newer one.
+        let is_recent = |other: &&Self| self.at < later(other.at, WATCHED);
+        let others =
+            made.iter().filter(is_recent).filter(|other| other.mark.is_none() || other.mark != self.mark).cloned();
+        let own = match self.mark.is_some() && self.mark == compute.name {
+            true => Some(Self { baseline: None, newest: None, asked: None, ..self.clone() }),
+            false => Some(self.clone()).filter(|_| self.baseline.is_some() && compute.role == domain::Role::Replica),
+        };
+        others.chain(own).collect()
+    }
 }
 
 /// The record of a Compute.
@@ -128,6 +143,13 @@ pub struct ComputeIdentity {
     /// that appears late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<CreateIntent>,
+    /// The creates that a compute of the resource is from. A proxy may have repeated one: another compute is recognized by its mark, or, without
+    /// marks, as what was not there before and appears soon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<CreateIntent>,
+    /// Such computes, and since when the status names them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub twins: BTreeMap<String, Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartRecord>,
 }
@@ -135,7 +157,7 @@ pub struct ComputeIdentity {
 impl ComputeIdentity {
     /// Returns true if the resource is bound and has no open create.
     pub fn is_settled(&self) -> bool {
-        let Self { binding, intent, unanswered, restart: _ } = self;
+        let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = self;
         binding.is_some() && intent.is_none() && unanswered.is_empty()
     }
 
@@ -159,9 +181,15 @@ impl ComputeIdentity {
     #[must_use]
     pub fn with_platforms(mut self, of: impl Fn(&str) -> String) -> Self {
         let binding = self.binding.iter_mut().map(|binding| &mut binding.platform);
-        let creates = self.intent.iter_mut().chain(&mut self.unanswered).map(|create| &mut create.platform);
+        let creates =
+            self.intent.iter_mut().chain(&mut self.unanswered).chain(&mut self.made).map(|create| &mut create.platform);
         binding.chain(creates).flatten().for_each(|platform| *platform = of(platform));
         self
+    }
+
+    /// The unique names of all creates of the resource.
+    pub fn marks(&self) -> impl Iterator<Item = &String> {
+        self.intent.iter().chain(&self.unanswered).chain(&self.made).filter_map(|create| create.mark.as_ref())
     }
 
     /// When the call was recorded whose outcome is not known.
@@ -196,9 +224,9 @@ pub trait Recorded: Default + PartialEq + DeserializeOwned {
 }
 
 impl Recorded for ComputeIdentity {
-    /// A resource that is restored has nothing restarted.
+    /// A resource that is restored has nothing restarted. What a create has made besides is deleted by what the status says alone.
     fn is_restored_by(&self, copy: &Self) -> bool {
-        let Self { binding, intent, unanswered, restart: _ } = copy;
+        let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = copy;
         (&self.binding, &self.intent, &self.unanswered) == (binding, intent, unanswered)
     }
 }

@@ -106,8 +106,8 @@ pub struct Memory {
     pub operations: Operations,
     /// The settings that a Compute's schedules declare, and until when.
     pub agenda: Option<Arc<Agenda>>,
-    /// When the platform last confirmed the delete.
-    pub deleted: Option<Timestamp>,
+    /// The compute whose delete the platform last confirmed, and when.
+    pub deleted: Option<(String, Timestamp)>,
 }
 
 /// Why an action has to wait, and until when.

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod names;
 mod needs;
 pub mod operations;
+pub mod put_back;
 mod reason;
 pub mod refuser;
 pub mod released;

@@ -1,6 +1,6 @@
 //! Computes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dbplane::api::{ComputeSpec, ComputeStatus};
 use dbplane::decide::compute::{Claims, ComputeObserved, ComputeStep, SnapshotState, decide, foresee, status};
@@ -48,6 +48,8 @@ fn identity(spec: &ComputeSpec) -> ComputeIdentity {
         binding: Some(binding),
         intent: None,
         unanswered: (1..=CREATES).map(create).collect(),
+        made: (1..=CREATES).map(create).collect(),
+        twins: BTreeMap::new(),
         restart: Some(RestartRecord { at: before(9000), maintained, ..RestartRecord::default() }),
     }
 }

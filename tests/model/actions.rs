@@ -10,7 +10,7 @@ use kube::Resource as _;
 use super::bound::Bound;
 use super::edits::{Edit, edited};
 use super::effects::{
-    Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal, silence, writes,
+    Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal, repeated, silence, writes,
 };
 use super::in_memory::cluster::Stored;
 use super::in_memory::forged::Forged;
@@ -29,6 +29,8 @@ pub enum Action {
     Pass(usize, usize),
     /// The pending effect is carried out and answered.
     Carried(usize, usize),
+    /// A proxy sends the create that the step waits for twice: both are carried out, and the second one's answer comes.
+    Repeated(usize, usize),
     /// What the step waits for is carried out, and not answered yet.
     Sent(usize, usize),
     /// The answer is lost. A cluster write is carried out; a platform call may be, later.
@@ -90,6 +92,7 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         for i in bound.all() {
             try_all(&[
                 Action::Carried(p, i),
+                Action::Repeated(p, i),
                 Action::Sent(p, i),
                 Action::AnswerLost(p, i),
                 Action::Refused(p, i),
@@ -149,6 +152,7 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
             (pass.waits || hash(&pass.state.processes[p]) != before).then(|| with_deletion(bound, pass.state, p, i))
         }
         Action::Carried(p, i)
+        | Action::Repeated(p, i)
         | Action::AnswerLost(p, i)
         | Action::Refused(p, i)
         | Action::Meddled(p, i, _)
@@ -232,6 +236,10 @@ fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&E
             next.left.lost = next.left.lost.checked_sub(1)?;
             sent(bound, next, effect, since);
             silence(effect)
+        }
+        Action::Repeated(..) => {
+            next.left.repeated = next.left.repeated.checked_sub(1)?;
+            repeated(bound, next, effect)?
         }
         Action::Refused(..) => {
             next.left.refused = next.left.refused.checked_sub(1)?;

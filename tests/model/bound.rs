@@ -44,6 +44,8 @@ pub struct Bound {
     pub subject: Subject,
     /// Calls of the platform or the API server whose answer is lost, carried out or not.
     pub lost: u8,
+    /// Creates that the platform carries out twice, and answers once.
+    pub repeated: u8,
     /// Calls of either that are refused or fail without effect.
     pub refused: u8,
     /// Processes that die, at any point.
@@ -117,6 +119,7 @@ impl Bound {
         Self {
             subject,
             lost: 0,
+            repeated: 0,
             refused: 0,
             crashes: 0,
             leaders: 1,
@@ -204,7 +207,7 @@ impl Bound {
 
     /// True if promises depend on more than the current state.
     pub fn is_noted(&self) -> bool {
-        self.named > 0 || self.policies > 0 || self.alike > 0
+        self.named > 0 || self.policies > 0 || self.alike > 0 || self.repeated > 0
     }
 
     pub fn statuses(&self) -> Statuses {
@@ -262,6 +265,7 @@ impl fmt::Display for Bound {
             _ => parts.push(format!("{number} {several}")),
         };
         count(self.lost, "lost answer", "lost answers");
+        count(self.repeated, "repeated create", "repeated creates");
         count(self.refused, "refusal", "refusals");
         count(self.slow, "slow answer", "slow answers");
         count(self.crashes, "crash", "crashes");

@@ -81,6 +81,14 @@ pub fn meddled(bound: &Bound, state: &mut State, effect: &Effect, how: Meddling)
     Some(apply(bound, state, &Effect::Cluster(request)))
 }
 
+/// A create that is carried out twice, and the answer to the second one; `None` where it is none.
+pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Answer> {
+    let Effect::Platform(_, Call::CreateCompute(..)) = effect else { return None };
+    let Answer::Made(first) = apply(bound, state, effect) else { return None };
+    state.platform.computes.get_mut(&first)?.twin = true;
+    Some(apply(bound, state, effect))
+}
+
 /// The platform does not know everywhere yet what it has created within the last tick; `None` where that is not asked.
 pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
     let Effect::Platform(_, Call::HasCompute(id)) = effect else { return None };
@@ -129,7 +137,7 @@ fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> 
             let name = name.clone().filter(|_| bound.marks());
             state.platform.computes.insert(
                 state.platform.made,
-                Compute { name, made_for: Some(resource.clone()), setting: true, late: false, elsewhere },
+                Compute { name, made_for: Some(resource.clone()), setting: true, late: false, twin: false, elsewhere },
             );
             Answer::Made(state.platform.made)
         }

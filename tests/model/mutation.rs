@@ -6,7 +6,7 @@ use dbplane::controller::environment::{Environment, Kind, StepError};
 use dbplane::controller::{Computes, ProjectKeys};
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
-use dbplane::decide::identity::LostKey;
+use dbplane::decide::identity::{ComputeIdentity, LostKey};
 use dbplane::decide::key::{KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
 use dbplane::decide::names::RECORD;
@@ -66,6 +66,8 @@ pub enum Mutation {
     ForgetUnanswered,
     /// Late results of creates without an answer are ignored.
     IgnoreStrays,
+    /// What a create has made besides is not looked for.
+    IgnoreTwins,
     /// However much is deleted, nothing waits.
     IgnoreBrake,
     /// A paused deletion does not stay paused.
@@ -129,6 +131,11 @@ impl Mutation {
                     identity.unanswered.clear();
                 }
             }
+            Self::IgnoreTwins => {
+                if let Ok(identity) = &mut observed.identity {
+                    identity.made.clear();
+                }
+            }
             Self::SkipRestore => {
                 observed.meta.record_lost = false;
                 observed.meta.has_finalizer = true;
@@ -188,8 +195,10 @@ impl Mutation {
 /// A compute missing in the list counts as nonexistent and deleted.
 fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
     observed.memory.asked = Some(Asked { at: now, exists: false });
-    if is_missing(observed) {
-        observed.memory.deleted = Some(now);
+    if is_missing(observed)
+        && let Ok(ComputeIdentity { binding: Some(binding), .. }) = &observed.identity
+    {
+        observed.memory.deleted = Some((binding.id.clone(), now));
     }
 }
 
@@ -282,6 +291,10 @@ macro_rules! mutated {
 
             fn removes(step: &$step) -> Option<&str> {
                 <$kind>::removes(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
+            }
+
+            fn removes_besides(step: &$step) -> Option<&str> {
+                <$kind>::removes_besides(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
             }
 
             fn set_brake(observed: &mut $observed, brake: Brake) {

@@ -98,7 +98,7 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         keys: process.keys.clone(),
         settings: bound.settings(),
         statuses: bound.statuses(),
-        tells: bound.named > 0 || bound.alike > 0,
+        tells: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
         mutation: bound.mutation,
     };
     proceed(bound, state, (p, i), (Print::hashed(question, base), Vec::new()))

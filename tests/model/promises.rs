@@ -75,6 +75,11 @@ fn name_of((_, name): &Resource) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
+/// Whether an event has named a compute.
+fn told(state: &State, id: &str) -> bool {
+    state.noted.told.iter().any(|text| promises::words(text).any(|word| word == id))
+}
+
 /// Everything that the promises are about. What a resource left to people is theirs.
 fn world(bound: &Bound, state: &State) -> World {
     let left = |resource: &Resource| state.noted.orphaned.contains(resource);
@@ -84,8 +89,7 @@ fn world(bound: &Bound, state: &State) -> World {
     };
     let keys_left = left(&bound.resource(0));
     let made_by = |foreign: bool| if foreign || keys_left { Maker::SomebodyElse } else { Maker::Operator(None) };
-    let told =
-        |id: u8| state.noted.told.iter().any(|text| promises::words(text).any(|word| word == format!("ep-{id}")));
+    let told = |id: u8| told(state, &format!("ep-{id}"));
     let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
     let computes = state.platform.computes.iter();
     let keys = state.platform.keys.iter();
@@ -104,7 +108,7 @@ fn world(bound: &Bound, state: &State) -> World {
             .map(|(id, it)| LiveCompute {
                 id: format!("ep-{id}"),
                 made_by: made_for(it.made_for.as_ref().filter(|_| !state.noted.overlooked.contains(id))),
-                late: it.late || gone(it.made_for.as_ref()) && told(*id),
+                late: it.late || it.twin || gone(it.made_for.as_ref()) && told(*id),
             })
             .collect(),
         keys: keys
@@ -291,7 +295,8 @@ fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<
             .subjects()
             .find(|i| compute.made_by == Maker::Operator(Some(name_of(&bound.resource(*i)).to_owned())));
         let resource = made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
-        let Some((i, stored)) = resource else { return compute.late };
+        let is_twin = state.platform.computes[&number(&compute.id)].twin;
+        let Some((i, stored)) = resource else { return if is_twin { told(state, &compute.id) } else { compute.late } };
         let report = reports[i].as_deref();
         let identity = bound_compute(bound, stored).identity;
         let may_be_found = identity.intent.is_some() || !identity.unanswered.is_empty();

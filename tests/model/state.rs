@@ -34,6 +34,8 @@ pub struct Compute {
     pub setting: bool,
     /// Made later than its create could have been carried out.
     pub late: bool,
+    /// Its create was carried out once more.
+    pub twin: bool,
     /// It is on the other platform.
     pub elsewhere: bool,
 }
@@ -132,6 +134,7 @@ pub struct Process {
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Left {
     pub lost: u8,
+    pub repeated: u8,
     pub refused: u8,
     pub slow: u8,
     pub crashes: u8,
@@ -193,6 +196,7 @@ impl State {
             begun: 1,
             left: Left {
                 lost: bound.lost,
+                repeated: bound.repeated,
                 refused: bound.refused,
                 slow: bound.slow,
                 crashes: bound.crashes,

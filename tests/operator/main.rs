@@ -31,6 +31,7 @@ mod organization;
 mod overwritten;
 mod reconcile;
 mod refused;
+mod repeated;
 mod replica_sets;
 mod rewritten;
 #[path = "../support/mod.rs"]

@@ -20,6 +20,7 @@ mod leaving;
 mod planning;
 mod pressure;
 mod proxies;
+mod put_back;
 mod reach;
 mod replicas;
 mod reporting;

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::deviations::{Deviation, deviations};
+
 /// After so many effects that nothing happens to, this one.
 #[derive(Clone, Debug)]
 pub struct Hit {
@@ -31,6 +33,10 @@ pub enum Fault {
     Denied,
     /// The request is carried out, and the answer exceeds every size limit.
     Huge,
+    /// It is carried out twice, and the second answer comes.
+    Repeated,
+    /// It is carried out, and from then on the platform deviates.
+    Deviates(Deviation),
 }
 
 /// If and when a request without an answer is carried out.
@@ -46,7 +52,7 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut | Self::Redirected | Self::Huge => Carried::Now,
+            Self::Cut | Self::Redirected | Self::Huge | Self::Repeated | Self::Deviates(_) => Carried::Now,
             Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
@@ -64,17 +70,19 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
         2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
         1 => prop::sample::select(&[200_u16, 403, 404, 502][..]).prop_map(Fault::Page),
         1 => Just(Fault::Redirected),
+        1 => deviations().prop_map(Fault::Deviates),
         1 => Just(Fault::Unreachable),
     ];
     schedule(fault)
 }
 
-/// Faults among which are requests that arrive when nobody reckons with them any more.
+/// Faults among which are requests that arrive when nobody reckons with them any more, or twice.
 pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
     let fault = prop_oneof![
         2 => carried(1..900).prop_map(Fault::Dies),
         2 => carried(1..900).prop_map(Fault::Silence),
         1 => Just(Fault::Refused(500)),
+        1 => Just(Fault::Repeated),
     ];
     schedule(fault)
 }

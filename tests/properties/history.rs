@@ -231,6 +231,7 @@ impl History {
             "branchID": format!("b{branch}"),
             "type": if self.is_primary(number) { "ReadWrite" } else { "ReadOnly" },
             "size": size_of(size),
+            "postgresSettings": if size == 1 { json!({"work_mem": "64MB"}) } else { json!({}) },
             "connection": connection,
         }))
     }

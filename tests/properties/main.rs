@@ -15,6 +15,7 @@
 mod accounts;
 mod brake;
 mod console;
+mod deviations;
 mod elsewhere;
 mod faults;
 mod history;

@@ -324,6 +324,7 @@ impl Run<'_> {
         let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
+            "AmbiguousCreate" if self.history.has_no_evidence_of_creates() => true,
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
             // A copy declares the same primary until a user deletes it. The tenant may also have
             // been bound first.

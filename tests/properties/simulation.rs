@@ -7,6 +7,7 @@ use std::time::Duration;
 use dbplane::api::Compute;
 use dbplane::decide::{identity, names};
 use dbplane::telemetry::metrics::KeyChange;
+use dbplane_simulator::faults::FaultBoard;
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
@@ -18,7 +19,7 @@ use super::elsewhere::{During, Other, Platform};
 use super::faults::{Carried, Fault, Hit};
 use super::history::History;
 use super::in_memory::{Cluster, Resource};
-use super::snares::Snares;
+use super::snares::{CREATE, CREATE_KEY, Snares};
 use super::tenant::is_tenants;
 
 pub const TOKEN: &str = "token-of-an-administrator";
@@ -81,7 +82,7 @@ pub struct Ledger {
     restarts: BTreeSet<String>,
     /// How often people have set a resource's token to a value that it did not have.
     pub restarts_asked: BTreeMap<(Resource, String), usize>,
-    /// For whom something was created by a request that arrived when nobody reckoned with it any more.
+    /// For whom something was created by a request that arrived when nobody reckoned with it any more, or once more.
     pub late: Vec<Maker>,
     /// Times of this process's deletions on the platform, for resources that are being deleted
     /// without confirmation. The hostile tenant's are not counted.
@@ -128,6 +129,7 @@ pub struct Simulation {
     on_the_way: Vec<OnTheWay>,
     faults: Vec<Hit>,
     pub snares: Snares,
+    pub deviations: FaultBoard,
     /// The process that runs is to die.
     pub dead: bool,
     /// Number of effects: requests to the platform and to the cluster.
@@ -161,6 +163,7 @@ impl Shared {
             on_the_way: Vec::new(),
             faults,
             snares: Snares::default(),
+            deviations: FaultBoard::default(),
             dead: false,
             effects: 0,
             ahead: SignedDuration::ZERO,
@@ -199,8 +202,20 @@ impl Simulation {
         }
         self.advance(A_MOMENT);
         self.effects += 1;
-        let sprung = if self.snares.is_empty() { None } else { self.spring(&name()) };
-        let Some(fault) = sprung.or_else(|| self.next_fault()) else { return Some(Ok(carry(self))) };
+        let name = if self.snares.is_empty() && !self.repeats_next() { String::new() } else { name() };
+        let sprung = if self.snares.is_empty() { None } else { self.spring(&name) };
+        let Some(fault) = sprung.or_else(|| self.next_fault(&name)) else { return Some(Ok(carry(self))) };
+        if let Fault::Deviates(deviation) = fault {
+            self.deviate(deviation);
+            return Some(Ok(carry(self)));
+        }
+        if fault == Fault::Repeated {
+            post(self, Duration::ZERO);
+            let maker = self.on_the_way.last().and_then(|first| first.maker.clone());
+            self.advance(Duration::ZERO);
+            self.ledger.late.extend(maker);
+            return Some(Ok(carry(self)));
+        }
         match fault.carried() {
             Carried::Never => {}
             Carried::Now => drop(carry(self)),
@@ -216,9 +231,15 @@ impl Simulation {
         Some(Err(fault))
     }
 
-    fn next_fault(&mut self) -> Option<Fault> {
-        let next = self.faults.last_mut()?;
-        if next.after > 0 {
+    fn repeats_next(&self) -> bool {
+        self.faults.last().is_some_and(|hit| hit.fault == Fault::Repeated)
+    }
+
+    /// What is repeated is a create, whenever the next one is sent.
+    fn next_fault(&mut self, name: &str) -> Option<Fault> {
+        let waits = self.repeats_next() && ![CREATE, CREATE_KEY].contains(&name);
+        let next = self.faults.last_mut().filter(|_| !waits)?;
+        if next.after > 0 && next.fault != Fault::Repeated {
             next.after -= 1;
             return None;
         }
@@ -228,6 +249,7 @@ impl Simulation {
     /// Stops all faults. Pending requests still arrive.
     pub fn calm(&mut self) {
         self.faults.clear();
+        self.deviations.clear();
         self.snares = Snares::default();
     }
 
@@ -268,7 +290,7 @@ impl Simulation {
     pub fn carry(&mut self, request: &Request, actor: Option<&Resource>) -> Response {
         let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
         let existed = self.live(&segments);
-        let response = self.world.respond(request, self.now);
+        let response = self.answered(request);
         let call = (format!("{:?}", request.method), actor.map(|actor| actor.0));
         *self.ledger.calls.entry(call).or_default() += 1;
         self.ledger.note_read(request.method, &segments, actor);

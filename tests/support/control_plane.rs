@@ -2,6 +2,7 @@
 //! loopback ports.
 
 mod programs;
+mod storage;
 
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};

@@ -20,4 +20,5 @@ mod pressure;
 mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
+mod twins;
 mod weeks;

@@ -66,7 +66,7 @@ fn claimed<P>(object: &Compute, facts: &Facts<P>, (platform, names): (&str, Name
         admitted: true,
     });
     let mine = Mine { object, identity: &identity, platform, told: Told::now(names), now: facts.now };
-    claims(mine, readable.chain(unreadable), &others.reserved)
+    Claims { incomplete: others.incomplete, ..claims(mine, readable.chain(unreadable), &others.reserved) }
 }
 
 fn listed(text: &str) -> BTreeSet<String> {

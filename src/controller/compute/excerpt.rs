@@ -1,6 +1,6 @@
 //! Extracts from a project's snapshot what concerns one Compute.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -82,6 +82,8 @@ impl Excerpt {
 pub struct Matters {
     branches: Vec<String>,
     computes: BTreeSet<String>,
+    /// Those that a create has made besides.
+    twins: BTreeSet<String>,
     /// What carries one of these is the resource's, wherever it is.
     marks: BTreeSet<String>,
     /// The database settings that creates have asked for.
@@ -91,23 +93,29 @@ pub struct Matters {
     intended: bool,
     /// The result of an unanswered create may still appear.
     unanswered: bool,
+    /// The same of one that was answered, and may have been repeated.
+    repeated: bool,
     deleting: bool,
 }
 
 impl Matters {
-    pub fn of(object: &Compute, known: &ComputeIdentity) -> Self {
-        let creates = || known.intent.iter().chain(&known.unanswered);
+    /// `repeated` tells whether others on the branch may be what an answered create has made besides.
+    pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
+        let answered = known.made.iter().filter(|_| repeated);
+        let creates = || known.intent.iter().chain(&known.unanswered).chain(answered.clone());
         let branches = creates().map(|create| create.branch.clone()).chain([object.spec.branch_id.clone()]);
         let computes = [known.binding.as_ref().map(|binding| binding.id.clone()), object.spec.compute_id.clone()];
         Self {
             branches: branches.collect(),
             computes: computes.into_iter().flatten().collect(),
-            marks: creates().filter_map(|create| create.mark.clone()).collect(),
+            twins: known.twins.keys().cloned().collect(),
+            marks: known.marks().cloned().collect(),
             asked: creates().map(|create| asked(create, object)).collect(),
             replica: object.spec.type_ == ComputeType::ReadOnly,
             bound: known.binding.is_some(),
             intended: known.intent.is_some(),
             unanswered: !known.unanswered.is_empty(),
+            repeated,
             deleting: object.metadata.deletion_timestamp.is_some(),
         }
     }
@@ -115,16 +123,19 @@ impl Matters {
     /// A resource that has found its compute searches no branch, so that a pass costs the same in a
     /// project of any size.
     fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
-        let named = self.computes.iter().map(|id| snapshot.compute(id));
-        let named =
-            named.filter_map(|shown| if let Shown::Entry(compute) = shown { Some(compute.clone()) } else { None });
-        let named: Vec<_> = named.collect();
+        let entry = |id: &String| if let Shown::Entry(compute) = snapshot.compute(id) { Some(compute) } else { None };
+        let named: Vec<_> = self.computes.iter().filter_map(entry).collect();
         if self.has_found() && named.len() == self.computes.len() {
-            return Excerpt::taken(snapshot.at, named.into());
+            let marked = self.marks.iter().flat_map(|mark| snapshot.named(mark));
+            let besides = marked.chain(self.twins.iter().filter_map(entry));
+            let found: BTreeMap<_, _> = named.into_iter().chain(besides).map(|it| (&it.id, it)).collect();
+            let found = found.into_values().cloned().collect();
+            return Excerpt::taken(snapshot.at, Listed::new(found, snapshot.unreadable.clone()));
         }
         let matters = |compute: &&domain::Compute| {
             self.branches.contains(&compute.branch_id)
                 || self.computes.contains(&compute.id)
+                || self.twins.contains(&compute.id)
                 || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
         let found = snapshot.items.iter().filter(matters).cloned().collect();
@@ -151,14 +162,14 @@ impl Matters {
     }
 
     fn has_found(&self) -> bool {
-        self.bound && !self.unanswered
+        self.bound && !self.unanswered && !self.repeated
     }
 
     /// The answer to the create of the compute, while it shows only that the compute is not ready
     /// yet. Changes are based on lists.
     fn answered<'a>(&self, wrote: Option<&'a Wrote>) -> Option<&'a Answer> {
         let answer = wrote?.answer.as_ref()?;
-        let is_it = self.has_found() && self.computes.iter().eq([&answer.compute.id]);
+        let is_it = self.bound && !self.unanswered && self.computes.iter().eq([&answer.compute.id]);
         (is_it && !is_settled(&answer.compute) && !self.deleting).then_some(answer)
     }
 
@@ -170,7 +181,8 @@ impl Matters {
         let waits = self.replica && !(self.bound || self.intended || self.unanswered);
         let matters = ComputeMatters {
             branches: if settled || waits { Vec::new() } else { self.branches.clone() },
-            computes: self.computes.iter().cloned().collect(),
+            computes: self.computes.union(&self.twins).cloned().collect(),
+            names: if self.has_found() { self.marks.iter().cloned().collect() } else { Vec::new() },
         };
         let demanded = self.answered(remembered.wrote.as_ref()).is_none();
         ComputeInterest { matters, pending, after: remembered.wrote_at().filter(|_| demanded) }
@@ -210,12 +222,14 @@ mod tests {
         Matters {
             branches: vec!["br-main".to_owned()],
             computes: BTreeSet::from(["ep-a".to_owned()]),
+            twins: BTreeSet::new(),
             marks: BTreeSet::new(),
             asked: Vec::new(),
             replica: false,
             bound: true,
             intended: false,
             unanswered: false,
+            repeated: false,
             deleting: false,
         }
     }
@@ -234,9 +248,27 @@ mod tests {
             ("a replica that is to be created", Matters { replica: true, ..unbound() }, 0),
             ("a replica that may be created", Matters { replica: true, intended: true, ..unbound() }, 1),
             ("a replica that may come late", Matters { replica: true, unanswered: true, ..unbound() }, 1),
+            ("whose create may have been repeated", Matters { repeated: true, ..bound() }, 1),
         ] {
             assert_eq!(branches(&matters), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn who_has_found_its_compute_sees_others_with_its_marks() {
+        let named = |id: &str, name: &str| domain::Compute { name: Some(name.to_owned()), ..compute(id, "br-main") };
+        let computes = vec![
+            named("ep-a", "m-2"),
+            named("ep-b", "m-1"),
+            named("ep-c", "m-2"),
+            named("ep-d", "m-3"),
+            compute("ep-e", "br-main"),
+        ];
+        let snapshot = Snapshot::new(Tick::at(1), (NOW, NOW), computes);
+        let matters = Matters { marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]), ..bound() };
+        let SnapshotState::Taken { computes, .. } = matters.excerpt(&snapshot).snapshot else { panic!("none") };
+        assert_eq!(computes.shown().iter().map(|compute| compute.id.as_str()).collect::<Vec<_>>(), ["ep-a", "ep-c"]);
+        assert_eq!(matters.interest(&ResourceState::default(), false).matters.names, ["m-0", "m-2"]);
     }
 
     #[test]

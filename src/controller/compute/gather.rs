@@ -16,7 +16,9 @@ use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{Reservations, Reserved, ReservedPlace, SnapshotState, at_stake, may_rest_on_older_list};
+use crate::decide::compute::{
+    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, looks_besides, may_rest_on_older_list,
+};
 use crate::decide::connection::CredentialsView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
@@ -51,6 +53,8 @@ pub struct Others {
     pub computes: Vec<(Arc<Compute>, bool)>,
     /// Unreadable Computes with a record, as far as their metadata shows.
     pub unreadable: Vec<Arc<ObjectMeta>>,
+    /// Some cannot be read, recorded or not: what they declare is not known.
+    pub incomplete: bool,
     pub reserved: Reservations,
 }
 
@@ -119,7 +123,8 @@ fn look<E: Environment>(
         return (Excerpt::default(), env.state().resource(&uid));
     };
     let mut remembered = env.state().looking(&uid, connection.number);
-    let matters = Matters::of(object, sought);
+    let repeated = looks_besides(known, env.settings().limits.settle, now);
+    let matters = Matters::of(object, sought, repeated);
     let mut latest = env.latest_snapshot(object, connection, matters.interest(&remembered, remembered.awaiting));
     let awaiting = is_awaiting(object, sought, &remembered, &latest);
     let begins = known.binding.is_none() && remembered.wrote.is_none();
@@ -182,7 +187,15 @@ fn others<E: Environment>(
     let computes = ids.iter().filter_map(|id| Some((id.clone(), reserved(Reserved::Compute(id.clone())).pop()?.0)));
     // Before the statuses are read: a reservation that has ended is in a status.
     let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
-    let keys = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
+    let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
+    // What a create has made besides may be another resource's, or is declared by one.
+    let made = known.made.iter().filter(|_| ids.len() > 1);
+    let branches =
+        made.clone().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });
+    let besides = ids.iter().filter(|_| made.clone().next().is_some());
+    let besides = besides.map(|id| Subject::Compute { project: project.clone(), id: id.clone() });
+    let besides = besides.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]);
+    let keys = at_stake.chain(branches.map(Key::Claim)).chain(besides);
     let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
     let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
     computes.remove(&me);
@@ -193,8 +206,9 @@ fn others<E: Environment>(
     };
     let computes = computes.into_values().map(|other| (other.clone(), is_admitted(&other))).collect();
     let mut unreadable = env.unreadable::<Compute>();
+    let incomplete = !unreadable.is_empty();
     unreadable.retain(|meta| is_recorded(meta));
-    Others { computes, unreadable, reserved }
+    Others { computes, unreadable, incomplete, reserved }
 }
 
 /// The IDs in the snapshot, also of unreadable entries that show one.

@@ -165,6 +165,13 @@ impl Kind for Computes {
         }
     }
 
+    fn removes_besides(step: &ComputeStep) -> Option<&str> {
+        match step {
+            ComputeStep::DeleteTwin { id } => Some(id),
+            _ => None,
+        }
+    }
+
     fn set_brake(observed: &mut ComputeObserved, brake: Brake) {
         observed.meta.brake = brake;
     }

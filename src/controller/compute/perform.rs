@@ -35,8 +35,8 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     let work = Work { env, object };
     match step {
         ComputeStep::Create { intent, new, restart, seen } => work.create(intent, new, restart, *seen).await,
-        ComputeStep::Bind { binding, restart, unanswered, restored } => {
-            work.link(binding, restart, unanswered, *restored).await
+        ComputeStep::Bind { binding, restart, unanswered, made, restored } => {
+            work.link(binding, restart, (unanswered, made), *restored).await
         }
         ComputeStep::DropIntent { unanswered } => {
             work.record(|known| ComputeIdentity { intent: None, unanswered: unanswered.clone(), ..known }).await
@@ -46,6 +46,9 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         }
         ComputeStep::RecordUnanswered { unanswered } => {
             work.record(|known| ComputeIdentity { unanswered: unanswered.clone(), ..known }).await
+        }
+        ComputeStep::RecordTwins { twins } => {
+            work.record(|known| ComputeIdentity { twins: twins.clone(), ..known }).await
         }
         ComputeStep::Restore { record } => restore(env, object, record.as_deref()).await,
         ComputeStep::Change { id, change, parts, because, drift, restart } => {
@@ -61,7 +64,8 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
         ComputeStep::Ask { id } => work.ask(id).await,
         ComputeStep::AskOperations { id } => work.ask_operations(id).await,
-        ComputeStep::Delete { id } => work.delete(id).await,
+        ComputeStep::Delete { id } => work.delete(id, format!("Deleted compute {id}.")).await,
+        ComputeStep::DeleteTwin { id } => work.delete_twin(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
             // The resource is the last place that records them.
@@ -126,6 +130,7 @@ impl<E: Environment> Work<'_, E> {
         let bound = recording(&intended, |known| ComputeIdentity {
             binding: Some(binding),
             intent: None,
+            made: intent.made_in(&known.made, &created),
             restart: Some(restart.clone()),
             ..known
         });
@@ -188,20 +193,22 @@ impl<E: Environment> Work<'_, E> {
         &self,
         binding: &Binding,
         restart: &RestartRecord,
-        unanswered: &[CreateIntent],
+        (unanswered, made): (&[CreateIntent], &[CreateIntent]),
         restored: bool,
     ) -> Result<(), StepError> {
-        let bound = ComputeIdentity {
+        let bound = |known| ComputeIdentity {
             binding: Some(binding.clone()),
             intent: None,
             unanswered: unanswered.to_vec(),
+            made: made.to_vec(),
             restart: Some(restart.clone()),
+            ..known
         };
         if !self.reserve(binding.platform.as_ref(), Reserved::Compute(binding.id.clone()), Told::ByBaseline) {
             return Ok(());
         }
         let (held, first) = self.hold().await?;
-        let news = self.bind(&held, recording(&held, |_| bound)).await;
+        let news = self.bind(&held, recording(&held, bound)).await;
         self.answered(first, &news);
         let news = news?;
         let text = if restored { format!("Found compute {} again.", binding.id) } else { linked(binding) };
@@ -240,19 +247,30 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn delete(&self, id: &str) -> Result<(), StepError> {
+    /// Whether it is gone is shown by the next list.
+    async fn delete(&self, id: &str, told: String) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
-            self.env.state().compute_deleted(&uid(self.object), self.env.now());
+            self.env.state().compute_deleted(&uid(self.object), id, self.env.now());
         }
-        // Whether it is gone is shown by the next list.
         let answer = answer.or_else(|fault| if matches!(fault, Fault::NotFound { .. }) { Ok(()) } else { Err(fault) });
         self.settle(Action::Delete, answer)?;
-        let event = Event::once("Deleted", format!("Deleted compute {id}."));
-        self.done(labels::action(Action::Delete), id, &event, Vec::new()).await;
+        self.done(labels::action(Action::Delete), id, &Event::once("Deleted", told), Vec::new()).await;
         Ok(())
+    }
+
+    /// Nobody may be bound to it meanwhile.
+    async fn delete_twin(&self, id: &str) -> Result<(), StepError> {
+        let platform = self.env.settings().platform(&*self.connection()?);
+        if !self.reserve(Some(&platform), Reserved::Compute(id.to_owned()), Told::ByBaseline) {
+            return Ok(());
+        }
+        let told = format!("Deleted compute {id}, which a create of this resource had made besides, and nobody used.");
+        let deleted = self.delete(id, told).await;
+        self.env.state().gave_up(&uid(self.object));
+        deleted
     }
 
     async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {

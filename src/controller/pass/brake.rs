@@ -1,4 +1,5 @@
-//! The brake on mass deletion, as one process applies it to what it deletes on the platform because a resource is deleted.
+//! The brake on mass deletion, as one process applies it to what it deletes on the platform because a resource is deleted, or because a
+//! create has made it besides.
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -13,8 +14,10 @@ use crate::decide::brake::{Asked, Rules};
 /// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
 /// which is then counted.
 pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<Brake> {
-    object.meta().deletion_timestamp.as_ref()?;
-    let target = K::removes(step)?;
+    let target = match object.meta().deletion_timestamp {
+        Some(_) => K::removes(step)?,
+        None => K::removes_besides(step)?,
+    };
     let kind = K::Object::kind(&());
     let meta = object.meta_observed();
     let limit = env.settings().limits.deletes_per_minute;

@@ -16,6 +16,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tracing::{debug, info, warn};
 
+use self::calls::{Recording, record};
 use self::copy::Copy;
 use super::access;
 use super::environment::{Environment, Kind, StepError};
@@ -73,6 +74,9 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
         return Ok(Pass::only(Next::OnOwnWrite));
     }
     env.state().version_seen(&uid, resource_version(object));
+    if restore_record::<K, E>(env, object).await? {
+        return Ok(Pass::only(after_step::<K, E>(env, object)));
+    }
     look_again::<K, E>(env, object);
     let now = env.now();
     let facts = K::gather(env, object, now).await?;
@@ -119,6 +123,15 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     }
     let wake = rest::<K, E>(env, object, &observed, &mut decision, now).await?;
     Ok(Pass { next: Next::On(wake), report: decision.report })
+}
+
+/// Writes the newest record again, before anything is decided, where storage was put back to a status that may lack it: what it says is still so
+/// on the platform. Whether there was one.
+async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<bool, kube::Error> {
+    let Some(text) = env.state().lost_record(&uid(object)) else { return Ok(false) };
+    record(env, object, Recording::of(text)).await?;
+    env.state().record_restored(&uid(object));
+    Ok(true)
 }
 
 /// Nothing is to be done: the status is written, and the copy of the record.

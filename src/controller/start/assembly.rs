@@ -14,6 +14,7 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::{Api, Client};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
@@ -27,6 +28,7 @@ use super::super::pass::label_of;
 use super::super::registry::AllKinds;
 use super::super::state::ProcessState;
 use super::feed::{Feed, Later, feed};
+use super::put_back;
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
 use super::state_page;
@@ -69,11 +71,13 @@ impl Assembly {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
         };
+        let list_again = watch::Sender::default();
         let mut parts = Parts {
             client: &client,
             scopes: &scopes,
             cluster_accounts: settings.cluster_accounts,
             later: Later::default(),
+            list_again: &list_again,
             stores: Stores::default(),
             controllers: Vec::new(),
             filled: Vec::new(),
@@ -83,6 +87,7 @@ impl Assembly {
         let (namespaces, namespaces_writer) = reflector::store();
         let ticks = Ticks::default();
         let (refused, refusals) = unbounded_channel();
+        let (doubted, doubts) = unbounded_channel();
         let env = Arc::new_cyclic(|this| Live {
             pass_settings: PassSettings {
                 limits: settings.limits,
@@ -109,6 +114,8 @@ impl Assembly {
             this: this.clone(),
             synced: CancellationToken::new(),
             refused,
+            doubted,
+            list_again,
             stop: stop.clone(),
             settings,
         });
@@ -123,6 +130,7 @@ impl Assembly {
         }
         let running = controllers.into_iter().map(|controller| controller(&shared, stop)).collect();
         let mut assembly = Self { env, running, filled };
+        assembly.running.push(put_back::notice(assembly.env.clone(), doubts, stop.clone()).boxed());
         assembly.add_relays(&scopes, (namespaces_writer, refusals), stop);
         assembly
     }
@@ -181,6 +189,7 @@ struct Parts<'a> {
     scopes: &'a [Option<String>],
     cluster_accounts: bool,
     later: Later,
+    list_again: &'a watch::Sender<()>,
     stores: Stores,
     controllers: Vec<StartController>,
     filled: Vec<Task>,
@@ -189,14 +198,16 @@ struct Parts<'a> {
 impl KindVisitor for Parts<'_> {
     fn visit<K: Kind>(&mut self) {
         let (index, unreadable) = (Arc::default(), Unreadable::default());
+        let feed = |scope: Option<&str>| {
+            let begins = (&self.later, self.list_again.subscribe());
+            feed::<K>(self.client, scope, (&index, &unreadable), begins)
+        };
         let feeds: Vec<Feed<K::Object>> = if K::Object::is_namespaced() {
-            let feed =
-                |scope: &Option<String>| feed::<K>(self.client, scope.as_deref(), (&index, &unreadable), &self.later);
-            self.scopes.iter().map(feed).collect()
+            self.scopes.iter().map(|scope| feed(scope.as_deref())).collect()
         } else if !self.cluster_accounts {
             Vec::new()
         } else {
-            vec![feed::<K>(self.client, None, (&index, &unreadable), &self.later)]
+            vec![feed(None)]
         };
         let stores: Vec<_> = feeds.iter().map(|feed| feed.store.clone()).collect();
         self.filled.extend(stores.iter().map(filled));

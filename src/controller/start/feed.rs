@@ -2,6 +2,7 @@
 //! gone. An unreadable object does not stop the others. Its metadata is kept, and it is logged,
 //! counted and, where possible, reported in its own condition.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +12,7 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
+use tokio::sync::watch::Receiver;
 use tracing::{debug, warn};
 
 use super::super::environment::{Environment, Kind, keys};
@@ -24,9 +26,9 @@ use super::wake;
 use super::watched::watched;
 use super::withdrawn::is_watch_forbidden;
 use crate::api::ObjectMeta;
-use crate::cluster::explained;
+use crate::cluster::{explained, resource_version};
 use crate::decide::kept;
-use crate::decide::released::is_released;
+use crate::decide::released::{has_finalizer, is_released};
 
 pub type Changes<K> = Pin<Box<dyn Stream<Item = Result<K, watcher::Error>> + Send>>;
 
@@ -45,12 +47,12 @@ pub fn feed<K: Kind>(
     client: &kube::Client,
     namespace: Option<&str>,
     (index, unreadable): (&Arc<Index<K::Object>>, &Unreadable),
-    env: &Later,
+    (env, list_again): (&Later, Receiver<()>),
 ) -> Feed<K::Object> {
     let (store, writer) = reflector::store();
     let api = K::Object::api::<Guarded<K::Object>>(client, namespace);
     let config = watcher::Config::default().page_size(PAGE);
-    let watched = watched(api, config).modify(trimmed::<K>);
+    let watched = watched(api, config, list_again).modify(trimmed::<K>);
     let (refused, scope) = (env.clone(), namespace.map(str::to_owned));
     let watched = watched.inspect(move |event| {
         let Err(error) = event else { return };
@@ -110,6 +112,10 @@ struct Reader<K: Kind> {
 /// The consequences of an event for other objects.
 struct News<K: Kind> {
     gone: Vec<Arc<K::Object>>,
+    /// The store has them in a newer version than the list that is being read.
+    newer: Vec<Arc<K::Object>>,
+    /// A list that is complete shows them for the first time, or in another version than the store had.
+    listed: Vec<Arc<K::Object>>,
     /// Our finalizer is gone from them, and another one keeps them.
     released: Vec<Arc<K::Object>>,
     invalid: Vec<Invalid>,
@@ -119,7 +125,14 @@ struct News<K: Kind> {
 
 impl<K: Kind> Default for News<K> {
     fn default() -> Self {
-        Self { gone: Vec::new(), released: Vec::new(), invalid: Vec::new(), no_longer_invalid: Vec::new() }
+        Self {
+            gone: Vec::new(),
+            newer: Vec::new(),
+            listed: Vec::new(),
+            released: Vec::new(),
+            invalid: Vec::new(),
+            no_longer_invalid: Vec::new(),
+        }
     }
 }
 
@@ -159,10 +172,30 @@ impl<K: Kind> Reader<K> {
             let before = self.before(event, &news.gone);
             self.writer.apply_watcher_event(event);
             self.index(event, &news.gone);
+            if matches!(event, watcher::Event::InitDone) {
+                news.listed = self.changed_since(&news.gone);
+            }
             news.released = before.iter().filter_map(|before| self.released_since(before)).collect();
         }
         news.gone.retain(|object| !has(&self.store, object.as_ref()) && !self.unreadable.has(object.as_ref()));
         (readable, news)
+    }
+
+    /// The same object as the store has it, where the list that is being read has an older version. The store has what is listed once the list is
+    /// complete.
+    fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
+        let known = self.store.get(&ObjectRef::from_obj(listed))?;
+        let is_newer = resource_version(known.as_ref()) > resource_version(listed);
+        (uid(known.as_ref()) == uid(listed) && is_newer).then_some(known)
+    }
+
+    /// What the store has since a list, and did not have in this version before.
+    fn changed_since(&self, before: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
+        let version = |object: &K::Object| (uid(object), resource_version(object));
+        let before: HashSet<_> = before.iter().map(|object| version(object)).collect();
+        let mut now = self.store.state();
+        now.retain(|object| !before.contains(&version(object)));
+        now
     }
 
     /// What the store knows of the objects of this event, where they claimed something. `listed` is what it held before a list.
@@ -212,7 +245,10 @@ impl<K: Kind> Reader<K> {
                 self.listed.clear();
                 Some(Init)
             }
-            InitApply(Guarded(Ok(object))) => Some(InitApply(object)),
+            InitApply(Guarded(Ok(object))) => {
+                news.newer.extend(self.newer(&object));
+                Some(InitApply(object))
+            }
             InitApply(Guarded(Err(invalid))) => {
                 self.listed.push(invalid);
                 None
@@ -248,7 +284,24 @@ impl<K: Kind> Reader<K> {
     }
 
     fn tell(&self, env: &Arc<Live>, news: News<K>) {
+        for object in news.newer {
+            let mut status = object.status().cloned();
+            let record = status.as_mut().and_then(Status::record_mut).and_then(Option::take);
+            env.state().went_back(&uid(object.as_ref()), resource_version(object.as_ref()), record);
+        }
+        // The library asks for a pass over each object that is listed, while the store still has the one of before.
+        for object in news.listed.iter().filter(|_| env.synced.is_cancelled()) {
+            env.wake(ObjectRef::from_obj(object.as_ref()));
+            wake::owner(env.as_ref(), object.as_ref());
+        }
         for object in news.gone {
+            if let Some(left) = left_behind::<K>(&object) {
+                let (namespace, name) = (object.meta().namespace.as_deref(), object.meta().name.as_deref());
+                warn!(
+                    kind = %K::Object::kind(&()), namespace, name,
+                    "the resource is gone without its deletion; nothing manages any more what it has on the platform: {left}"
+                );
+            }
             env.trail.forget(&uid(object.as_ref()));
             K::on_deleted(env.as_ref(), object.as_ref());
             wake::owner(env.as_ref(), object.as_ref());
@@ -274,6 +327,14 @@ impl<K: Kind> Reader<K> {
         }
         env.metrics.resources.unreadable(&K::Object::kind(&()), self.unreadable.count());
     }
+}
+
+/// What an object has on the platform, where it went without the deletion that our finalizer waits for: somebody removed the finalizer, or
+/// storage was put back to before its creation.
+fn left_behind<K: Kind>(object: &K::Object) -> Option<String> {
+    let is_held = has_finalizer(object.meta()) && object.meta().deletion_timestamp.is_none();
+    let has = is_held.then(|| K::has(object).unwrap_or_default())?;
+    (!has.is_empty()).then(|| has.join(", "))
 }
 
 #[cfg(test)]

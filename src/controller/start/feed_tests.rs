@@ -4,6 +4,7 @@ use kube::core::ObjectMeta as Meta;
 use super::super::super::key::ProjectKeys;
 use super::*;
 use crate::api::ProjectKey;
+use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
 
 fn object(name: &str, uid: &str) -> ProjectKey {
     let spec = serde_json::json!({
@@ -190,4 +191,71 @@ fn an_object_that_another_finalizer_keeps_is_released_once() {
     assert_eq!(released(Apply(held("2", ours, true))), 0);
     assert_eq!([Init, InitApply(held("2", "example.com/other", true)), InitDone].map(&mut released), [0, 0, 1]);
     assert_eq!([Init, InitApply(held("3", "example.com/other", true)), InitDone].map(&mut released), [0, 0, 0]);
+}
+
+#[test]
+fn what_a_list_shows_in_an_older_version_is_known_before_the_store_has_it() {
+    let versioned = |uid: &str, version: &str| {
+        let mut object = object("a", uid);
+        object.metadata.resource_version = Some(version.to_owned());
+        Guarded(Ok(object))
+    };
+    let mut bench = Bench::new();
+    bench.listed([versioned("1", "20")]);
+    use watcher::Event::{Apply, Init, InitApply};
+    let mut newer = |event| {
+        let (_, news) = bench.reader.apply(event);
+        let known = bench.reader.store.state();
+        assert!(news.newer.is_empty() || known == news.newer, "the store has it still");
+        news.newer.iter().filter_map(|object| object.metadata.resource_version.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(newer(Apply(versioned("1", "30"))), [""; 0]);
+    assert_eq!(newer(Init), [""; 0]);
+    assert_eq!(newer(InitApply(versioned("1", "30"))), [""; 0]);
+    assert_eq!(newer(InitApply(versioned("1", "9"))), ["30"], "versions are numbers");
+    assert_eq!(newer(InitApply(versioned("2", "9"))), [""; 0], "another object of this name");
+}
+
+#[test]
+fn what_a_list_has_changed_is_news_once_the_store_has_it() {
+    let versioned = |uid: &str, version: &str| {
+        let mut object = object(uid, uid);
+        object.metadata.resource_version = Some(version.to_owned());
+        Guarded(Ok(object))
+    };
+    let mut bench = Bench::new();
+    bench.listed([
+        versioned("stays", "20"),
+        versioned("older", "20"),
+        versioned("newer", "20"),
+        versioned("goes", "20"),
+    ]);
+    use watcher::Event::{Init, InitApply, InitDone};
+    let mut listed = |event| {
+        let (_, news) = bench.reader.apply(event);
+        let mut names: Vec<_> = news.listed.iter().map(|object| object.name_any()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(listed(Init), [""; 0]);
+    for (uid, version) in [("stays", "20"), ("older", "9"), ("newer", "30"), ("new", "31")] {
+        assert_eq!(listed(InitApply(versioned(uid, version))), [""; 0]);
+    }
+    assert_eq!(listed(InitDone), ["new", "newer", "older"]);
+}
+
+#[test]
+fn what_goes_without_its_deletion_leaves_something_behind() {
+    let ours = crate::decide::names::FINALIZER;
+    let recorded = |object: Guarded<ProjectKey>| {
+        let mut object = object.0.unwrap();
+        let intent = KeyIntent { name: "ci-1".to_owned(), ..KeyIntent::default() };
+        let known = ProjectKeyIdentity { intent: Some(intent), ..ProjectKeyIdentity::default() };
+        let text = written(&known, &object.metadata);
+        object.status = Some(serde_json::from_value(serde_json::json!({"record": text})).unwrap());
+        left_behind::<ProjectKeys>(&object)
+    };
+    assert!(recorded(held("1", ours, false)).is_some_and(|left| left.contains("ci-1")));
+    assert_eq!(recorded(held("1", ours, true)), None, "our finalizer was waited for");
+    assert_eq!(recorded(held("1", "example.com/other", false)), None);
 }

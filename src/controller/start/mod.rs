@@ -5,6 +5,7 @@ mod assembly;
 mod feed;
 mod lanes;
 mod leader;
+mod put_back;
 mod reconcile;
 mod relay;
 mod run;

@@ -22,7 +22,7 @@ use super::super::pass::{Next, Pass, is_outdated, label, pass, refused};
 use super::lanes::Lanes;
 use super::slots::Slots;
 use super::withdrawn::is_forbidden;
-use crate::cluster::{explained, is_unavailable};
+use crate::cluster::{explained, is_unavailable, resource_version};
 use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::{Wake, later};
 use crate::spans;
@@ -67,6 +67,7 @@ async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Re
     }
     if is_outdated::<K, Live>(env, &object) {
         shared.slots.leave(&label(object.as_ref()));
+        env.is_doubted(object.as_ref());
         return Ok(requeue(Next::OnOwnWrite, env.now(), resync(env.draw())));
     }
     let (woken, reference) = (env.clone(), ObjectRef::from_obj(object.as_ref()));
@@ -101,6 +102,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     let now = env.now();
     let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
     env.state.pass_succeeded(&uid(object));
+    env.is_doubted(object);
     let wait = wait(pass.next, now, resync(env.draw()));
     env.trail.ended(&uid(object), pass, later(now, wait), now);
     // The object may have been deleted during the pass.
@@ -154,6 +156,8 @@ pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<
     if let Error(kube::Error::Api(status)) = error
         && status.code == 409
     {
+        shared.env.state.write_conflicted(&uid(object.as_ref()), resource_version(object.as_ref()));
+        shared.env.is_doubted(object.as_ref());
         return Requeue::requeue(CONFLICT_PAUSE);
     }
     if is_unavailable(&error.0) {

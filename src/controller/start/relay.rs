@@ -33,7 +33,7 @@ pub async fn secrets(
     listed: CancellationToken,
     stop: CancellationToken,
 ) {
-    let changes = watched(api, watcher::Config::default().page_size(PAGE));
+    let changes = watched(api, watcher::Config::default().page_size(PAGE), env.list_again.subscribe());
     relay("Secrets", changes, (&listed, stop), |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
         if listed.is_cancelled() {
@@ -90,7 +90,8 @@ pub async fn namespaces(
         namespace.metadata.managed_fields = None;
         namespace.metadata.annotations = None;
     };
-    let changes = watched(api, watcher::Config::default()).modify(only_labels).reflect(writer);
+    let changes = watched(api, watcher::Config::default(), env.list_again.subscribe());
+    let changes = changes.modify(only_labels).reflect(writer);
     let listed = CancellationToken::new();
     relay("namespaces", changes, (&listed, stop), |namespace: &PartialObjectMeta<Namespace>| {
         if listed.is_cancelled() {

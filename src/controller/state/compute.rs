@@ -183,8 +183,8 @@ impl<P> ProcessState<P> {
     }
 
     /// The platform confirmed the delete.
-    pub fn compute_deleted(&self, uid: &str, at: Timestamp) {
-        self.update(uid, |resource| resource.memory.deleted = Some(at));
+    pub fn compute_deleted(&self, uid: &str, id: &str, at: Timestamp) {
+        self.update(uid, |resource| resource.memory.deleted = Some((id.to_owned(), at)));
     }
 
     /// A change was sent. `parts` are the fields that it corrects.

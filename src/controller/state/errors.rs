@@ -20,7 +20,9 @@ impl<P> ProcessState<P> {
     }
 
     pub fn pass_succeeded(&self, uid: &str) {
-        self.with(|contents| contents.resources.change_known(uid, |resource| resource.errors = 0));
+        self.with(|contents| {
+            contents.resources.change_known(uid, |resource| (resource.errors, resource.conflict) = (0, None))
+        });
     }
 
     /// Counts a pass that ended with an error. Returns how many did in a row.

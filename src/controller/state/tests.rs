@@ -8,6 +8,8 @@ use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
 use crate::decide::compute::{Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{KeyIdentity, KeyIntent, Told};
+use crate::decide::memory::Asked;
+use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
 use crate::platform::{Access, Connect, Endpoint, Leadership, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
 
@@ -71,6 +73,65 @@ fn a_finalizer_that_may_be_there_keeps_its_account_until_it_is_seen() {
     assert!(state.is_busy("one", Some(7)), "a write that changes nothing makes no version");
     state.version_seen("one", Some(8));
     assert_eq!(state.resource("one").unanswered, None);
+}
+
+#[test]
+fn nothing_that_rests_on_a_version_outlives_storage_that_is_put_back() {
+    let state = State::default();
+    state.wrote_version("one", Some(9));
+    state.patch_unanswered("one", Some(9));
+    state.write_conflicted("one", Some(9));
+    state.child_written("one", "child", Done::Changed(Some(9)));
+    let step = state.begin_step("one");
+    assert!(begin(&state, "one"));
+    assert!(state.recording("one", Some(9)));
+    drop(step);
+    state.compute_asked("one", Asked { at: Timestamp::UNIX_EPOCH, exists: true });
+    assert!(state.is_outdated("one", Some(3)));
+    state.storage_put_back();
+    assert!(!state.is_outdated("one", Some(3)));
+    assert_eq!(state.doubt("one", Some(3)), None);
+    let known = state.resource("one");
+    assert_eq!((known.unanswered, known.conflict, known.children.len()), (None, None, 0));
+    assert!(known.memory.asked.is_some(), "the platform was not put back");
+    assert!(state.resolved("one", Some(3)).is_some(), "what is listed now shows whether it was written");
+    assert!(!state.is_busy("one", Some(3)));
+    state.wrote_version("one", Some(4));
+    assert!(state.is_outdated("one", Some(3)));
+}
+
+#[test]
+fn a_cache_that_is_behind_or_that_nothing_can_be_written_onto_is_in_doubt() {
+    let state = State::default();
+    assert_eq!(state.doubt("one", Some(3)), None);
+    state.wrote_version("one", Some(4));
+    assert_eq!(state.doubt("one", Some(3)), Some(Doubt::Behind(4)));
+    assert_eq!(state.doubt("one", Some(4)), None);
+    state.write_conflicted("one", Some(4));
+    assert_eq!(state.doubt("one", Some(4)), Some(Doubt::Conflict(4)));
+    assert_eq!(state.doubt("one", Some(5)), None, "the watch shows another version");
+    state.pass_succeeded("one");
+    assert_eq!(state.doubt("one", Some(4)), None);
+}
+
+#[test]
+fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
+    let state = State::default();
+    let goes_back = |uid: &str| state.went_back(uid, Some(9), Some("bound".to_owned()));
+    goes_back("one");
+    assert!(state.is_outdated("one", Some(3)), "it is not decided on");
+    assert_eq!(state.lost_record("one"), None, "the list may be late");
+    state.version_seen("one", Some(10));
+    state.storage_put_back();
+    assert_eq!(state.lost_record("one"), None, "the list was late");
+    goes_back("one");
+    state.version_seen("one", Some(9));
+    state.storage_put_back();
+    assert_eq!(state.lost_record("one").as_deref(), Some("bound"));
+    state.wrote_version("one", Some(4));
+    assert_eq!(state.lost_record("one").as_deref(), Some("bound"), "something else was written");
+    state.record_restored("one");
+    assert_eq!(state.lost_record("one"), None);
 }
 
 #[test]

@@ -1,6 +1,15 @@
 //! Tracks which version of an object shows what was written to it.
 
 use super::{ProcessState, ResourceState};
+use crate::decide::put_back::Doubt;
+
+/// The record of a resource, in a version that a later list lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostRecord {
+    text: String,
+    /// A version that has it; `None` once storage was put back, and none has it.
+    version: Option<u64>,
+}
 
 impl<P> ProcessState<P> {
     /// Our own write produced this version of the object.
@@ -17,9 +26,11 @@ impl<P> ProcessState<P> {
     /// This version of the object was seen: an earlier patch is in it, or was not made.
     pub fn version_seen(&self, uid: &str, version: Option<u64>) {
         self.with(|contents| {
-            contents
-                .resources
-                .change_known(uid, |resource| resource.unanswered.take_if(|patched| version > Some(*patched)))
+            contents.resources.change_known(uid, |resource| {
+                resource.unanswered.take_if(|patched| version > Some(*patched));
+                // Passes see the version that has it until the list is complete.
+                resource.lost.take_if(|lost| lost.version.is_some() && version > lost.version);
+            })
         });
     }
 
@@ -35,5 +46,63 @@ impl<P> ProcessState<P> {
             resource.in_step || resource.version > version || unanswered || resource.reserved.is_some()
         };
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
+    }
+
+    /// A list is about to show an older version of the object than this one, which had this record. Nothing is decided on the older one.
+    pub fn went_back(&self, uid: &str, version: Option<u64>, record: Option<String>) {
+        self.update(uid, |resource| {
+            resource.version = resource.version.max(version);
+            if let Some(text) = record {
+                resource.lost = Some(Box::new(LostRecord { text, version }));
+            }
+        });
+    }
+
+    /// A write onto this version of the object was refused, because it has another one.
+    pub fn write_conflicted(&self, uid: &str, version: Option<u64>) {
+        self.update(uid, |resource| resource.conflict = version);
+    }
+
+    /// Why the cache, which shows this version of the object, may not show what is stored.
+    pub fn doubt(&self, uid: &str, shown: Option<u64>) -> Option<Doubt> {
+        self.with(|contents| {
+            let resource = contents.resources.get(uid)?;
+            let behind = resource.version.filter(|known| Some(*known) > shown).map(Doubt::Behind);
+            behind.or_else(|| resource.conflict.filter(|conflict| Some(*conflict) == shown).map(Doubt::Conflict))
+        })
+    }
+
+    /// Storage was put back: no version says anything any more, nor does what waits for one to be shown. What the process knows of the
+    /// platform stays: a status that was put back is like one from a backup.
+    pub fn storage_put_back(&self) {
+        self.with(|contents| contents.resources.change_all(ResourceState::forget_versions));
+    }
+
+    /// The newest record of a resource, where storage was put back to a status that may lack it.
+    pub fn lost_record(&self, uid: &str) -> Option<String> {
+        self.with(|contents| {
+            let lost = contents.resources.get(uid)?.lost.as_deref()?;
+            lost.version.is_none().then(|| lost.text.clone())
+        })
+    }
+
+    /// The newest record is in the status again.
+    pub fn record_restored(&self, uid: &str) {
+        self.update(uid, |resource| resource.lost = None);
+    }
+}
+
+impl ResourceState {
+    fn forget_versions(&mut self) {
+        (self.version, self.unanswered, self.conflict) = (None, None, None);
+        self.children.clear();
+        // The object may not say any more what was reported on it.
+        self.reported = None;
+        if let Some(reserved) = &mut self.reserved {
+            reserved.recording = None;
+        }
+        if let Some(lost) = &mut self.lost {
+            lost.version = None;
+        }
     }
 }

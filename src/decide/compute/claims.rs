@@ -30,6 +30,10 @@ pub struct Claims {
     pub marks: BTreeMap<String, Holder>,
     /// Computes bound to a resource that its account does not admit at present.
     pub outside: BTreeMap<String, Holder>,
+    /// Computes that another resource declares by `computeID`, on whatever platform.
+    pub declared: BTreeSet<String>,
+    /// There are resources that cannot be read: what they declare is not known.
+    pub incomplete: bool,
 }
 
 /// Another Compute. Messages do not name it in other namespaces.
@@ -204,6 +208,9 @@ pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, r
     let uid = mine.object.metadata.uid.as_deref();
     let others = others.into_iter().filter(|other| other.meta.uid.as_deref() != uid && !is_released(other.meta));
     let others: Vec<Other> = others.map(|other| other.near(&mine)).collect();
+    let project = &mine.object.spec.project_id;
+    let specs = others.iter().filter_map(|other| other.spec).filter(|spec| spec.project_id == *project);
+    let declared = specs.filter_map(|spec| spec.compute_id.clone()).collect();
     let own = Other {
         meta: &mine.object.metadata,
         spec: Some(&mine.object.spec),
@@ -217,6 +224,8 @@ pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, r
         unanswered: unanswered(&others, &own, mine),
         marks: others.iter().flat_map(Other::marks).collect(),
         outside: others.iter().filter(|other| !other.admitted).filter_map(Other::binding).collect(),
+        declared,
+        incomplete: false,
     }
 }
 
@@ -230,7 +239,7 @@ impl Other<'_> {
         let project = &mine.object.spec.project_id;
         let is_here = |platform: Option<&String>| platform.is_none_or(|platform| platform == mine.platform);
         let in_project = self.spec.is_none_or(|spec| spec.project_id == *project);
-        let ComputeIdentity { binding, intent, unanswered, restart: _ } = &mut self.identity;
+        let ComputeIdentity { binding, intent, unanswered, made: _, twins: _, restart: _ } = &mut self.identity;
         binding.take_if(|binding| binding.project != *project || !is_here(binding.platform.as_ref()));
         intent.take_if(|intent| !in_project || !is_here(intent.platform.as_ref()));
         unanswered.retain(|create| in_project && is_here(create.platform.as_ref()));

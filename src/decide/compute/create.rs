@@ -290,6 +290,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
         at: case.now,
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
+    let made = stray::made(case, found);
     // One that was created started then; nothing was started where it was there before.
     let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
     let restart = RestartRecord {
@@ -298,7 +299,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
         ..case.restart_asked(case.identity.restart.as_ref())
     };
     Decision::act(
-        ComputeStep::Bind { binding, restart, unanswered, restored: false },
+        ComputeStep::Bind { binding, restart, unanswered, made, restored: false },
         Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),
     )
 }

@@ -144,7 +144,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let claims = &case.observed.claims;
     let namespace = &case.observed.meta.namespace;
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        return remove_finalizer(&format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
+        return finish(case, snapshot, &format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
     }
     // The other resource may be admitted again. Until then no resource deletes the compute, so an
     // event reports it.
@@ -159,9 +159,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         return Decision::act(ComputeStep::RemoveFinalizerReportingStrays { event }, report);
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
-    // A delete before the binding was of another compute.
-    let deleted = case.observed.memory.deleted.filter(|deleted| *deleted >= binding.at);
-    let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));
+    let again = delete_again(case, &binding.id);
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
         (Shown::Entry(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
@@ -178,6 +176,12 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         }
         (Shown::Absent, Some(_)) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
     }
+}
+
+/// When a compute is deleted again if a list shows it still; `None` where the platform has not confirmed its delete.
+pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
+    let deleted = case.observed.memory.deleted.as_ref().filter(|(deleted, _)| deleted == id);
+    deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
 }
 
 /// The deletion waits for a list that can be read.

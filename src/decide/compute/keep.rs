@@ -34,7 +34,7 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
     }
-    stray::report_strays(case, snapshot, keep_or_observe(case, binding, compute))
+    stray::report_strays(case, compute, snapshot, keep_or_observe(case, binding, compute))
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {

@@ -20,6 +20,7 @@ mod status;
 mod stray;
 #[cfg(test)]
 mod tests;
+mod twin;
 mod unfollowed;
 mod update;
 mod wish;
@@ -37,6 +38,7 @@ pub use delete::misses_its_project;
 pub use record::is_held;
 pub use schedules::Agenda;
 pub use status::status;
+pub use stray::looks_besides;
 pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 
@@ -114,14 +116,23 @@ pub enum SnapshotState {
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind. The list that it rests on was begun at `seen`.
     Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
-    /// Record the binding to a compute, and the creates that stay unanswered. `restored` where the record of a backup named the compute.
-    Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent>, restored: bool },
+    /// Record the binding to a compute, the creates that stay unanswered, and those that have made one. `restored` where the record of a
+    /// backup named the compute.
+    Bind {
+        binding: Binding,
+        restart: RestartRecord,
+        unanswered: Vec<CreateIntent>,
+        made: Vec<CreateIntent>,
+        restored: bool,
+    },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
     /// Record the binding with the branch that the compute is on.
     RecordBinding { binding: Binding },
     /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
+    /// Record the computes that a create has made beside the one that the resource is bound to, and since when they are named.
+    RecordTwins { twins: BTreeMap<String, Timestamp> },
     /// Write the finalizer again, so that the resource stays until its compute is deleted or orphaned, and the copy of the record where it
     /// is lost too.
     Restore { record: Option<String> },
@@ -147,6 +158,8 @@ pub enum ComputeStep {
     AskOperations { id: String },
     /// Delete a compute.
     Delete { id: String },
+    /// Delete a compute that a create has made besides, of a resource that stays.
+    DeleteTwin { id: String },
     /// Remove the finalizer.
     RemoveFinalizer,
     /// Report by an event with this text the computes that may be the resource's and are not deleted, then remove the

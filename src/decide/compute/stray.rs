@@ -1,14 +1,17 @@
-//! Computes that an unanswered create creates after the settle time: a resource without a compute binds to such a compute, one
-//! that is bound already reports it.
+//! Computes that an unanswered create creates after the settle time, or a create creates besides: a resource without a compute binds to
+//! such a compute, one that is bound already reports it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use super::super::identity::CreateIntent;
+use jiff::Timestamp;
+
+use super::super::identity::{ComputeIdentity, CreateIntent, Told};
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
-use super::super::{Decision, Reason, Sync, WATCHED, Wake, later};
+use super::super::{Decision, WATCHED, Wake, later};
 use super::evidence::{CreateOutcome, evidence, is_void, matching};
-use super::{Case, Choice, ComputeStep, Snapshot, await_person};
+use super::{Case, Choice, ComputeStep, Snapshot, twin};
 use crate::api::Management;
 use crate::domain::{Compute, UnreadableEntry};
 
@@ -38,12 +41,38 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
-/// Unbound computes that unanswered creates may have created.
+/// The creates that have made computes, with the one that has made `found`, as its mark or its answer shows.
+pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
+    let made = &case.identity.made;
+    let is_answer = case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
+    let marked = case.identity.creates().find(|create| create.mark.is_some() && create.mark == found.name);
+    let create = marked.or_else(|| case.identity.open_create().filter(|_| is_answer));
+    create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
+}
+
+/// Whether computes without a mark are looked for that an answered create has made besides. They appear soon: later nothing tells them from
+/// what others create.
+pub fn looks_besides(identity: &ComputeIdentity, settle: Duration, now: Timestamp) -> bool {
+    unmarked(identity).any(|create| now < later(later(create.at, settle), LOOKED_FOR))
+}
+
+/// So long after the settle time: a few polls.
+const LOOKED_FOR: Duration = Duration::from_secs(120);
+
+fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
+    identity.made.iter().filter(|create| create.told() == Told::ByBaseline)
+}
+
+/// Unbound computes that may be the resource's own.
 #[derive(Default)]
 pub(super) struct Strays<'a> {
     /// Computes with the resource's own mark.
     pub marked: Vec<&'a Compute>,
-    /// Those that are new and match the request.
+    /// Those of them that a create has made beside another compute of the resource.
+    pub twins: Vec<&'a Compute>,
+    /// Those without a mark that an answered create may have made besides.
+    pub besides: Vec<&'a Compute>,
+    /// Those that are new since an unanswered create, and match the request.
     pub likely: Vec<&'a Compute>,
     /// Matching computes that the platform dates before the newest compute of the baseline.
     pub doubtful: Vec<&'a Compute>,
@@ -51,30 +80,51 @@ pub(super) struct Strays<'a> {
 
 impl Strays<'_> {
     pub fn ids(&self) -> Vec<String> {
-        self.marked.iter().chain(&self.likely).chain(&self.doubtful).map(|compute| compute.id.clone()).collect()
+        let all = [&self.marked, &self.besides, &self.likely, &self.doubtful];
+        let ids: BTreeSet<&String> = all.into_iter().flatten().map(|compute| &compute.id).collect();
+        ids.into_iter().cloned().collect()
     }
 }
 
 pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
-    strays_of(case, snapshot, |_| true)
+    let looks = looks_besides(case.identity, case.observed.limits.settle, case.now);
+    let besides = |create: &CreateIntent| {
+        let found = evidence(case, create, snapshot).candidates().into_iter();
+        let found = found.filter(|compute| looks || case.identity.twins.contains_key(&compute.id));
+        let is_match = matching(case, create);
+        found.filter(|compute| is_match(compute)).collect::<Vec<_>>()
+    };
+    let besides = in_order(unmarked(case.identity).flat_map(besides).collect());
+    Strays { besides, ..strays_of(case, snapshot, |_| true) }
 }
 
 fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIntent) -> bool) -> Strays<'a> {
     let mut strays = Strays::default();
+    let marked = |record: &CreateIntent| {
+        let marked = evidence(case, record, snapshot).marked.into_iter();
+        marked.filter(|compute| !case.is_taken(&compute.id)).collect::<Vec<_>>()
+    };
+    strays.twins = in_order(case.identity.made.iter().flat_map(marked).collect());
+    strays.marked.clone_from(&strays.twins);
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
         let found = evidence(case, record, snapshot);
-        strays.marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(&compute.id)));
+        strays.marked.extend(marked(record));
         let is_match = matching(case, record);
         strays.likely.extend(found.new.into_iter().filter(|compute| is_match(compute)));
         strays.doubtful.extend(found.doubtful);
     }
     for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
-        found.sort_by(|one, other| one.id.cmp(&other.id));
-        found.dedup_by(|one, other| one.id == other.id);
+        *found = in_order(std::mem::take(found));
     }
     // A compute that is older by one record may be new by another.
     strays.doubtful.retain(|compute| strays.likely.iter().all(|likely| likely.id != compute.id));
     strays
+}
+
+fn in_order(mut found: Vec<&Compute>) -> Vec<&Compute> {
+    found.sort_by(|one, other| one.id.cmp(&other.id));
+    found.dedup_by(|one, other| one.id == other.id);
+    found
 }
 
 /// The outcome of earlier creates, where a snapshot shows it now.
@@ -109,25 +159,31 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
 }
 
-/// Adds to the decision of a bound resource a report of other computes that may be its own. While there is something to
-/// report, no record is dropped.
-pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) -> Choice {
-    let records = &case.identity.unanswered;
-    if records.is_empty() || choice.step.is_some() {
+/// Adds to the decision of a bound resource what is to be done about other computes that may be its own, or a report of them. While there
+/// is something to report, no record is dropped.
+pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, choice: Choice) -> Choice {
+    let ComputeIdentity { unanswered: records, made, twins, .. } = case.identity;
+    if records.is_empty() && made.is_empty() {
         return choice;
     }
     let mut strays = strays(case, snapshot);
     if case.observed.claims.creating.is_some() {
         // The other resource's create may have made them.
         (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
+        strays.besides.retain(|compute| twins.contains_key(&compute.id));
     }
     let Some(report) = choice.report.clone() else { return choice };
-    let ids = strays.ids();
-    if !ids.is_empty() {
-        let report = report.with_sync(Sync::OutOfSync(Reason::StrayCompute, advice(case, &ids)));
-        return await_person(case, report).no_later(choice.wake);
+    // Before everything else: later lists may not be looked at for it.
+    if let Some(step) = twin::recorded(case, snapshot, &strays) {
+        return Decision::act(step, report);
     }
-    if hidden(case, snapshot, |_| true).is_some() {
+    if choice.step.is_some() {
+        return choice;
+    }
+    if !strays.ids().is_empty() {
+        return twin::delete_or_report(case, (own, snapshot), &strays, report).no_later(choice.wake);
+    }
+    if records.is_empty() || hidden(case, snapshot, |_| true).is_some() {
         return choice;
     }
     let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
@@ -137,7 +193,8 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
     }
 }
 
-fn advice(case: &Case, ids: &[String]) -> String {
+/// What people are told of computes that may be the resource's.
+pub(super) fn advice(case: &Case, ids: &[String]) -> String {
     format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
 }
 
@@ -153,8 +210,8 @@ pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
 /// The message if the resource is deleted, and with it the record of its creates.
 pub(super) fn advice_on_deletion(ids: &[String]) -> String {
     format!(
-        "A create of this resource that was never answered may have created {}. What it created is billed, this resource does not \
-         use it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
+        "A create of this resource that was never answered, or was repeated on the way, may have created {}. What it created is billed, this \
+         resource does not use it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
          spec.computeID.",
         ids.join(", "),
     )

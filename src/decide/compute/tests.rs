@@ -16,6 +16,7 @@ mod restarts;
 mod schedules;
 mod status;
 mod stray;
+mod twin;
 mod unreadable;
 mod wish;
 

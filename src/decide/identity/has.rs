@@ -9,7 +9,8 @@ impl ComputeIdentity {
     pub fn has(&self, project: &str) -> Vec<String> {
         let bound = self.binding.iter().filter(|binding| binding.origin != Origin::Observed);
         let bound = bound.map(|binding| format!("compute {} of project {}", binding.id, binding.project));
-        bound.chain(self.creates().map(|create| create.may_have(project))).collect()
+        let twins = self.twins.keys().map(|id| format!("perhaps compute {id} of project {project}"));
+        bound.chain(self.creates().map(|create| create.may_have(project))).chain(twins).collect()
     }
 }
 
@@ -54,6 +55,7 @@ mod tests {
             (json!({"intent": create(Some("m-1"))}), vec![perhaps.as_str()]),
             (json!({"binding": binding("Adopted"), "intent": create(None)}), vec!["compute ep-1 of project p-1"]),
             (json!({"unanswered": [create(None)]}), vec![unnamed.as_str()]),
+            (json!({"twins": {"ep-2": at}}), vec!["perhaps compute ep-2 of project p-1"]),
         ] {
             assert_eq!(from_value::<ComputeIdentity>(record.clone()).unwrap().has("p-1"), has, "{record}");
         }

@@ -6,7 +6,8 @@ use super::super::{AccountView, Action, Decision, Reason, Report, later, paused}
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
-    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, stray, without,
+    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, revoke_unrecorded,
+    stray, without,
 };
 use super::unlisted;
 use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};
@@ -114,8 +115,7 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
         return without_revoke_call(case, records);
     }
     if let Some(key) = stray(case) {
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone(), in_use: None };
-        return case.act(Action::Revoke, step, deleting());
+        return case.act(Action::Revoke, revoke_unrecorded(case, key), deleting());
     }
     let (mut others, mut not_ours, mut hidden) = (Vec::new(), Vec::new(), None);
     for key in keys(records) {

@@ -2,9 +2,9 @@
 //! the next attempt. If dbplane cannot revoke them, the attempts stop.
 
 use super::super::identity::LostBecause;
-use super::super::{Decision, Reason, Report};
+use super::super::{Action, Decision, Reason, Report};
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Revocation, revocation};
+use super::outcome::{Revocation, revocation, revoke_unrecorded, twin};
 use super::{Case, Choice};
 
 /// The maximum number of such keys that dbplane cannot revoke.
@@ -12,6 +12,9 @@ const MOST: usize = 3;
 
 /// The step or wait before another key is created; `None` if there is none.
 pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
+    if let Some(key) = twin(case) {
+        return Some(case.act(Action::Revoke, revoke_unrecorded(case, key), report.clone()));
+    }
     for key in &case.identity.records.lost {
         match revocation(case, (key.id, &key.name)) {
             Revocation::Step(Some(action), step) => return Some(case.act(action, step(), report.clone())),

@@ -190,7 +190,7 @@ fn is_settled(case: &Case, name: &str) -> bool {
     since.is_some_and(|since| *at >= later(since, case.observed.limits.settle))
 }
 
-/// A key of this resource that its record does not have: a call created it after the attempt was given up.
+/// A key of this resource that its record does not have: a call created it after the attempt was given up, or was repeated.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
     let readable = readable(case);
@@ -198,7 +198,24 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
         names::is_attempt(name, &readable, &case.observed.cluster, case.observed.meta.object_key())
             && case.identity.names().all(|known| known != name)
     };
-    keys.shown().iter().find(|key| attempt(&key.name))
+    keys.shown().iter().find(|key| attempt(&key.name)).or_else(|| twin(case))
+}
+
+/// A second key of a recorded name, beside the one with the recorded number: a proxy has repeated its creation, on a platform that allows a
+/// name twice. What only an annotation or a Secret has recorded may have another number.
+pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+    let KeyListing::Read { keys: listed, .. } = &case.observed.listing else { return None };
+    let mut own = keys(&case.identity.records).filter(|(_, name)| case.issued(name) && !case.is_restored(name));
+    own.find_map(|(id, name)| {
+        let named = || listed.shown().iter().filter(|key| key.name == name);
+        let recorded = named().find(|key| id.is_none_or(|id| key.id == id))?;
+        named().find(|key| key.id != recorded.id)
+    })
+}
+
+/// Revokes a key that is not recorded. Nobody has its secret.
+pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
+    KeyStep::Revoke { id: key.id, name: key.name.clone(), records: case.identity.records.clone(), in_use: None }
 }
 
 pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {

@@ -11,14 +11,16 @@ use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
+use super::outcome::{Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without};
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
+use crate::domain::KeyEntry;
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
     let step = upkeep
         .rewrite(as_declared)
+        .or_else(|| upkeep.revoke_twin())
         .or_else(|| upkeep.retire())
         .or_else(|| upkeep.forget_lost())
         .or_else(|| upkeep.look_for_late_key())
@@ -151,6 +153,17 @@ impl Upkeep<'_> {
         self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
     }
 
+    /// Revokes the key that a repeated creation has made besides: nobody has its secret.
+    fn revoke_twin(&mut self) -> Option<KeyStep> {
+        let key = twin(self.case)?;
+        self.revoke_unrecorded(key)
+    }
+
+    fn revoke_unrecorded(&mut self, key: &KeyEntry) -> Option<KeyStep> {
+        let case = self.case;
+        self.unless_backing_off(case.backoff(Action::Revoke), || revoke_unrecorded(case, key))
+    }
+
     /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
@@ -212,9 +225,7 @@ impl Upkeep<'_> {
             return Some(KeyStep::Record { records, event: None });
         }
         let key = stray(self.case)?;
-        let records = records.clone();
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records, in_use: None };
-        self.unless_backing_off(self.case.backoff(Action::Revoke), || step)
+        self.revoke_unrecorded(key)
     }
 }
 

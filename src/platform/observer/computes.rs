@@ -29,6 +29,8 @@ pub struct ComputeMatters {
     pub branches: Vec<String>,
     /// Any change of these computes, on any branch.
     pub computes: Vec<ComputeId>,
+    /// The same of computes with these names.
+    pub names: Vec<String>,
 }
 
 /// The changed computes, and their branches before and after the change.
@@ -36,11 +38,13 @@ pub struct ComputeMatters {
 pub struct ChangedComputes {
     computes: HashSet<ComputeId>,
     branches: HashSet<String>,
+    names: HashSet<String>,
 }
 
 impl Listing for Computes {
     type Item = Compute;
-    type Index = ();
+    /// The positions of the computes that have a name, in the order of the names.
+    type Index = Vec<usize>;
     type Matters = ComputeMatters;
     type Changed = ChangedComputes;
 
@@ -55,7 +59,11 @@ impl Listing for Computes {
         one.id.cmp(&other.id)
     }
 
-    fn index(_: &[Compute]) {}
+    fn index(computes: &[Compute]) -> Vec<usize> {
+        let mut named: Vec<usize> = (0..computes.len()).filter(|position| computes[*position].name.is_some()).collect();
+        named.sort_by(|one, other| computes[*one].name.cmp(&computes[*other].name));
+        named
+    }
 
     fn weight(compute: &Compute) -> usize {
         let texts = [Some(&compute.id), Some(&compute.project_id), Some(&compute.branch_id), compute.region.as_ref()];
@@ -65,7 +73,7 @@ impl Listing for Computes {
         // The size of a map entry, including its share of the nodes.
         let setting = |(name, value): (&String, &String)| 96 + name.capacity() + value.capacity();
         let settings = compute.settings.postgres.0.iter().map(setting);
-        let fixed = size_of::<Compute>();
+        let fixed = size_of::<Compute>() + size_of::<usize>();
         fixed + texts.into_iter().chain(more).map(text_weight).chain(other).chain(settings).sum::<usize>()
     }
 
@@ -88,11 +96,13 @@ impl Listing for Computes {
     fn note(changed: &mut ChangedComputes, compute: &Compute) {
         changed.computes.insert(compute.id.clone());
         changed.branches.insert(compute.branch_id.clone());
+        changed.names.extend(compute.name.clone());
     }
 
     fn concerns(changed: &ChangedComputes, matters: &ComputeMatters) -> bool {
         matters.computes.iter().any(|id| changed.computes.contains(id))
             || matters.branches.iter().any(|branch| changed.branches.contains(branch))
+            || matters.names.iter().any(|name| changed.names.contains(name))
     }
 }
 
@@ -105,6 +115,13 @@ impl Snapshot {
             (Err(_), Some(entry)) => Shown::Unclear(entry),
             (Err(_), None) => Shown::Absent,
         }
+    }
+
+    /// The computes with this name.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Compute> {
+        let named = |position: &usize| self.items[*position].name.as_deref();
+        let first = self.index.partition_point(|position| named(position) < Some(name));
+        self.index[first..].iter().take_while(move |position| named(position) == Some(name)).map(|it| &self.items[*it])
     }
 
     /// The computes of a branch.
@@ -148,6 +165,7 @@ mod tests {
         let expected = ChangedComputes {
             computes: set(&["ep-a", "ep-b", "ep-c"]),
             branches: set(&["br-a", "br-b", "br-x", "br-c"]),
+            names: HashSet::new(),
         };
         assert_eq!(changes::<Computes>(&before, &after), Some(expected));
         assert_eq!(changes::<Computes>(&after, &after), None);

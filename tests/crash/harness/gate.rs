@@ -43,6 +43,8 @@ struct State {
     alike: BTreeMap<String, usize>,
     /// Tokens of keys in the platform's answers.
     tokens: Vec<String>,
+    /// What requests were for that made something twice.
+    made_twice: Vec<Purpose>,
 }
 
 /// A process of the operator.
@@ -58,6 +60,7 @@ pub struct Process {
 pub struct Counted {
     pub side: Side,
     pub write: bool,
+    pub purpose: Purpose,
 }
 
 /// A request that met its fault.
@@ -121,6 +124,10 @@ impl Caller<'_> {
         hasher.finish()
     }
 
+    fn counted(&self) -> Counted {
+        Counted { side: self.side, write: self.is_write(), purpose: self.purpose() }
+    }
+
     fn purpose(&self) -> Purpose {
         let path = path(self.target);
         match self.side {
@@ -132,6 +139,7 @@ impl Caller<'_> {
             Side::ApiServer if self.is_write() && path.contains("/projectkeys/") => Purpose::WritesProjectKey,
             Side::ApiServer if self.is_write() && path.contains("/computes/") => Purpose::WritesCompute,
             Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
+            Side::Platform if self.method == "POST" && path.ends_with("/endpoints") => Purpose::CreatesCompute,
             Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => Purpose::ChangesCompute,
             Side::Platform if self.method == "POST" && path.ends_with("/restart") => Purpose::RestartsCompute,
             Side::Platform if self.is_write() => Purpose::ChangesPlatform,
@@ -155,14 +163,14 @@ impl State {
         if *times > most {
             return None;
         }
-        self.counted.push(Counted { side: caller.side, write: caller.is_write() });
+        self.counted.push(caller.counted());
         Some(Place::Request(self.counted.len()))
     }
 
     /// Takes the next fault if this request meets it.
     fn fault(&mut self, caller: &Caller, place: Place) -> Option<Mode> {
         let fault = self.faults.front()?;
-        let due = place.is_due(fault.at) && fault.mode.suits(caller.side, caller.is_write());
+        let due = place.is_due(fault.at) && fault.mode.suits(&caller.counted());
         let mode = fault.mode;
         due.then(|| self.faults.pop_front())?;
         Some(mode)
@@ -260,6 +268,17 @@ impl Gate {
 
     pub fn saw_token(&self, token: String) {
         self.state().tokens.push(token);
+    }
+
+    pub fn saw_made_twice(&self, place: usize) {
+        let mut state = self.state();
+        let purpose = state.passages.purpose(place);
+        state.made_twice.push(purpose);
+    }
+
+    /// How often a request of this purpose made something twice.
+    pub fn made_twice(&self, purpose: Purpose) -> usize {
+        self.state().made_twice.iter().filter(|made| **made == purpose).count()
     }
 
     pub fn begin_outage(&self) {

@@ -3,6 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde_json::{Value, json};
+
+use super::gate::Counted;
+use super::passages::Purpose;
 use crate::support::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,16 @@ pub enum Mode {
     Page(u16),
     /// The request is carried out, and the answer is a redirect.
     Redirected,
+    /// It is carried out twice, and the second answer arrives.
+    Repeated,
+    /// A machine whose clock is an hour fast carries it out, and there is no answer.
+    ClockOff,
+    /// It is carried out, and there is no answer; the next lists have an entry that cannot be read.
+    OddEntry,
+    /// It is carried out, and there is no answer; then the platform's times name no zone for a while.
+    WithoutZone,
+    /// It is carried out, and the platform refuses keys for the first seconds of their lives.
+    YoungKey,
     /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
     Frozen,
     /// The request is carried out, and the operator is asked to end.
@@ -53,7 +67,7 @@ impl Mode {
     pub const QUICK: [Self; 3] = [Self::KillBefore, Self::KillAfter, Self::Lost];
     pub const FEW: [Self; 6] =
         [Self::KillBefore, Self::KillAfter, Self::Lost, Self::Instead(503), Self::Frozen, Self::Term];
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::KillBefore,
         Self::KillAfter,
         Self::Lost,
@@ -68,6 +82,11 @@ impl Mode {
         Self::Page(200),
         Self::Page(404),
         Self::Redirected,
+        Self::Repeated,
+        Self::ClockOff,
+        Self::OddEntry,
+        Self::WithoutZone,
+        Self::YoungKey,
         Self::Frozen,
         Self::Term,
         Self::Outage,
@@ -84,11 +103,16 @@ impl Mode {
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
     /// Whether such a thing can happen to such a request.
-    pub fn suits(self, side: Side, write: bool) -> bool {
+    pub fn suits(self, request: &Counted) -> bool {
+        let Counted { side, write, purpose } = *request;
         match self {
             Self::Nothing => false,
             Self::Instead(409) => side == Side::ApiServer && write,
-            Self::Instead(423) | Self::Redirected => side == Side::Platform && write,
+            Self::Instead(423) | Self::Redirected | Self::ClockOff | Self::OddEntry | Self::WithoutZone => {
+                side == Side::Platform && write
+            }
+            Self::Repeated => matches!(purpose, Purpose::CreatesCompute | Purpose::CreatesKey),
+            Self::YoungKey => purpose == Purpose::CreatesKey,
             Self::Page(_) => side == Side::Platform,
             // An outage refuses only writes, so one that begins at a read equals one that began at
             // the write before.
@@ -104,7 +128,22 @@ impl Mode {
 
     /// True if the request is carried out and the operator survives, but never gets the result.
     pub fn withholds(self) -> bool {
-        matches!(self, Self::Lost | Self::Cut | Self::After(_) | Self::Redirected)
+        match self {
+            Self::Lost | Self::Cut | Self::After(_) | Self::Redirected => true,
+            Self::ClockOff | Self::OddEntry | Self::WithoutZone => true,
+            _ => false,
+        }
+    }
+
+    /// The fault of the platform itself that it begins with, where the request has this method.
+    pub fn order(self, method: &str) -> Option<Value> {
+        Some(match self {
+            Self::ClockOff => json!({"kind": "clock_off", "method": method, "seconds": 3600}),
+            Self::OddEntry => json!({"kind": "odd_entry", "method": "GET", "field": "id", "times": 3}),
+            Self::WithoutZone => json!({"kind": "times_without_zone", "times": 20}),
+            Self::YoungKey => json!({"kind": "young_key", "seconds": 3, "times": 100}),
+            _ => return None,
+        })
     }
 
     fn words(self) -> Option<&'static str> {
@@ -120,6 +159,11 @@ impl Mode {
             Self::TermOutage => "term-outage",
             Self::Rolled => "rolled",
             Self::Redirected => "redirected",
+            Self::Repeated => "repeated",
+            Self::ClockOff => "clock-off",
+            Self::OddEntry => "odd-entry",
+            Self::WithoutZone => "without-zone",
+            Self::YoungKey => "young-key",
             Self::Replaced => "replaced",
             Self::Stripped => "stripped",
             Self::Instead(_) | Self::After(_) | Self::Page(_) => return None,

@@ -54,7 +54,7 @@ fn pair(scenario: &Scenario, counted: &[Counted], random: &mut StdRng) -> Option
         true => (*ENDS.choose(random)?, *OF_THE_LEASE.choose(random)?),
         false => (*FIRST.choose(random)?, *SECOND.choose(random)?),
     };
-    let suits = |(_, request): &(usize, &Counted)| first.suits(request.side, request.write);
+    let suits = |(_, request): &(usize, &Counted)| first.suits(request);
     let places: Vec<usize> = (1..counted.len()).zip(counted).filter(suits).map(|(at, _)| at).collect();
     let at = *places.choose(random)?;
     let then = match scenario.elected {

@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 /// The purpose of a request, as far as the promises need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
+    CreatesCompute,
     CreatesKey,
     /// Idempotent.
     ChangesCompute,
@@ -61,6 +62,10 @@ impl Passages {
 
     pub fn note(&mut self, place: usize, text: &str) {
         self.all[place].line.push_str(text);
+    }
+
+    pub fn purpose(&self, place: usize) -> Purpose {
+        self.all[place].purpose
     }
 
     pub fn withheld(&mut self, place: usize) {
@@ -172,9 +177,9 @@ impl Passages {
 
     /// The first change on the platform by a process whose successor had already made one.
     pub fn change_of_a_former_leader(&self) -> Option<String> {
-        use Purpose::{ChangesCompute, ChangesPlatform, CreatesKey, RestartsCompute};
-        let is_change =
-            |it: &Passage| matches!(it.purpose, CreatesKey | ChangesCompute | RestartsCompute | ChangesPlatform);
+        use Purpose::{ChangesCompute, ChangesPlatform, CreatesCompute, CreatesKey, RestartsCompute};
+        let changes = [CreatesCompute, CreatesKey, ChangesCompute, RestartsCompute, ChangesPlatform];
+        let is_change = |it: &Passage| changes.contains(&it.purpose);
         let mut leader = 0;
         for (_, change) in self.of(is_change) {
             if change.process < leader {

@@ -75,6 +75,12 @@ impl Platform {
         Ok(platform)
     }
 
+    /// Orders a fault, as its console takes it.
+    pub fn order(&self, order: Value) -> Result<()> {
+        let order = serde_json::from_value(order).map_err(Error::while_doing("reading an order for a fault"))?;
+        self.simulator.order_fault(order).map(drop).map_err(Error::new)
+    }
+
     fn lines(&self) -> Result<Vec<ComputeLine>> {
         let lines = self.simulator.with_world(|world, now| {
             world.advance_to(now);

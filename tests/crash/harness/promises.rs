@@ -98,6 +98,8 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     // in 200 ms: a later list shows no trace of it.
     let unconfirmed = !lists_keys && site.gate.passages().lost_answer_to_restart();
     let waits = waits || unconfirmed && has("Synced", "reason", "RestartUnconfirmed");
+    let twin = site.gate.made_twice(Purpose::CreatesCompute) > 0;
+    let waits = waits || twin && has("Synced", "reason", "StrayCompute");
     if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
     }
@@ -144,8 +146,9 @@ fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
     let platform = &site.platform;
     let restarted = platform.done("POST", "/restart");
     let repeated = site.gate.passages().changes_repeated_after_a_stop();
+    let twins = site.gate.made_twice(Purpose::CreatesCompute);
     [
-        ("created", goal.created, platform.done("POST", "/endpoints") - restarted),
+        ("created", goal.created, platform.done("POST", "/endpoints") - restarted - twins),
         ("restarted", goal.restarted, restarted),
         ("changed", goal.changed, platform.done("PATCH", "/endpoints/") - repeated),
         ("deleted", goal.deleted, platform.done("DELETE", "/endpoints/")),
@@ -194,7 +197,8 @@ fn lease_that_ran_out(site: &Site) -> Option<String> {
 /// Additional keys are created only if a secret can have been lost.
 fn wasted_keys(site: &Site, goal: &Goal) -> Option<String> {
     let created = site.platform.done("POST", "/api_keys");
-    let most = goal.created_keys + site.gate.passages().keys_replaced_with_cause();
+    let twins = site.gate.made_twice(Purpose::CreatesKey);
+    let most = goal.created_keys + twins + site.gate.passages().keys_replaced_with_cause();
     (created > most).then(|| format!("keys created: {created} instead of {}", goal.created_keys))
 }
 

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use super::gate::{Caller, Gate, Verdict, path};
 use super::modes::{Mode, Side};
 use super::objects::Objects;
+use super::platform::Platform;
 use crate::support::{Error, Result};
 
 const LARGEST_BODY: usize = 8 << 20;
@@ -50,6 +51,7 @@ pub struct Behind {
     pub upstream: String,
     pub http: reqwest::Client,
     pub gate: Arc<Gate>,
+    pub platform: Arc<Platform>,
     /// The objects of the point's namespace.
     pub objects: Objects,
     /// The only ClusterAccount visible to the operator, which must not see those of other points.
@@ -86,6 +88,7 @@ async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<
     passed.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
+#[derive(Clone)]
 struct Call {
     method: axum::http::Method,
     target: String,
@@ -97,6 +100,12 @@ struct Answer {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        (self.status, self.headers, self.body).into_response()
+    }
 }
 
 impl Behind {
@@ -115,12 +124,17 @@ impl Behind {
             Some(Mode::Instead(status)) => return self.refusal(status),
             Some(Mode::Page(status)) => return page(status),
             Some(Mode::Frozen) => self.gate.signal(Signal::SIGSTOP),
+            Some(Mode::Repeated) => return self.twice(call, place).await.unwrap_or_else(|error| bad_gateway(&error)),
             Some(rewrite @ (Mode::Replaced | Mode::Stripped)) => {
                 if let Err(error) = self.objects.rewrite(rewrite == Mode::Replaced).await {
                     return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
                 }
             }
             _ => {}
+        }
+        let order = mode.and_then(|mode| mode.order(call.method.as_str()));
+        if let Some(Err(error)) = order.map(|order| self.platform.order(order)) {
+            return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
         }
         let answer = match self.carry_out(call).await {
             Ok(answer) => answer,
@@ -137,7 +151,7 @@ impl Behind {
                 self.gate.signal(Signal::SIGKILL);
                 return cut(peer);
             }
-            Some(Mode::Lost) => return cut(peer),
+            Some(Mode::Lost | Mode::ClockOff | Mode::OddEntry | Mode::WithoutZone) => return cut(peer),
             Some(Mode::Cut) => return halved(answer, peer),
             Some(Mode::After(status)) => return self.refusal(status),
             Some(Mode::Redirected) => return Redirect::to("/").into_response(),
@@ -154,11 +168,24 @@ impl Behind {
                 | Mode::Instead(_)
                 | Mode::Page(_)
                 | Mode::Frozen
+                | Mode::Repeated
+                | Mode::YoungKey
                 | Mode::Replaced
                 | Mode::Stripped,
             ) => {}
         }
-        (answer.status, answer.headers, answer.body).into_response()
+        answer.into_response()
+    }
+
+    /// It is carried out two times; the answer is the second one.
+    async fn twice(&self, call: Call, place: usize) -> Result<Response, reqwest::Error> {
+        let first = self.carry_out(call.clone()).await?;
+        let second = self.carry_out(call).await?;
+        self.gate.answered(place, second.status.as_u16());
+        if first.status.is_success() && second.status.is_success() {
+            self.gate.saw_made_twice(place);
+        }
+        Ok(second.into_response())
     }
 
     async fn send(&self, call: Call) -> Result<reqwest::Response, reqwest::Error> {

@@ -95,13 +95,17 @@ impl Scenario {
 
     fn tries(&self, extent: Extent, mode: Mode, request: &Counted) -> bool {
         let differs = match extent {
-            // A kill before a read equals one after it.
-            Extent::Quick => mode != Mode::KillAfter,
             // Observations of the former leader are stale when it continues.
             Extent::Whole(_) if self.elected => mode == Mode::Frozen,
-            Extent::Whole(_) | Extent::Pairs(_) => true,
+            // A kill before a read equals one after it.
+            _ => mode != Mode::KillAfter,
         };
-        mode.suits(request.side, request.write) && (request.write || differs)
+        mode.suits(request) && self.has_evidence(mode) && (request.write || differs)
+    }
+
+    /// Whether somebody else than a person can tell what a create has made. Without names, clocks that differ leave it open.
+    fn has_evidence(&self, mode: Mode) -> bool {
+        mode != Mode::ClockOff || self.profile != Profile::Minimal
     }
 
     /// True if requests repeat many times. Two operators that read the platform at different times

@@ -194,7 +194,8 @@ impl Site {
         let door = async |side, upstream: String, http: &reqwest::Client| {
             let (http, gate, objects) = (http.clone(), self.gate.clone(), self.objects.clone());
             let cluster_account = objects.namespace.clone();
-            proxy::open(Behind { process, side, upstream, http, gate, objects, cluster_account }).await
+            let platform = self.platform.clone();
+            proxy::open(Behind { process, side, upstream, http, gate, platform, objects, cluster_account }).await
         };
         let lab = &self.lab;
         let api_server = door(Side::ApiServer, lab.cluster.url(), &lab.upstream).await?;

@@ -7,7 +7,8 @@ use dbplane::decide::names;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::guarantees::{BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::guarantees::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::objects::condition;
 use super::platform::{FOREIGN, TO_ADOPT};
 use super::scenarios::Goal;
 use super::site::Site;
@@ -33,8 +34,7 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
         key_secrets,
         known_keys: BTreeSet::new(),
         keys_left: keys.iter().flat_map(keys_left).collect(),
-        // In the end every resource is in sync, so that nobody is asked about any.
-        strays: BTreeSet::new(),
+        strays: computes.iter().flat_map(strays).collect(),
     })
 }
 
@@ -42,6 +42,13 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
 fn keys_left(object: &Value) -> Vec<String> {
     let listed = ["lostKeys", "previousKeys"].into_iter().filter_map(|keys| object["status"][keys].as_array());
     listed.flatten().filter_map(|key| key["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// What people are told that a create has made besides.
+fn strays(object: &Value) -> Vec<String> {
+    let synced = condition(object, "Synced").filter(|synced| synced["reason"] == "StrayCompute");
+    let message = synced.and_then(|synced| synced["message"].as_str());
+    message.into_iter().flat_map(guarantees::words).map(str::to_owned).collect()
 }
 
 fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {

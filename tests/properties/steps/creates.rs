@@ -48,6 +48,52 @@ fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
 }
 
 #[test]
+fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a_day() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    // What is there shows that the platform keeps names.
+    run.happen(&Event::ForeignCompute(0, true));
+    let mut spec = history.spec(&compute(0)).unwrap();
+    // It does not start: here a compute that has started was active.
+    spec["disabled"] = json!(true);
+    run.snare(CREATE, Times::Once, Snag::Fault(Fault::Repeated));
+    run.told_after(120, |run| run.apply(&compute(0), &spec));
+    let made = |run: &Run| run.simulation.lock().made_for(&compute(0));
+    assert_eq!(made(&run).len(), 2);
+    assert!(run.condition(&compute(0), "Synced").starts_with("StrayCompute: "));
+    let own = run.record(0).binding.unwrap().id;
+    run.apply(&compute(0), &json!({"disabled": false}));
+    run.go_on(300).unwrap();
+    run.in_console(|world, now| world.console_activity(&own, None, now)).unwrap();
+    run.simulation.lock().advance(23 * AN_HOUR);
+    run.go_on(60).unwrap();
+    assert_eq!(made(&run).len(), 2);
+    run.simulation.lock().advance(2 * AN_HOUR);
+    let told = run.told_after(300, |_| ());
+    let deleted = "r0 Deleted: Deleted compute ID, which a create of this resource had made besides, and nobody used";
+    assert!(told.iter().any(|text| text == deleted), "{told:?} {}", run.condition(&compute(0), "Synced"));
+    assert_eq!((made(&run), run.record(0).twins.len()), (vec![own], 0));
+    assert!(run.condition(&compute(0), "Synced").starts_with("InSync: "));
+}
+
+#[test]
+fn what_a_repeated_create_makes_besides_is_deleted_with_its_resource() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    run.happen(&Event::ForeignCompute(0, true));
+    run.snare(CREATE, Times::Once, Snag::Fault(Fault::Repeated));
+    run.told_after(120, Run::declare);
+    assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 2);
+    assert!(
+        run.condition(&compute(0), "Synced").starts_with("StrayCompute: A create of this resource was carried out")
+    );
+    run.delete_now(&compute(0));
+    run.go_on(300).unwrap();
+    assert!(!run.is_there(&compute(0)));
+    assert_eq!(run.simulation.lock().made_for(&compute(0)), Vec::<String>::new());
+}
+
+#[test]
 fn a_compute_that_was_just_created_needs_no_restart() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);

@@ -143,10 +143,23 @@ fn what_is_declared_or_wished_for_claims_nothing() {
         Resource::new("creating").creating(-60).wishing(),
         Resource::new("unanswered").unanswered(-60).wishing(),
     ];
-    for other in [&declared].into_iter().chain(&wishing) {
+    for other in &wishing {
         assert_eq!(mine.with([other]), Claims::default(), "{}", other.as_other().meta.name.as_ref().unwrap());
         assert_eq!(subjects(&other.0), BTreeSet::new());
     }
+    let only_declared = |id: &str| Claims { declared: [id.to_owned()].into(), ..Claims::default() };
+    assert_eq!(mine.with([&declared]), only_declared("ep-1"));
+    assert_eq!(subjects(&declared.0), BTreeSet::new());
+    assert_eq!(mine.with([&declared.of_project("p-2")]), Claims::default());
+}
+
+/// A compute that a create has made besides may be imported by another resource.
+#[test]
+fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
+    let mine = Resource::new("mine");
+    let create = mine.create(-60, Told::ByMark);
+    let theirs = Resource::new("theirs").bound("ep-1", -60).recording(|identity| identity.made = vec![create]);
+    assert_eq!(mine.with([&theirs]).marks, BTreeMap::new());
 }
 
 #[test]

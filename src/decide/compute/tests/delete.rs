@@ -86,7 +86,7 @@ fn a_delete_that_is_refused_keeps_the_resource() {
 
 #[test]
 fn a_delete_that_was_confirmed_is_shown_by_the_list() {
-    let given = deleting(Given::bound()).remembering(|memory| memory.deleted = Some(NOW));
+    let given = deleting(Given::bound()).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
     let reported = given.rest();
     reported.progressing(Reason::Deleting);
     reported.until(at(60));
@@ -101,7 +101,7 @@ fn a_list_that_may_lag_behind_the_create_proves_nothing() {
     reported.progressing(Reason::Deleting);
     reported.until(at(50));
     assert!(matches!(young.clone().after(50).step(), ComputeStep::Delete { .. }));
-    let confirmed = young.remembering(|memory| memory.deleted = Some(NOW));
+    let confirmed = young.remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
     assert_eq!(confirmed.step(), ComputeStep::RemoveFinalizer);
 }
 
@@ -239,7 +239,7 @@ fn a_paused_deletion_stays_paused_whatever_is_observed() {
     let confirmed = paused.observing(|observed| observed.meta.brake = Brake::Confirmed);
     assert!(matches!(confirmed.step(), ComputeStep::Delete { .. }));
     assert!(matches!(confirmed.clone().seeing([]).step(), ComputeStep::Delete { .. }));
-    let deleted = confirmed.seeing([]).remembering(|memory| memory.deleted = Some(NOW));
+    let deleted = confirmed.seeing([]).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
     assert_eq!(deleted.step(), ComputeStep::RemoveFinalizer);
 }
 
@@ -265,7 +265,7 @@ fn only_an_answer_to_the_delete_beside_a_list_without_the_compute_shows_that_it_
         unanswered.rest();
         assert!(matches!(unanswered.clone().after(3600).step(), ComputeStep::Delete { .. }));
         unanswered.clone().seeing([]).rest();
-        let answered = unanswered.seeing([]).remembering(|memory| memory.deleted = Some(NOW));
+        let answered = unanswered.seeing([]).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
         assert_eq!(answered.step(), ComputeStep::RemoveFinalizer);
     }
 }

@@ -102,7 +102,7 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     let mut deleted = Memory::default();
-    deleted.deleted = Some(NOW);
+    deleted.deleted = Some(("ep-1".into(), NOW));
     let plain = Memory::default();
     for (given, deleting, memory, seen, expected) in [
         (Given::new(), false, &plain, None, false),

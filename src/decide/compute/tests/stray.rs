@@ -229,7 +229,7 @@ mod deleting {
 
     /// The platform has confirmed the delete of the bound compute.
     fn deleted(given: Given) -> Given {
-        deleting(given).remembering(|memory| memory.deleted = Some(NOW))
+        deleting(given).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod deleting {
         let orphaned = first.declaring(json!({"deletion": "Orphan"}));
         assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
         let bound = given(Given::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
-        let bound = bound.remembering(|memory| memory.deleted = Some(at(-2))).seeing([marked]);
+        let bound = bound.remembering(|memory| memory.deleted = Some(("ep-1".into(), at(-2)))).seeing([marked]);
         assert_eq!(bound.step(), ComputeStep::Delete { id: "ep-9".into() }, "another was deleted before");
     }
 

@@ -187,7 +187,8 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
 #[test]
 fn a_deletion_is_sent_and_its_end_is_not_concluded() {
     let gone = |id| hiding(deleted(Given::bound().seeing([compute("ep-0")])), id);
-    let was_deleted = |given: Given, second| given.remembering(|memory| memory.deleted = Some(at(second)));
+    let was_deleted =
+        |given: Given, second| given.remembering(|memory| memory.deleted = Some(("ep-1".into(), at(second))));
     for id in [Some("ep-1"), None] {
         assert_eq!(gone(id).step(), ComputeStep::Delete { id: "ep-1".into() });
         was_deleted(gone(id), -10).rest().progressing(Reason::Deleting);

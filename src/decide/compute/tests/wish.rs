@@ -59,9 +59,10 @@ fn a_restored_resource_finds_its_compute_again_and_does_not_restart_it() {
         ComputeIdentity { binding: Some(binding("ep-1")), restart: Some(restart), ..ComputeIdentity::default() };
     let given = wishing(identity).declaring(json!({"restartToken": "two"})).seeing([compute("ep-1"), compute("ep-0")]);
     for given in [given.clone(), deleted(given)] {
-        let ComputeStep::Bind { binding: found, restart, unanswered, restored } = given.step() else {
+        let ComputeStep::Bind { binding: found, restart, unanswered, made, restored } = given.step() else {
             panic!("{:?}", given.step())
         };
+        assert_eq!(made, vec![]);
         assert_eq!((found, unanswered, restored), (Binding { at: NOW, ..binding("ep-1") }, Vec::new(), true));
         assert_eq!((restart.token.as_str(), restart.calling, restart.noted), ("two", None, true));
     }

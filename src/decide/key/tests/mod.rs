@@ -12,6 +12,7 @@ mod replacing;
 mod requests;
 mod restored;
 mod trial;
+mod twins;
 mod unlisted;
 mod unreadable;
 mod unused;

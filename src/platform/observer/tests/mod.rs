@@ -123,7 +123,7 @@ async fn only_those_whose_compute_changed_are_triggered() {
 #[tokio::test(start_paused = true)]
 async fn changes_on_a_branch_trigger_its_subscribers() {
     let mut fixture = Fixture::new(1);
-    let matters = ComputeMatters { branches: vec!["br-new".to_owned()], computes: Vec::new() };
+    let matters = ComputeMatters { branches: vec!["br-new".to_owned()], ..ComputeMatters::default() };
     let interest = Interest { matters, ..Interest::default() };
     fixture.ask("waits", interest);
     fixture.after(1.0).await;

@@ -1,0 +1,39 @@
+//! What the world answers to a request that meets a fault.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::faults::{Fault, FaultKind};
+use super::odd;
+use super::rewritten::{with_normalized_settings, without_zones};
+use super::world::World;
+use super::world::message::{Request, Response};
+
+/// The work as the fault has it done, and the answer as it rewrites it. Faults of the connection change neither.
+pub fn respond(world: &mut World, request: &Request, now: Timestamp, fault: Option<&Fault>) -> Response {
+    let Some(fault) = fault else { return world.respond(request, now) };
+    match fault.kind {
+        FaultKind::Repeat => {
+            world.respond(request, now);
+            world.respond(request, now)
+        }
+        FaultKind::ClockOff => {
+            let clock_off = SignedDuration::from_secs(fault.seconds);
+            world.respond(&Request { clock_off, ..request.clone() }, now)
+        }
+        // The machine that answers does not know the key yet: it answers as to any unknown key.
+        FaultKind::YoungKey => world.respond(&request.clone().bearer("unknown"), now),
+        _ => rewritten(world.respond(request, now), fault),
+    }
+}
+
+fn rewritten(answer: Response, fault: &Fault) -> Response {
+    let Ok(mut body) = serde_json::from_slice(&answer.body) else { return answer };
+    match fault.kind {
+        FaultKind::TimesWithoutZone => without_zones(&mut body),
+        FaultKind::NormalizedSettings => with_normalized_settings(&mut body),
+        FaultKind::OddEntry => odd::with_odd_entry(&mut body, fault),
+        FaultKind::State => odd::with_state(&mut body, fault),
+        _ => return answer,
+    }
+    Response { body: body.to_string().into_bytes(), ..answer }
+}

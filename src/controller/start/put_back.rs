@@ -1,0 +1,111 @@
+//! Storage that is put back while the operator runs: it is noticed by an object whose stored version is older than one that was there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::{Resource, ResourceExt};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::super::environment::{Kind, KindVisitor, Kinds};
+use super::super::live::Live;
+use super::super::object::uid;
+use super::super::registry::AllKinds;
+use crate::cluster::{Cluster, Event, explained, resource_version};
+use crate::decide::put_back::{Doubt, Lasting, PATIENCE, Stored, Verdict};
+
+/// The reason of the event.
+const STORAGE_PUT_BACK: &str = "StoragePutBack";
+/// People are told once, also where another object shows the same a little later.
+const TOLD_FOR: Duration = Duration::from_secs(60);
+
+/// Asks storage about the objects that are `doubted`, one at a time, and forgets what an earlier state of it has made wrong.
+pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop: CancellationToken) {
+    let (mut lasting, mut uids) = (Lasting::default(), BTreeSet::new());
+    let mut told: Option<Instant> = None;
+    while stop.run_until_cancelled(sleep(PATIENCE)).await.is_some() {
+        while let Ok(uid) = doubted.try_recv() {
+            uids.insert(uid);
+        }
+        let mut questions = questions(&env, &uids);
+        uids = questions.keys().cloned().collect();
+        let doubts = questions.iter().map(|(uid, question)| (uid.clone(), question.doubt)).collect();
+        let Some(question) = lasting.next(doubts).and_then(|uid| questions.remove(&uid)) else { continue };
+        drop(questions);
+        let news = told.is_none_or(|told| told.elapsed() >= TOLD_FOR);
+        match (question.ask)(env.clone(), news).await {
+            Verdict::Wait => continue,
+            Verdict::ListAgain => {}
+            Verdict::PutBack => {
+                env.state.storage_put_back();
+                told = Some(Instant::now());
+            }
+        }
+        env.list_again.send_replace(());
+        lasting = Lasting::default();
+    }
+}
+
+/// An object that storage may be asked about.
+struct Question {
+    doubt: Doubt,
+    /// With whether people are told where storage was put back.
+    ask: Box<dyn FnOnce(Arc<Live>, bool) -> BoxFuture<'static, Verdict> + Send>,
+}
+
+/// Those of these objects that are still in doubt.
+fn questions(env: &Live, uids: &BTreeSet<String>) -> BTreeMap<String, Question> {
+    let mut found = Doubted { env, uids, questions: BTreeMap::new() };
+    if !uids.is_empty() {
+        AllKinds::each(&mut found);
+    }
+    found.questions
+}
+
+struct Doubted<'a> {
+    env: &'a Live,
+    uids: &'a BTreeSet<String>,
+    questions: BTreeMap<String, Question>,
+}
+
+impl KindVisitor for Doubted<'_> {
+    fn visit<K: Kind>(&mut self) {
+        for object in self.env.stores.all::<K::Object>() {
+            let uid = uid(object.as_ref());
+            let doubt = self.env.state.doubt(&uid, resource_version(object.as_ref()));
+            if let Some(doubt) = doubt.filter(|_| self.uids.contains(&uid)) {
+                let ask = move |env, news| ask::<K>(env, object, doubt, news).boxed();
+                self.questions.insert(uid, Question { doubt, ask: Box::new(ask) });
+            }
+        }
+    }
+}
+
+/// Asks storage about the object, and tells people where it was put back, if that is news.
+async fn ask<K: Kind>(env: Arc<Live>, object: Arc<K::Object>, doubt: Doubt, news: bool) -> Verdict {
+    let (kind, namespace, name) = (K::Object::kind(&()), object.namespace(), object.name_any());
+    let stored = match env.cluster.stored_version(object.as_ref()).await {
+        Ok(version) => version.map_or(Stored::Gone, Stored::Version),
+        Err(error) => {
+            debug!(%kind, namespace, name, error = explained(&error), "the API server does not say which version it has stored");
+            Stored::NotRead
+        }
+    };
+    let verdict = doubt.settled(stored);
+    debug!(%kind, namespace, name, "the cache may not show what is stored: {doubt:?}, {stored:?}, {verdict:?}");
+    if let (Verdict::PutBack, Doubt::Behind(known), Stored::Version(stored), true) = (verdict, doubt, stored, news) {
+        let text = format!(
+            "The API server's storage was put back to an earlier state while dbplane runs: this resource was at version {known}, and is at \
+             version {stored} now. dbplane lists all resources again and goes on with what is stored. What it still knows to be recorded is \
+             written again."
+        );
+        warn!(%kind, namespace, name, event = STORAGE_PUT_BACK, "{text}");
+        env.cluster.publish(object.as_ref(), &Event::warning(STORAGE_PUT_BACK, text)).await;
+    }
+    verdict
+}

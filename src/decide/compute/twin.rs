@@ -1,0 +1,123 @@
+//! Computes that a create has made beside the one that the resource is bound to: a proxy has repeated the request. The status names them. One
+//! with the resource's own mark is deleted once nothing speaks against that.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::identity::{Binding, CreateIntent, Origin, Told};
+use super::super::{Action, Brake, Decision, Reason, Report, Sync, WATCHED, later};
+use super::delete::delete_again;
+use super::stray::{self, Strays, none_of};
+use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
+use crate::api::Management;
+use crate::domain::{Compute, Shown};
+
+/// How long the status names such a compute before it is deleted: somebody may have begun to use it.
+const NAMED: Duration = WATCHED;
+
+/// Records since when computes are named. One that a list lacks is named again if it has a mark and is shown again; nothing but the record
+/// tells one without.
+pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Option<ComputeStep> {
+    if case.spec.management == Management::Observe {
+        return None;
+    }
+    let known = &case.identity.twins;
+    let named = || strays.twins.iter().chain(&strays.besides);
+    let all_marked = case.identity.made.iter().all(|create| create.told() == Told::ByMark);
+    let is_over = |id: &String| match snapshot.find(id) {
+        Shown::Entry(_) => named().all(|twin| twin.id != *id),
+        Shown::Unclear(_) => false,
+        Shown::Absent => all_marked,
+    };
+    let kept = known.iter().filter(|(id, _)| !is_over(id)).map(|(id, since)| (id.clone(), *since));
+    let new = named().filter(|twin| !known.contains_key(&twin.id)).map(|twin| (twin.id.clone(), case.now));
+    let twins: BTreeMap<String, Timestamp> = kept.chain(new).collect();
+    (twins != *known).then_some(ComputeStep::RecordTwins { twins })
+}
+
+/// Deletes one that has a mark, if that may be done now; otherwise reports all of them, and what else may be the resource's.
+pub(super) fn delete_or_report(
+    case: &Case,
+    (own, snapshot): (&Compute, &Snapshot),
+    strays: &Strays,
+    report: Report,
+) -> Choice {
+    let kept = |twin: &Compute| kept_because(case, own, snapshot, twin);
+    let said = advice(case, own, strays, kept);
+    let told = |said: String| report.clone().with_sync(Sync::OutOfSync(Reason::StrayCompute, said));
+    let is_due = |twin: &&&Compute| kept(twin).is_none() && named_until(case, twin) <= case.now;
+    let due = strays.twins.iter().find(is_due).filter(|_| case.observed.meta.brake == Brake::Free);
+    let Some(twin) = due else { return await_person(case, told(said)) };
+    let backoff = case.observed.memory.backoff(Action::Delete, case.generation(), case.now);
+    match (delete_again(case, &twin.id), backoff) {
+        (Some(again), _) if case.now < again => Decision::wait(told(said), again),
+        (_, Some(backoff)) => {
+            let failed = Report::of(backoff.health);
+            Decision::wait(told(format!("{said} {}", failed.headline().1)), backoff.until)
+        }
+        (_, None) => Decision::act(ComputeStep::DeleteTwin { id: twin.id.clone() }, told(said)),
+    }
+}
+
+fn named_until(case: &Case, twin: &Compute) -> Timestamp {
+    later(case.identity.twins.get(&twin.id).copied().unwrap_or(case.now), NAMED)
+}
+
+/// Why dbplane does not delete it while the resource lives.
+fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute) -> Option<&'static str> {
+    let claims = &case.observed.claims;
+    let id = &twin.id;
+    let is_claimed = claims.bound.contains_key(id) || claims.outside.contains_key(id) || claims.declared.contains(id);
+    let is_theirs = twin.name.as_ref().is_some_and(|name| claims.marks.contains_key(name));
+    let (spec, binding) = (case.spec, case.identity.binding.as_ref());
+    match () {
+        () if spec.management == Management::Observe => Some("spec.management is Observe"),
+        () if is_orphaned(spec) => Some("spec.deletion is Orphan"),
+        () if spec.deletion_protection => Some("spec.deletionProtection is set"),
+        () if is_claimed || is_theirs => Some("another resource names it or may have it"),
+        () if claims.incomplete => Some("a resource that cannot be read may have it"),
+        () if !snapshot.unreadable().is_empty() => Some("the list of computes cannot be read whole"),
+        () if !binding.is_some_and(|binding| is_answered(case, binding, twin)) => {
+            Some("no answer of the platform has told the two apart")
+        }
+        () if twin.last_active.is_some() => Some("it was active"),
+        // A platform that shows no activity shows none of one that is used.
+        () if own.last_active.is_none() => Some("the platform shows no activity of this resource's compute either"),
+        () if !is_settled(twin) || twin.role != case.role() => Some("it is changing, or of another type"),
+        () => None,
+    }
+}
+
+/// Whether the resource is bound by the answer to the create with this mark, which named its compute and not this one.
+fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
+    let is_its = |create: &CreateIntent| create.mark.is_some() && create.mark == twin.name && create.at == binding.at;
+    binding.origin == Origin::Created && case.identity.made.iter().any(is_its)
+}
+
+/// What people are told of all of them.
+fn advice(case: &Case, own: &Compute, strays: &Strays, kept: impl Fn(&Compute) -> Option<&'static str>) -> String {
+    let ids: Vec<String> = strays.twins.iter().map(|twin| twin.id.clone()).collect();
+    let others: Vec<String> = strays.ids().into_iter().filter(|id| !ids.contains(id)).collect();
+    let of_others = (!others.is_empty()).then(|| stray::advice(case, &others));
+    let outlook = strays.twins.iter().map(|twin| match kept(twin) {
+        Some(_) if is_orphaned(case.spec) => format!("dbplane does not delete {}.", twin.id),
+        Some(why) => format!("dbplane deletes {} with this resource, and not before: {why}.", twin.id),
+        None => {
+            format!("dbplane deletes {} after {}, unless it is active until then.", twin.id, named_until(case, twin))
+        }
+    });
+    let of_twins = (!ids.is_empty()).then(|| {
+        format!(
+            "A create of this resource was carried out more than once. Beside its compute {} it has created {}, which is billed, and which \
+             this resource does not use. {} To keep it, import it: create another Compute with spec.computeID. If this resource has not \
+             created it: {}",
+            own.id,
+            ids.join(", "),
+            outlook.collect::<Vec<_>>().join(" "),
+            none_of(case, &ids),
+        )
+    });
+    of_twins.into_iter().chain(of_others).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,73 @@
+//! How a platform, or what is in front of it, deviates from what it should do, until nothing fails any more.
+
+use dbplane_simulator::faults::{Arrival, FaultOrder};
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::world::message::{Request, Response};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::faults::{Fault, Hit};
+use super::history::History;
+use super::simulation::Simulation;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deviation {
+    /// One of its two machines has a clock that is so many seconds fast, or slow.
+    Clock(i16),
+    /// It refuses keys that were created less than so many seconds ago.
+    YoungKeys(u8),
+    TimesWithoutZone,
+    NormalizedSettings,
+    /// The first entry of each list lacks this field.
+    OddEntry(&'static str),
+    UnknownState,
+}
+
+impl Deviation {
+    fn order(self) -> FaultOrder {
+        let mut order = match self {
+            Self::Clock(seconds) => json!({"kind": "clock_off", "seconds": seconds, "every": 2}),
+            Self::YoungKeys(seconds) => json!({"kind": "young_key", "seconds": seconds}),
+            Self::TimesWithoutZone => json!({"kind": "times_without_zone"}),
+            Self::NormalizedSettings => json!({"kind": "normalized_settings"}),
+            Self::OddEntry(field) => json!({"kind": "odd_entry", "method": "GET", "field": field}),
+            Self::UnknownState => json!({"kind": "state"}),
+        };
+        order["times"] = Value::from(u32::MAX);
+        serde_json::from_value(order).unwrap()
+    }
+}
+
+pub fn deviations() -> impl Strategy<Value = Deviation> {
+    prop_oneof![
+        2 => prop::sample::select(&[-3600_i16, -1, 1, 3600][..]).prop_map(Deviation::Clock),
+        1 => (1..50_u8).prop_map(Deviation::YoungKeys),
+        1 => Just(Deviation::TimesWithoutZone),
+        1 => Just(Deviation::NormalizedSettings),
+        2 => prop::sample::select(&["id", "branch_id", "type", "created_at"][..]).prop_map(Deviation::OddEntry),
+        1 => Just(Deviation::UnknownState),
+    ]
+}
+
+impl Simulation {
+    /// From here on the platform deviates.
+    pub fn deviate(&mut self, deviation: Deviation) {
+        self.deviations.order(deviation.order()).unwrap();
+    }
+
+    /// The platform's answer.
+    pub fn answered(&mut self, request: &Request) -> Response {
+        let key_age = request.authorization.as_ref().and_then(|header| self.world.key_age(header, self.now));
+        let method = format!("{:?}", request.method);
+        let fault = self.deviations.meet(Arrival { method: &method, path: &request.path, key_age });
+        dbplane_simulator::respond(&mut self.world, request, self.now, fault.as_ref())
+    }
+}
+
+impl History {
+    /// Whether only times tell what a create has made, and the clocks that write them differ.
+    pub fn has_no_evidence_of_creates(&self) -> bool {
+        let is_clock = |hit: &Hit| matches!(hit.fault, Fault::Deviates(Deviation::Clock(_)));
+        self.profile == Profile::Minimal && self.faults.iter().any(is_clock)
+    }
+}
