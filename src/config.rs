@@ -1,4 +1,4 @@
-//! Settings, from flags and environment; passed by reference.
+//! Settings from flags and environment variables, passed by reference.
 
 use std::time::Duration;
 
@@ -6,29 +6,31 @@ use crate::decide::Limits;
 use crate::decide::names::ClusterId;
 use crate::platform::{Platforms, Reach};
 
-/// How the operator runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where accounts may lead.
+    /// The hosts that accounts may use.
     pub reach: Reach,
-    /// Which base URLs lead to one platform.
+    /// The base URLs that lead to the same platform.
     pub platforms: Platforms,
-    /// The namespaces to watch; empty means all.
+    /// The namespaces to watch; all if empty.
     pub watch_namespaces: Vec<String>,
-    /// Beside them: where ClusterAccounts have their credentials, of which changes are noticed.
+    /// Further namespaces whose Secrets are watched, because ClusterAccounts have their credentials
+    /// there.
     pub credentials_namespaces: Vec<String>,
-    /// Whether ClusterAccounts are read.
+    /// True if ClusterAccounts are read.
     pub cluster_accounts: bool,
-    /// Which cluster this is, in the names of keys and computes; by the UID of namespace kube-system where absent.
+    /// The identity of this cluster in the names of keys and computes. By default it comes from the
+    /// UID of namespace kube-system.
     pub cluster_id: Option<ClusterId>,
-    /// How long one request to the platform may take.
+    /// Timeout of one request to the platform.
     pub request_timeout: Duration,
-    /// How many resources of a kind are reconciled at the same time, for each account and namespace.
+    /// Number of resources of a kind that are reconciled at the same time, for each account and
+    /// namespace.
     pub concurrency: u16,
-    /// Bytes that the platform lists of one namespace's Accounts may take together.
+    /// Memory limit in bytes for the platform lists of one namespace's Accounts together.
     pub list_memory: usize,
-    /// The times that decisions rest on.
+    /// The time limits that decisions use.
     pub limits: Limits,
-    /// Who this process is, in events and in the lease.
+    /// The name of this process in events and in the Lease.
     pub identity: String,
 }

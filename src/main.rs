@@ -1,4 +1,4 @@
-//! The binary: parse, dispatch, exit code.
+//! The binary: parses arguments, runs a command, and sets the exit code.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ async fn main() -> ExitCode {
     match Cli::of_process().execute().await {
         Ok(code) => code,
         Err(error) => {
-            // The one place that speaks to people directly: logging may not have started.
+            // The only direct output to users, because logging may not have started.
             #[allow(clippy::print_stderr)]
             {
                 eprintln!("dbplane: {error}");

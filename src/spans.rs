@@ -1,7 +1,7 @@
-//! The spans of traces: a pass, a request to the platform, a wait for the budget, a reading of a list.
+//! The spans of traces: a pass, a request to the platform, a wait for the budget, a read of a list.
 //!
-//! They have a target of their own. By it the exporter of traces takes them, and log lines leave them out. Where traces are off none of
-//! them is made.
+//! They have their own target. The trace exporter selects them by it, and log lines leave them out.
+//! No spans are created while traces are disabled.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -12,10 +12,10 @@ use opentelemetry::{Context, KeyValue};
 use tracing::field::Empty;
 use tracing::{Instrument, Level, Span, info_span, span_enabled};
 
-/// The target of every span here, and of nothing else.
+/// The target of all spans here, and only of these.
 pub const TARGET: &str = "dbplane::trace";
 
-/// One pass over an object of `kind`.
+/// A pass over an object of `kind`.
 pub fn pass(kind: &str, meta: &ObjectMeta) -> Span {
     info_span!(
         target: TARGET,
@@ -32,7 +32,7 @@ pub fn pass(kind: &str, meta: &ObjectMeta) -> Span {
     )
 }
 
-/// The step that the pass performs, or tried to.
+/// Records the step that the pass performs or attempts.
 pub fn step(step: &impl std::fmt::Debug) {
     Context::map_current(|context| {
         let span = context.span();
@@ -42,14 +42,14 @@ pub fn step(step: &impl std::fmt::Debug) {
     });
 }
 
-/// The name of the variant alone: what a step holds is long, and partly people's own.
+/// Only the name of the variant, because the content of a step is long and partly private.
 fn variant(value: &impl std::fmt::Debug) -> String {
     let text = format!("{value:?}");
     let end = text.find(|sign: char| !sign.is_alphanumeric()).unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// One request to the platform. Its path is told without the identifiers in it.
+/// A request to the platform. The span shows its path without identifiers.
 pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Option<u16>)) -> Span {
     if !span_enabled!(target: TARGET, Level::INFO) {
         return Span::none();
@@ -72,7 +72,7 @@ pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Opt
     )
 }
 
-/// A path of the platform names a list and one of its entries in turn.
+/// A path of the platform alternates between the name of a list and the ID of an entry.
 fn template(segments: &[&str]) -> String {
     let place =
         |(index, segment): (usize, &&str)| match (index % 2, index.checked_sub(1).map(|before| segments[before])) {
@@ -82,13 +82,13 @@ fn template(segments: &[&str]) -> String {
     segments.iter().enumerate().map(place).collect()
 }
 
-/// What a span shows came to nothing, for a reason from a closed set.
+/// Marks a span as failed, with a reason from a closed set.
 pub fn failed(span: &Span, reason: &str) {
     span.record("error.type", reason);
     span.record("otel.status_code", "ERROR");
 }
 
-/// Waits for room in an account's budget. A wait that is over at once is not shown.
+/// Waits for an account's budget. A wait that ends at once gets no span.
 pub async fn budget<T>(priority: &str, wait: impl Future<Output = T>) -> T {
     let mut wait = pin!(wait);
     if let Poll::Ready(admitted) = futures::poll!(wait.as_mut()) {
@@ -98,7 +98,7 @@ pub async fn budget<T>(priority: &str, wait: impl Future<Output = T>) -> T {
     wait.instrument(span).await
 }
 
-/// A reading of a list of the platform that belongs to no pass.
+/// A read of a platform list, which belongs to no pass.
 pub fn observe(list: &str, id: &str) -> Span {
     info_span!(target: TARGET, parent: None, "observe", "dbplane.list" = list, "dbplane.list.id" = id)
 }
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of the spans that were made.
+    /// The names of the created spans.
     #[derive(Clone, Debug, Default)]
     struct Made(Arc<Mutex<Vec<&'static str>>>);
 

@@ -1,18 +1,18 @@
-//! Text that others have written, made fit to be kept, logged and shown.
+//! Makes untrusted texts safe to store, log and show.
 //!
-//! A text that was altered here has a space, `\u{fffd}` or `…` in it. No identifier, host or name that dbplane makes has any of these, so an
-//! altered text is never taken for one of them.
+//! An altered text contains a space, `\u{fffd}` or `…`. No identifier, host or name that dbplane
+//! makes contains any of these, so an altered text is never mistaken for one.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Stands in the place of a character that is not shown.
+/// Replaces a hidden character.
 const REPLACED: char = '\u{fffd}';
 /// Ends a text that was cut.
 const CUT: char = '…';
 
-/// Control characters, and those that turn, hide or join what is shown.
+/// Control characters, and characters that reverse, hide or join the shown text.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -37,7 +37,7 @@ pub fn line(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// `text` without hidden characters but line breaks and tabs.
+/// `text` without hidden characters, except line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let stays = |c: char| !is_hidden(c) || matches!(c, '\n' | '\t');
     match text.chars().all(stays) {
@@ -46,7 +46,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same of every text in a document.
+/// The same for every text in a document.
 pub fn document(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(lines(&text).into_owned()),
@@ -66,7 +66,7 @@ fn visible(c: char) -> char {
     }
 }
 
-/// The same text with a capital letter at its beginning.
+/// The same text, starting with a capital letter.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! How much memory a Compute takes, and how often memory is asked for: counts, the same on every machine. More is a defect, less a reason to
-//! write it down here.
+//! Memory per Compute and number of allocations, which are the same on every machine. More is a
+//! defect; after an improvement, lower the numbers here.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
 
@@ -15,7 +15,7 @@ static COUNTING: dhat::Alloc = dhat::Alloc;
 
 const COUNT: usize = 1000;
 
-/// A Compute that is ready, as the API server sends it.
+/// A ready Compute as the API server sends it.
 fn stored(number: usize) -> Vec<u8> {
     let mut compute: Compute = serde_json::from_value(declared(number)).unwrap();
     let binding = Binding {
@@ -78,7 +78,7 @@ fn status(number: usize, record: String) -> Value {
     })
 }
 
-/// How many blocks are taken while `work` runs and how many bytes are left of them, for each of `COUNT`.
+/// Allocated blocks during `work` and bytes still allocated afterwards, each per object of `COUNT`.
 fn taken<T>(work: impl FnOnce() -> T) -> (u64, usize, T) {
     let before = dhat::HeapStats::get();
     let done = work();

@@ -1,4 +1,5 @@
-//! The shape of the code, held: who imports whom, how long a file may be, who reads the clock, what is documented.
+//! Checks the structure of the code: imports between modules, lengths of files, uses of the clock,
+//! and documentation.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
 
@@ -11,10 +12,9 @@ use regex::Regex;
 
 const LONGEST_FILE: usize = 400;
 
-/// The sources of the two packages.
 const SOURCES: [&str; 2] = ["src", "simulator/src"];
 
-/// Each module with the modules that it may import. `cli` and the two roots may import any.
+/// The modules that each module may import. `cli` and the two roots may import everything.
 const ARROWS: &[(&str, &[&str])] = &[
     ("account_check", &["domain", "platform"]),
     ("api", &["domain"]),
@@ -55,7 +55,6 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The top-level module that a file belongs to.
 fn module(path: &Path) -> String {
     let below = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
     below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
@@ -77,7 +76,7 @@ fn modules_import_only_whom_they_may() {
     }
 }
 
-/// The parts of the controller, from above; each may import from itself and from those below it.
+/// The parts of the controller from top to bottom; each may import itself and lower parts.
 const CONTROLLER: [&[&str]; 12] = [
     &["start"],
     &["held", "live", "rights"],
@@ -122,8 +121,9 @@ fn imports_in_the_controller_run_downwards() {
     assert!(upwards.is_empty(), "{upwards:#?}");
 }
 
-/// The compiler holds that neither package's library imports the other's, as long as their manifests say so: the operator
-/// names the simulator for its tests only, and the simulator does not name the operator.
+/// The compiler ensures that the two libraries do not import each other, provided that their
+/// manifests allow it. The operator may depend on the simulator only for tests, and the simulator
+/// not on the operator.
 #[test]
 fn the_packages_share_no_code() {
     let manifest = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
@@ -147,8 +147,8 @@ fn decisions_are_pure() {
     }
 }
 
-/// What only one dialect of the platform says is read and written in its adapter. Elsewhere there are types; the words that
-/// people are shown stand beside them.
+/// Only the adapter reads and writes words of the platform's dialect. Other code uses types; the
+/// words for users are defined beside them.
 #[test]
 fn only_the_adapter_speaks_the_dialect_of_the_platform() {
     let word = Regex::new(r#""(init|idle|active|read_write|read_only|pg_settings|org_id|ep-[^"]*)""#).unwrap();
@@ -180,8 +180,8 @@ fn one_file_of_each_package_reads_the_clock() {
     }
 }
 
-/// Tests let time pass for the operator. What ships has no way to: the one place that makes an operator gives it the real clock, and
-/// only the tests have timers that can be moved.
+/// Tests control the operator's time; the shipped program cannot. The only constructor of an
+/// operator uses the real clock, and only tests have adjustable timers.
 #[test]
 fn only_tests_move_the_time() {
     let given = Regex::new(r"\bclock: ([a-z_]+::[a-z_:]+)").unwrap();
@@ -228,7 +228,8 @@ fn every_reason_is_documented_and_no_other() {
     assert_eq!(documented, reasons);
 }
 
-/// The first column of the rows of docs/`page` that stand below `heading`, up to the next heading; a cell may name several.
+/// The first column of the table below `heading` in docs/`page`, up to the next heading. A cell may
+/// contain several names.
 fn documented(page: &str, heading: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page)).unwrap();
     let below = text.split(&format!("\n## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
@@ -239,7 +240,7 @@ fn documented(page: &str, heading: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is between the parenthesis that `text` begins behind and its partner, divided by the commas that stand in no other.
+/// Splits the arguments after an opening parenthesis at its top-level commas.
 fn arguments(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quoted, mut escaped) = (Vec::new(), 0, 0, false, false);
     for (index, sign) in text.char_indices() {
@@ -263,7 +264,7 @@ fn arguments(text: &str) -> Vec<&str> {
     panic!("a parenthesis has no partner: {}", &text[..80.min(text.len())]);
 }
 
-/// The fields of what is logged, and of the spans that log lines show.
+/// Covers the fields of log lines, and of the spans that log lines contain.
 #[test]
 fn every_field_of_a_log_line_is_documented_and_no_other() {
     let logs = Regex::new(r"\b(?:trace|debug|info|warn|error)(?:_span)?!\(").unwrap();
@@ -271,12 +272,12 @@ fn every_field_of_a_log_line_is_documented_and_no_other() {
     let of_every_line = Regex::new(r#"line\.set\("([a-z_]+)""#).unwrap();
     let mut used = BTreeSet::new();
     for (path, text) in sources("src") {
-        // The spans of traces are in no line.
+        // Spans of traces do not appear in log lines.
         if path.ends_with("src/spans.rs") {
             continue;
         }
         for found in logs.find_iter(&text) {
-            // A span begins with its name; a line has its message, and what that shows, behind the fields.
+            // A span begins with its name. In a line, the message and its values follow the fields.
             let parts = arguments(&text[found.end()..]).into_iter().skip(usize::from(found.as_str().contains("_span")));
             let fields = parts.take_while(|part| !part.starts_with('"')).filter_map(|part| field.captures(part));
             used.extend(fields.map(|found| found[1].to_owned()));

@@ -1,4 +1,4 @@
-//! The control planes that other tests stand on: that they work, and that nothing of them stays.
+//! Tests of the control planes that other tests use: they work, and they leave nothing behind.
 
 #![allow(clippy::unwrap_used, reason = "the lint knows #[test] functions, not what they call")]
 
@@ -19,9 +19,9 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use support::{ControlPlane, Options, PATIENCE, Sandbox, free_port, wait_until};
 
-/// Where the process that holds a cluster, to be killed, writes what it holds.
+/// The file in which a child process with a cluster writes its traces before it is killed.
 const REPORT: &str = "DBPLANE_TEST_REPORT";
-/// What a process that holds ports is to print them with.
+/// The variable that makes a child process reserve ports and print them.
 const PORTS: &str = "DBPLANE_TEST_PORTS";
 
 #[tokio::test]
@@ -201,7 +201,7 @@ fn programs_that_run_at_once_are_given_different_ports() {
         .unwrap();
     let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
     let theirs: BTreeSet<u16> = lines.by_ref().filter_map(|line| line.unwrap().parse().ok()).take(EACH).collect();
-    // Nothing listens on theirs: only the locks keep them.
+    // Nothing listens on the other process's ports, so only the locks reserve them.
     let ours: BTreeSet<u16> = (0..EACH).map(|_| free_port().unwrap()).collect();
     assert_eq!((theirs.len(), ours.len()), (EACH, EACH));
     assert_eq!(ours.intersection(&theirs).count(), 0, "{theirs:?}");
@@ -247,7 +247,7 @@ async fn a_cluster_that_cannot_start_says_what_its_process_said() {
     assert!(error.to_string().contains("unknown flag: --no-such-flag"), "{error}");
 }
 
-/// What one can find of a cluster on this machine.
+/// The traces of a cluster on this machine.
 struct Traces {
     folder: PathBuf,
     processes: Vec<String>,
@@ -266,7 +266,7 @@ impl Traces {
         Self { folder: lines.next().unwrap().into(), processes: lines.collect() }
     }
 
-    /// Written beside its name and renamed, so that who finds it finds the whole of it.
+    /// Write beside the target and rename, so that readers never see a partial file.
     fn write(&self, report: &Path) {
         let unfinished = report.with_extension("unfinished");
         fs::write(&unfinished, format!("{}\n{}\n", self.folder.display(), self.processes.join("\n"))).unwrap();
@@ -287,7 +287,7 @@ impl Traces {
     }
 }
 
-/// A zombie is dead: only its number waits for a parent to ask for it.
+/// A zombie counts as dead: it only waits for its parent to collect the status.
 fn is_alive(id: &str) -> bool {
     fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
@@ -299,7 +299,7 @@ async fn namespace(cluster: &ControlPlane, name: &str) -> Client {
     client
 }
 
-/// To an object named "owner".
+/// A reference to an object named "owner".
 fn owner_reference(api_version: &str, kind: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: api_version.to_owned(),

@@ -1,4 +1,4 @@
-//! The test bed: a control plane, a platform, and the released operator.
+//! The test bed: a control plane, a simulated platform, and the release build of the operator.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,15 +18,15 @@ const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const USER: &str = "system:serviceaccount:dbplane-system:dbplane";
 pub const PATIENCE: Duration = Duration::from_secs(1200);
 
-/// The world that is measured in.
+/// The environment of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// How many Computes there are to be.
+    /// Number of Computes to create.
     pub size: usize,
-    /// Whether the platform limits requests, and the account says so.
+    /// True if the platform limits requests and the Account declares that limit.
     pub limited: bool,
     pub profile: Profile,
-    /// How many keys the organization has that nobody here has created.
+    /// Number of keys in the organization that were not created by this run.
     pub strangers: usize,
 }
 
@@ -40,7 +40,7 @@ impl Setting {
 pub struct Bed {
     pub setting: Setting,
     pub operator: Running,
-    /// Where the operator's metrics are.
+    /// The URL of the operator's metrics.
     metrics: String,
     pub platform: Simulator,
     pub counter: Counter,
@@ -91,7 +91,7 @@ impl Bed {
         })
     }
 
-    /// Stops the operator as a rollout does, and starts it again with these flags besides. Ready on return.
+    /// Restarts the operator as a rollout does, with these additional flags. Ready on return.
     pub async fn restart(&mut self, flags: &[&str]) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
         let program = (self.program.as_path(), flags);
@@ -99,7 +99,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Starts the program beside the one that runs; `name` tells their logs apart. Ready on return.
+    /// Starts a second operator process; `name` is the name of its log. Ready on return.
     pub async fn another(&self, name: &str) -> Result<Running> {
         Ok(operator(name, (&self.program, &[]), &self.cluster, &self.kubeconfig).await?.0)
     }
@@ -108,7 +108,7 @@ impl Bed {
         self.cluster.kubectl(&["create", "namespace", name]).await.map(drop)
     }
 
-    /// How many passes the operator has made.
+    /// Number of passes that the operator has made.
     pub async fn passes(&self) -> Result<u64> {
         let text = reqwest::get(&self.metrics).await.and_then(reqwest::Response::error_for_status);
         let text = text.map_err(Error::while_doing("asking for the metrics"))?.text().await;

@@ -1,4 +1,5 @@
-//! How many requests and writes there may be, whatever the machine: more of them are a defect, fewer a reason to write it down here.
+//! Upper bounds of requests and writes, which hold on every machine. More is a defect; after an
+//! improvement, lower the bound.
 
 use super::fleet::{self, POLL_SECONDS};
 use super::moments::SINGLES;
@@ -6,19 +7,21 @@ use super::stages::Run;
 use super::support::{Error, Result};
 use super::tenant::Tenant;
 
-/// The status of each Compute is written with its intent, with its binding, and when it can be used: exactly that often where it comes
-/// alone. Where it waits for its turn it says so, and on a slow machine also for whom.
+/// The status of a Compute is written with its intent, with its binding, and when it is usable. A
+/// Compute that is created alone needs exactly these three. One that waits for its turn reports
+/// that, and on a slow machine also what it waits for.
 const STATUSES: u64 = 5;
-/// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked. It says which
-/// projects of its Computes it has seen, once it is held, and again where more of them have come until then.
+/// The Account and its Secret get their finalizers with the first Compute, and its status reports
+/// the check of the credentials. The status also lists the projects with Computes: once at first,
+/// and again if more projects follow.
 const OF_THE_ACCOUNT: u64 = 6;
 
-/// Seven where it comes alone; each wait for a turn takes one more.
+/// A Compute that is created alone takes seven passes; each wait for a turn adds one.
 const PASSES: u64 = 12;
 const PASSES_OF_THE_ACCOUNT: u64 = 10;
 
-/// What a hostile tenant may take in memory for each of its objects, and how long others may wait beside it: many times what is measured, so
-/// that no slow machine exceeds it.
+/// Bounds for a hostile tenant: memory per object, and waiting time of others. They are many times
+/// the measured values, so that no slow machine exceeds them.
 const TENANTS_KIB: u64 = 200;
 const BESIDE_SECONDS: f64 = 5.0;
 
@@ -30,11 +33,11 @@ fn of_the_tenant(run: &Run) -> Vec<String> {
     memory.into_iter().chain(waits).collect()
 }
 
-/// Fails where one is exceeded, with all of them.
+/// Fails with a list of all exceeded bounds.
 pub fn check(run: &Run) -> Result<()> {
     let size = run.size as u64;
     let written = |what: &str| run.creating.requests.kubernetes_writes.get(what).copied().unwrap_or_default();
-    // The interval is a tenth shorter at times, and one poll may have been due.
+    // Jitter can shorten the interval by a tenth, and one poll may have been due.
     let polls = fleet::projects(run.size) as u64 * (run.quiet.seconds * 10 / 9 / POLL_SECONDS + 1);
     let statuses = written("patch computes/status");
     let alone = |what: &str| run.singles.kubernetes_writes.get(what).copied().unwrap_or_default();
@@ -55,7 +58,7 @@ pub fn check(run: &Run) -> Result<()> {
         ("changes while nothing happens", run.quiet.requests.platform_changes, 0..=0),
         ("changes after a restart", run.restart.requests.platform_changes, 0..=0),
         ("writes after a restart", run.restart.requests.writes(), 0..=1),
-        // One once the account is looked at, one once the project's list is there.
+        // One pass after the account is checked, one after the project's list is read.
         ("passes after a restart", run.restart.passes, 0..=2 * (size + 2 * singles) + PASSES_OF_THE_ACCOUNT),
     ];
     let wrong = rows.into_iter().filter(|(_, count, expected)| !expected.contains(count));

@@ -1,4 +1,4 @@
-//! The platform's world and the Computes that are declared in it: a hundred to a project, ten to a branch.
+//! The simulated world and the declared Computes: a hundred per project, ten per branch.
 
 use std::fmt::Write;
 
@@ -9,20 +9,19 @@ use serde_json::json;
 use super::bed::Setting;
 
 pub const NAMESPACE: &str = "shop";
-/// In no project of the fleet: those who come one by one.
+/// The project of Computes that are created one by one; the fleet does not use it.
 pub const APART: &str = "apart";
 const IN_A_PROJECT: usize = 100;
 const ON_A_BRANCH: usize = 10;
 pub const ORGANIZATION: &str = "org-cool-darkness-1";
 pub const KEY: &str = "measuring-key-not-a-secret";
-/// Between two polls.
+/// The poll interval.
 pub const POLL_SECONDS: u64 = 30;
-/// How many can come apart.
+/// Upper bound for Computes that are created one by one.
 const MOST_SINGLES: usize = 200;
-/// How many requests a platform with limits allows in any minute.
+/// Requests per minute that a platform with limits allows.
 pub const LIMIT: u32 = 700;
 
-/// A world with room for the Computes.
 pub fn world(Setting { size, limited, strangers, .. }: Setting) -> String {
     let declared = |number| format!(", {{type: organization, owner: {ORGANIZATION}, name: {}}}", stranger(number));
     let strangers: String = (0..strangers).map(declared).collect();
@@ -44,19 +43,18 @@ projects:
     text
 }
 
-/// The name of a key that nobody here has created.
+/// The name of a key that was not created by this run.
 pub fn stranger(number: usize) -> String {
     format!("o-{number}")
 }
 
-/// How many projects so many Computes are in.
 pub const fn projects(size: usize) -> usize {
     size.div_ceil(IN_A_PROJECT)
 }
 
 pub fn account(base_url: &str, Setting { limited, .. }: Setting) -> String {
-    // Under a limit nearly everything is for the creates: a minute's requests come evenly, and polls are as rare as in an account with many
-    // projects.
+    // With a limit, nearly all requests should be creates. So requests are spread evenly over the
+    // minute, and polls are as rare as in an account with many projects.
     let (per_minute, burst, poll) = if limited { (LIMIT, 5, 10 * POLL_SECONDS) } else { (100_000, 1000, POLL_SECONDS) };
     format!(
         "apiVersion: v1
@@ -81,7 +79,8 @@ spec:
     )
 }
 
-/// One of the fleet. That it never suspends, so that its state stays as it is, cannot be declared everywhere.
+/// A Compute of the fleet. Not every profile lets a Compute stay active forever, which would keep
+/// its state constant.
 pub fn compute(number: usize, Setting { profile, .. }: Setting) -> Compute {
     let branch = number % IN_A_PROJECT / ON_A_BRANCH;
     let type_ = if number.is_multiple_of(ON_A_BRANCH) { "ReadWrite" } else { "ReadOnly" };
@@ -93,7 +92,7 @@ pub fn compute(number: usize, Setting { profile, .. }: Setting) -> Compute {
     compute
 }
 
-/// One that comes alone.
+/// A Compute that is created alone.
 pub fn single(number: usize) -> Compute {
     manifest(&format!("single-{number}"), APART, number, "ReadWrite")
 }

@@ -1,4 +1,4 @@
-//! What a bare client needs for the same: the least that a figure can be on this machine, in this run.
+//! A bare client with the same work: the lower bound of a figure on this machine in this run.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use super::fleet;
 use super::spent::processor_time;
 use super::support::{Error, Result};
 
-/// As many at once as the operator works on of one account and namespace, unless --concurrency says otherwise.
+/// The operator's concurrency per account and namespace without --concurrency.
 pub const AT_ONCE: usize = 16;
 const PAGE: u32 = 500;
 
-/// Creates the objects and makes the writes of a create: two of metadata, two of the status. Then all go. Events are not
-/// among them: they are made beside what matters.
+/// Creates the objects and makes the writes of a create: two of metadata, two of the status. Then
+/// it deletes them. Events are not included, because the operator sends them in parallel.
 pub async fn writes(computes: &Api<Compute>, count: usize) -> Result<Duration> {
     let begun = Instant::now();
     let each = stream::iter(0..count).map(Ok);
@@ -37,7 +37,7 @@ fn name(number: usize) -> String {
 async fn life(computes: &Api<Compute>, number: usize) -> Result<()> {
     let mut compute = fleet::compute(number, Setting::unlimited(1));
     compute.metadata.name = Some(name(number));
-    // The operator leaves it alone.
+    // The operator must ignore it.
     compute.metadata.annotations = Some([("dbplane.dev/paused".to_owned(), "true".to_owned())].into());
     computes.create(&PostParams::default(), &compute).await?;
     for round in 0..2 {
@@ -55,16 +55,16 @@ async fn remove(computes: &Api<Compute>, number: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many bytes one Compute has as JSON.
+/// The size of one Compute as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bytes {
-    /// As it is stored.
+    /// As the API server stores it.
     pub stored: usize,
-    /// Without what the operator does not keep.
+    /// Without the fields that the operator drops.
     pub kept: usize,
 }
 
-/// Lists and decodes all objects; the processor time of it.
+/// Lists and decodes all objects, and returns the processor time.
 pub async fn list(computes: &Api<Compute>) -> Result<(Duration, Bytes)> {
     let before = processor_time(std::process::id())?;
     let mut parameters = ListParams::default().limit(PAGE);

@@ -1,4 +1,4 @@
-//! How long nobody acts when the leader goes: it is killed, or told to stop, while another process stands by.
+//! Time without an acting leader: the leader is killed or gets SIGTERM while another process waits.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use super::bed::{Bed, PATIENCE};
 use super::support::Result;
 use super::{fleet, moments};
 
-/// From the leader's end to the POST of its successor for a Compute that came at that moment.
+/// Time from the leader's end to the successor's POST for a Compute that was created at that
+/// moment.
 pub async fn handed_over(bed: &mut Bed, signal: Signal, number: usize) -> Result<Duration> {
     let successor = bed.another(&format!("successor-{number}")).await?;
     let last = bed.platform.requests(0).last().map_or(0, |entry| entry.n);

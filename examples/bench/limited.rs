@@ -1,4 +1,4 @@
-//! Creating many at once on a platform that limits requests.
+//! Mass creation on a platform that limits requests.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use super::spent::Requests;
 use super::stages;
 use super::support::{Error, Result};
 
-/// What came of it. Times are in seconds.
+/// The results. Times are in seconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Limited {
     pub size: usize,
-    /// Whether the platform shows whose create each compute is from.
+    /// True if the platform keeps names, so that a mark identifies the create of each compute.
     pub marks: bool,
-    /// Until all were ready.
+    /// Time until all Computes were ready.
     pub created_after: f64,
-    /// From the first create's arrival to the last one's.
+    /// Time from the first create's arrival to the last one's.
     pub posted_within: f64,
-    /// What the creates take at the rate that is allowed.
+    /// The minimum for the creates at the allowed rate.
     pub creates_floor: f64,
-    /// What they and the lists take that were read meanwhile.
+    /// The minimum for the creates and the lists that were read in the meantime.
     pub requests_floor: f64,
     pub requests: Requests,
 }
@@ -33,7 +33,7 @@ pub struct Limited {
 pub async fn run(operator: &Path, size: usize, marks: bool) -> Result<Limited> {
     let profile = if marks { Profile::Default } else { Profile::Minimal };
     let mut bed = Bed::new(operator, Setting { limited: true, profile, ..Setting::unlimited(size) }).await?;
-    // What the start took of the minute's requests is forgotten.
+    // Wait until the requests of the start no longer count against the minute's limit.
     tokio::time::sleep(Duration::from_secs(61)).await;
     let before = bed.counter.count(&bed.platform)?;
     let created_after = stages::create(&mut bed, size).await?;
@@ -54,7 +54,6 @@ pub async fn run(operator: &Path, size: usize, marks: bool) -> Result<Limited> {
     })
 }
 
-/// The figures of one run.
 pub fn print(run: &Limited) {
     let Limited { size, marks, created_after, posted_within, creates_floor, requests_floor, requests } = run;
     let platform = if *marks { "shows" } else { "does not show" };

@@ -1,8 +1,8 @@
-//! Measures the released program on the real control plane and the simulator, at several sizes: what it spends, how long it
-//! takes, and beside each figure what the same would cost at least, measured in the same run.
+//! Measures the release build on the real control plane and the simulator, at several sizes. It
+//! reports costs and times, each beside its lower bound from the same run.
 //!
-//! `make bench` runs it at 100 and 1,000 Computes; `make bench sizes=100,1000,10000` at others. `make bench-quick` looks at counts
-//! alone, which are the same on every machine.
+//! `make bench` runs 100 and 1,000 Computes; `make bench sizes=100,1000,10000` runs others. `make
+//! bench-quick` only checks counts, which are the same on every machine.
 
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
@@ -26,34 +26,34 @@ mod worst;
 use clap::Parser;
 use support::Result;
 
-/// What is measured.
+/// Measures the operator, and prints and writes the figures
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many Computes, one run for each
+    /// Numbers of Computes, one run for each
     #[arg(long, value_delimiter = ',', default_value = "100,1000")]
     sizes: Vec<usize>,
-    /// How many Computes are created under the platform's limit, with and without marks; 0: none
+    /// Number of Computes to create under the platform's limit, with and without marks; 0: none
     #[arg(long, default_value_t = 1000)]
     limited: usize,
-    /// How many Computes a tenant has who costs as much as it can
+    /// Number of Computes of a hostile tenant
     #[arg(long, default_value_t = 1000)]
     hostile: usize,
-    /// How many of the worst objects of all kinds a tenant has; 0: none
+    /// Number of the worst objects of all kinds in a tenant; 0: none
     #[arg(long, default_value_t = 10_000)]
     worst: usize,
-    /// How many seconds the quiet is watched
+    /// Length of the quiet period in seconds
     #[arg(long, default_value_t = 60)]
     quiet_seconds: u64,
-    /// Where to write the figures as JSON
+    /// File to write the figures to, as JSON
     #[arg(long, default_value = "target/bench.json")]
     json: std::path::PathBuf,
-    /// Measure nothing: draw what is in the JSON file into this folder
+    /// Measure nothing, and draw the figures of the JSON file into this folder
     #[arg(long)]
     plot: Option<std::path::PathBuf>,
-    /// The program that is measured
+    /// The program to measure
     #[arg(long, default_value = "target/release/dbplane")]
     operator: std::path::PathBuf,
-    /// Fail when requests or writes are not as many as they should be
+    /// Fail if requests or writes are outside of their bounds
     #[arg(long)]
     check: bool,
 }

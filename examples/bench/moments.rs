@@ -1,5 +1,5 @@
-//! What is measured one thing at a time, in front of all that stands: one Compute that comes alone, a change behind the operator's
-//! back, a change of state.
+//! Measures single events beside the whole fleet: a Compute that is created alone, a change made
+//! outside of the operator, and a change of state.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use super::fleet;
 use super::spent::processor_time;
 use super::support::{Error, Result, wait_for};
 
-/// How many come one by one.
+/// Number of Computes that are created one by one.
 pub const SINGLES: usize = 50;
-/// How many computes change their state at once.
+/// Number of computes that change their state at once.
 const CHANGES: usize = 100;
 
 /// From the API server's answer to the arrival of the POST at the platform, in seconds.
@@ -27,7 +27,7 @@ pub struct Waits {
     pub worst: f64,
 }
 
-/// How long the Computes of these numbers wait for their POSTs, where each comes alone.
+/// Creates the Computes with these numbers one by one, and measures the time until their POSTs.
 pub async fn singles(bed: &Bed, numbers: Range<usize>) -> Result<Waits> {
     let mut waits = Vec::new();
     for number in numbers {
@@ -46,7 +46,7 @@ async fn single(bed: &Bed, number: usize) -> Result<Duration> {
     Ok(Duration::try_from(arrived.duration_since(declared)).unwrap_or_default())
 }
 
-/// When the next POST for a Compute that comes alone arrives after the request of that number.
+/// The arrival time of the first POST in the project `apart` after request `last`.
 pub async fn posted(bed: &Bed, last: u64) -> Result<Timestamp> {
     let posted = async || {
         let entries = bed.platform.requests(last);
@@ -56,7 +56,7 @@ pub async fn posted(bed: &Bed, last: u64) -> Result<Timestamp> {
     entry.at.parse().map_err(Error::while_doing("reading a time of the log"))
 }
 
-/// A compute of the fleet, and a call of it.
+/// The URL of a call on a compute of the fleet.
 async fn url(bed: &Bed, number: usize, call: &str) -> Result<String> {
     let compute = bed.computes().get(&format!("compute-{number}")).await?;
     let id = compute.status.and_then(|status| status.compute_id).unwrap_or_default();
@@ -70,7 +70,7 @@ async fn answered(request: reqwest::RequestBuilder) -> Result<Value> {
     answer.json().await.map_err(Error::while_doing("reading what the platform answered"))
 }
 
-/// How long it takes until a change that somebody else made is undone.
+/// Time until a change made outside of the operator is reverted.
 pub async fn drift(bed: &Bed) -> Result<Duration> {
     let (client, url) = (reqwest::Client::new(), url(bed, 0, "").await?);
     answered(client.patch(&url).json(&json!({"endpoint": {"autoscaling_limit_max_cu": 1}}))).await?;
@@ -83,8 +83,8 @@ pub async fn drift(bed: &Bed) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
-/// Suspends computes of the fleet, and waits until their Computes say so: the operator's processor time for each. What polls cost meanwhile,
-/// as `quiet` says it for a second, is taken off.
+/// Suspends computes of the fleet and waits until the status shows it. Returns the operator's
+/// processor time per compute, without the time for polls (`quiet` seconds per second).
 pub async fn state_change(bed: &Bed, size: usize, quiet: f64) -> Result<f64> {
     let (client, changes) = (reqwest::Client::new(), CHANGES.min(size));
     let (begun, before) = (Instant::now(), processor_time(bed.operator.id())?);

@@ -1,4 +1,4 @@
-//! The figures of several sizes as curves: SVG files, from the JSON file of a run.
+//! Draws the figures of a run's JSON file as curves in SVG.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use serde::Deserialize;
 use super::stages::Run;
 use super::support::{Error, Result};
 
-/// What is read of the file.
+/// The part of the JSON file that is needed.
 #[derive(Debug, Deserialize)]
 struct Figures {
     runs: Vec<Run>,
 }
 
-/// A name, and the value that a run has.
+/// A name, and the value of a run.
 type Curve = (&'static str, fn(&Run) -> f64);
 
-/// One picture: its file, what it shows, and its curves.
+/// The pictures: file, title and curves.
 const PICTURES: [(&str, &str, &[Curve]); 5] = [
     (
         "time.svg",
@@ -61,7 +61,6 @@ const PICTURES: [(&str, &str, &[Curve]); 5] = [
     ),
 ];
 
-/// Draws the figures of a JSON file into a folder.
 pub fn draw(json: &Path, folder: &Path) -> Result<()> {
     let read = serde_json::from_str(&std::fs::read_to_string(json)?);
     let Figures { runs } = read.map_err(Error::while_doing("reading the figures"))?;
@@ -74,7 +73,8 @@ pub fn draw(json: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Both axes are logarithmic: what is linear in the number of Computes has a slope of one.
+/// Both axes are logarithmic, so a cost that is linear in the number of Computes has a slope of
+/// one.
 fn picture(path: &Path, what: &str, curves: &[Curve], runs: &[Run]) -> Result<(), Box<dyn std::error::Error>> {
     let sizes = runs.iter().map(|run| run.size as f64);
     let values = || runs.iter().flat_map(|run| curves.iter().map(|(_, of)| of(run)));

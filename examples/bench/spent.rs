@@ -1,4 +1,5 @@
-//! What a process has spent: processor time, requests to the API server, requests to the platform.
+//! The consumption of a process: processor time, requests to the API server, requests to the
+//! platform.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::support::{Error, Result};
 
-/// Requests, by what they are.
+/// Requests by kind.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Requests {
     pub kubernetes_reads: u64,
@@ -20,7 +21,7 @@ pub struct Requests {
     pub kubernetes_writes: BTreeMap<String, u64>,
     pub platform_lists: u64,
     pub platform_changes: u64,
-    /// Those of both that were refused for the platform's limit.
+    /// Requests of both kinds that the platform's rate limit refused.
     pub platform_refused: u64,
 }
 
@@ -46,17 +47,18 @@ impl Sub for Requests {
     }
 }
 
-/// Counts requests as the API server's audit log and the platform tell of them.
+/// Counts requests from the API server's audit log and the platform's request log.
 #[derive(Debug)]
 pub struct Counter {
     audit: BufReader<File>,
-    /// The beginning of a line whose end was not written yet.
+    /// The start of a line that is not complete yet.
     line: String,
     platform: u64,
     so_far: Requests,
 }
 
-/// Only the operator's requests, and only their metadata. The leader's lease is not counted: it costs the same at every size.
+/// Only metadata, and only the operator's requests. The leader's lease is excluded, because it
+/// costs the same at every size.
 pub fn audit_policy(user: &str) -> String {
     format!(
         "apiVersion: audit.k8s.io/v1
@@ -76,7 +78,7 @@ impl Counter {
         Ok(Self { audit, line: String::new(), platform: 0, so_far: Requests::default() })
     }
 
-    /// Everything so far. To be asked now and then: the platform remembers the latest requests alone.
+    /// The requests so far. Call it regularly, because the platform keeps only the latest requests.
     pub fn count(&mut self, platform: &Simulator) -> Result<Requests> {
         while self.audit.read_line(&mut self.line)? > 0 {
             if !self.line.ends_with('\n') {
@@ -112,14 +114,14 @@ impl Counter {
     }
 }
 
-/// The processor time that a process has taken, of all its threads.
+/// The processor time of all threads of a process.
 pub fn processor_time(process: u32) -> Result<Duration> {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{process}/stat")))?;
-    // The name, in parentheses, may hold anything.
+    // The name in parentheses may contain anything.
     let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
-/// What Linux counts in, on all its usual architectures.
+/// The clock ticks of Linux on all common architectures.
 const TICKS_PER_SECOND: u64 = 100;

@@ -1,5 +1,5 @@
-//! The stages of one run: come one by one, create all, wait until nothing happens, watch the quiet, come one by one again, change
-//! behind the operator's back, change states, restart, let another process lead.
+//! The stages of a run: single creates, mass creation, settling, a quiet period, single creates
+//! again, changes outside of the operator, state changes, restart, change of leader.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,28 +20,28 @@ use super::support::{Error, Result};
 use super::tenant::{self, Tenant};
 use super::{fleet, floor, lead, moments};
 
-/// What one run has shown. Times are in seconds.
+/// The results of one run. Times are in seconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
     pub size: usize,
     pub creating: Creating,
-    /// Those who came alone while there was nothing else, and behind all.
+    /// Computes created alone: without any others, and beside the whole fleet.
     pub singles_alone: Waits,
     pub singles_behind: Waits,
-    /// What the latter cost together.
+    /// The requests of the latter.
     pub singles: Requests,
     pub bytes: Bytes,
     pub resident_start_kib: u64,
     pub resident_kib: u64,
     pub quiet: Quiet,
-    /// Processor time for each time that somebody asks for the metrics.
+    /// Processor time per scrape of the metrics.
     #[serde(default)]
     pub scrape: f64,
     pub drift: f64,
-    /// Processor time for each compute that changes its state.
+    /// Processor time per compute that changes its state.
     pub state_change: f64,
     pub restart: Restart,
-    /// From the leader's end to the first call of its successor: told to stop, and killed.
+    /// Time from the leader's end to its successor's first call, after SIGTERM and after SIGKILL.
     pub stopped_leader: f64,
     pub killed_leader: f64,
     pub confined: Confined,
@@ -49,25 +49,25 @@ pub struct Run {
     pub tenant: Tenant,
 }
 
-/// Creating all at once.
+/// Mass creation.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Creating {
     pub after: f64,
-    /// The same number of objects with the same number of writes by a bare client.
+    /// Time of a bare client for the same number of objects and writes.
     pub floor: f64,
     pub processor: f64,
     pub passes: u64,
     pub requests: Requests,
 }
 
-/// The operator is started for a namespace in which there is nothing.
+/// An operator that watches only an empty namespace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Confined {
     pub processor: f64,
     pub resident_kib: u64,
 }
 
-/// Nothing happens.
+/// A period without changes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quiet {
     pub seconds: u64,
@@ -75,11 +75,11 @@ pub struct Quiet {
     pub requests: Requests,
 }
 
-/// The operator is started anew, and nothing is to be done.
+/// A restart with nothing to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Restart {
     pub processor: f64,
-    /// A bare list and decode.
+    /// A bare client that lists and decodes all objects.
     pub floor: f64,
     pub passes: u64,
     pub requests: Requests,
@@ -138,7 +138,7 @@ pub async fn run(operator: &Path, (size, hostile): (usize, usize), quiet_seconds
     })
 }
 
-/// How many come one by one while a tenant costs as much as it can.
+/// Number of Computes that are created one by one beside the hostile tenant.
 const BESIDE: usize = 20;
 const SCRAPES: u32 = 10;
 
@@ -186,7 +186,7 @@ fn counted(bed: &mut Bed) -> Result<Requests> {
     bed.counter.count(&bed.platform)
 }
 
-/// Creates all as fast as the API server takes them, and waits until all are ready.
+/// Creates all as fast as the API server accepts them, and waits until all are ready.
 pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
     let (computes, setting, begun) = (bed.computes(), bed.setting, Instant::now());
     let all_ready = tokio::spawn(all_ready(computes.clone(), size));
@@ -197,7 +197,7 @@ pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
     let all = stream::iter(0..size).map(Ok).try_for_each_concurrent(floor::AT_ONCE, declare);
     all.await?;
     loop {
-        // The platform's log holds the latest requests alone.
+        // Count in every round, because the platform's log keeps only the latest requests.
         counted(bed)?;
         if all_ready.is_finished() {
             break;
@@ -211,7 +211,7 @@ pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
-/// Ends when so many Computes of the fleet are ready.
+/// Returns when this many Computes of the fleet are ready.
 async fn all_ready(computes: kube::Api<Compute>, size: usize) -> Result<()> {
     let mut ready = std::collections::HashSet::new();
     let changes = watcher(computes, watcher::Config::default()).default_backoff().applied_objects();

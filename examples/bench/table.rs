@@ -1,4 +1,4 @@
-//! What people read, and what programs read.
+//! Prints the results as a table for users, and writes them as JSON for programs.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use super::stages::Run;
 use super::support::Result;
 use super::worst::Stage;
 
-/// The figures of one run. The third column is what the same costs at least.
+/// Prints the figures of a run. The third column is the lower bound.
 pub fn print(run: &Run) {
     let size = run.size as f64;
     let each = |count: u64| format!("{:.2}", count as f64 / size);
@@ -74,7 +74,7 @@ fn mebibytes(kib: u64) -> String {
     format!("{:.1} MiB", kib as f64 / 1024.0)
 }
 
-/// How the costs grow from one size to the next: 1 is linear.
+/// The growth of costs between two sizes: 1 is linear.
 pub fn exponents(runs: &[Run]) {
     for pair in runs.windows(2) {
         let [small, large] = pair else { continue };
@@ -97,7 +97,7 @@ pub fn exponents(runs: &[Run]) {
     }
 }
 
-/// All figures, with what they were measured on.
+/// All figures, with details of the machine and the build.
 pub fn write(path: &Path, runs: &[Run], limited: &[Limited], worst: &[Stage]) -> Result<()> {
     let printed = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();

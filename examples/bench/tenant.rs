@@ -1,5 +1,5 @@
-//! A tenant who costs as much as the definitions admit: many Computes with all that they may have, in a namespace of its own and without an
-//! account, which are changed again and again.
+//! A tenant with the highest cost that the definitions admit. It has many Computes with maximal
+//! specs in its own namespace, without an account, and it changes them continuously.
 
 use std::ops::Range;
 
@@ -19,15 +19,15 @@ use super::{floor, stages};
 
 const NAMESPACE: &str = "evil";
 
-/// What it costs, and what others notice of it.
+/// The tenant's cost, and its effect on others.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Tenant {
     pub objects: usize,
-    /// Processor time until all is quiet, in seconds for each pass.
+    /// Processor time per pass until everything is quiet, in seconds.
     pub pass: f64,
-    /// What all take in memory.
+    /// Memory of all its objects.
     pub resident_kib: u64,
-    /// How long somebody else's Compute waits meanwhile, which comes alone.
+    /// Waiting time of another tenant's single Compute in the meantime.
     pub beside: Waits,
 }
 
@@ -56,7 +56,7 @@ pub async fn measured(bed: &mut Bed, objects: usize, others: Range<usize>) -> Re
     Ok(Tenant { objects, pass, resident_kib, beside: beside? })
 }
 
-/// As fast as the API server takes it.
+/// Changes as fast as the API server accepts them.
 async fn change(computes: Api<Compute>, objects: usize, stop: CancellationToken) -> Result<()> {
     let numbers = stream::iter((0..objects).cycle()).take_until(stop.cancelled_owned()).map(Ok::<usize, Error>);
     let one = async |number: usize| -> Result<()> {
@@ -67,7 +67,7 @@ async fn change(computes: Api<Compute>, objects: usize, stop: CancellationToken)
     numbers.try_for_each_concurrent(floor::AT_ONCE, one).await
 }
 
-/// As many as there may be, each of which is looked for often.
+/// The maximal number of schedules, each of which is expensive to evaluate.
 fn schedules(minute: usize) -> Vec<Value> {
     let entry = |number: usize| {
         let times = (format!("*/{} * * * *", minute.max(2)), "1-59/2 * * * *");

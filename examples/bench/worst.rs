@@ -1,5 +1,6 @@
-//! The worst objects that the definitions admit, of every kind, in the namespace of a tenant with usable accounts: what a pass of them
-//! costs, and what they take in memory. Texts are shorter than they may be: with the longest ones etcd would hold some GB of them.
+//! Measures passes and memory for the worst admissible objects of every kind, in the namespace of a
+//! tenant with usable accounts. Texts are shorter than allowed: with the longest ones, etcd would
+//! hold some GB.
 
 #[path = "../../tests/support/worst.rs"]
 mod objects;
@@ -26,23 +27,23 @@ use super::support::{Error, Result};
 use super::{fleet, floor, stages};
 
 const NAMESPACE: &str = "evil";
-/// Of texts that may be long.
+/// Length of texts that could be longer.
 const LENGTH: usize = 128;
-/// So many keys of others are in each record, about as many as metadata has room for.
+/// Number of foreign keys in each record, about the maximum that fits into metadata.
 const KEYS: usize = 500;
 const REPLICAS: usize = 100;
-/// As many as there are in a project of the fleet.
+/// Number of branches in a project of the fleet.
 const BRANCHES: usize = 10;
 
-/// What objects cost that came, until all was quiet.
+/// The cost of adding objects, until everything is quiet.
 #[derive(Debug, Serialize)]
 pub struct Stage {
     pub what: String,
     pub objects: usize,
     pub passes: u64,
-    /// Processor time for each pass, in seconds, with all that the process does besides.
+    /// Processor time per pass in seconds, including all other work of the process.
     pub pass: f64,
-    /// What the process has in memory.
+    /// Resident memory of the process.
     pub resident_kib: u64,
 }
 
@@ -51,7 +52,7 @@ struct Tenant {
     stages: Vec<Stage>,
 }
 
-/// They come kind by kind. In the end the operator is started anew, and nothing is to be done.
+/// Adds the objects kind by kind. At the end, the operator restarts with nothing to do.
 pub async fn run(operator: &Path, objects: usize) -> Result<Vec<Stage>> {
     let setting = Setting { strangers: KEYS, ..Setting::unlimited(objects * BRANCHES) };
     let mut tenant = Tenant { bed: Bed::new(operator, setting).await?, stages: Vec::new() };
@@ -71,7 +72,7 @@ pub async fn run(operator: &Path, objects: usize) -> Result<Vec<Stage>> {
     tenant.stage::<ProjectKey>(keys, Api::namespaced(client.clone(), NAMESPACE), key).await?;
     let compute = |number| annotated(objects::compute(&place("compute", number)));
     tenant.stage::<Compute>(computes, Api::namespaced(client.clone(), NAMESPACE), compute).await?;
-    // On branches that no Compute has.
+    // These branches have no Compute.
     let first = computes.next_multiple_of(BRANCHES);
     let set = |number| objects::read_replica_set(&place("set", first + number * BRANCHES), REPLICAS);
     tenant.stage::<ReadReplicaSet>(sets, Api::namespaced(client, NAMESPACE), set).await?;
@@ -81,7 +82,7 @@ pub async fn run(operator: &Path, objects: usize) -> Result<Vec<Stage>> {
     Ok(tenant.stages)
 }
 
-/// Each Compute has a branch of its own.
+/// Each Compute has its own branch.
 fn place(what: &str, number: usize) -> Place {
     Place {
         name: format!("{what}-{number}"),
@@ -93,7 +94,7 @@ fn place(what: &str, number: usize) -> Place {
     }
 }
 
-/// About as much as is kept of what dbplane reads.
+/// Annotations of about the size that the operator keeps.
 fn annotated(mut object: Value) -> Value {
     for name in ["not-created", "restart", "reconcile-requested-at"] {
         object["metadata"]["annotations"][format!("dbplane.dev/{name}")] = json!("x".repeat(5 * 1024));
@@ -101,7 +102,7 @@ fn annotated(mut object: Value) -> Value {
     object
 }
 
-/// With the keys of others, as if a backup had brought them.
+/// Adds a record with the keys of others, as if it came from a backup.
 fn recorded(mut object: Value, base_url: &str) -> Value {
     let meta = ObjectMeta {
         namespace: Some(NAMESPACE.to_owned()),
@@ -143,7 +144,7 @@ impl Tenant {
         self.measured(&K::kind(&()), count, before).await
     }
 
-    /// Passes and processor time so far, in seconds.
+    /// Passes and processor time in seconds so far.
     async fn spent(&self) -> Result<(u64, f64)> {
         Ok((self.bed.passes().await?, processor_time(self.bed.operator.id())?.as_secs_f64()))
     }
@@ -167,7 +168,6 @@ where
     Ok(())
 }
 
-/// The figures of one run.
 pub fn print(stages: &[Stage]) {
     println!("\nThe worst objects that the definitions admit");
     println!("  {:<24} {:>8} {:>8} {:>16} {:>16}", "", "objects", "passes", "CPU for each", "resident memory");

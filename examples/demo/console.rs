@@ -1,4 +1,4 @@
-//! The simulated platform's console: what people do there, and the platform's own word on what it has.
+//! A client of the simulated platform's console: acts as its users, and reads the platform's state.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct Compute {
     pub interruptions: u64,
 }
 
-/// A request that the platform was sent.
+/// A request that the platform has received.
 #[derive(Debug, Deserialize)]
 pub struct Request {
     pub n: u64,
@@ -28,7 +28,7 @@ pub struct Request {
 #[derive(Debug)]
 pub struct Console {
     http: reqwest::Client,
-    /// Of the platform's API.
+    /// The base URL of the platform's API.
     pub base_url: String,
     root: String,
 }
@@ -51,40 +51,40 @@ impl Console {
         answer(self.http.get(format!("{}/computes", self.url()))).await
     }
 
-    /// The compute of that id; an error when there is none.
+    /// The compute with this id, or an error.
     pub async fn compute(&self, id: &str) -> Result<Compute> {
         let computes = self.computes().await?;
         let found = computes.into_iter().find(|compute| compute.id == id);
         found.ok_or_else(|| Error::new(format!("the platform has no compute {id}")))
     }
 
-    /// Waits until the platform's compute of that id is as it should be.
+    /// Waits until `holds` is true for the platform's compute.
     pub async fn wait_for(&self, id: &str, what: &str, holds: impl Fn(&Compute) -> bool) -> Result<Compute> {
         wait_for(what, PATIENCE, async || self.compute(id).await.ok().filter(&holds)).await
     }
 
-    /// Somebody changes a compute by hand.
+    /// Changes a compute, as a user would by hand.
     pub async fn change(&self, id: &str, attributes: &Value) -> Result<Compute> {
         answer(self.http.patch(format!("{}/computes/{id}", self.url())).json(attributes)).await
     }
 
-    /// Somebody uses a compute.
+    /// Simulates activity on a compute.
     pub async fn use_compute(&self, id: &str) -> Result<Compute> {
         answer(self.http.post(format!("{}/computes/{id}/activity", self.url()))).await
     }
 
-    /// Lets the platform's time pass.
+    /// Advances the platform's clock.
     pub async fn advance(&self, by: Duration) -> Result<()> {
         let body = json!({"seconds": by.as_secs_f64()});
         answer::<Value>(self.http.post(format!("{}/clock/advance", self.url())).json(&body)).await.map(drop)
     }
 
-    /// The requests that the API was sent after number `since`.
+    /// The API requests after number `since`.
     pub async fn requests(&self, since: u64) -> Result<Vec<Request>> {
         answer(self.http.get(format!("{}/requests?since={since}", self.url()))).await
     }
 
-    /// The status that the platform's API answers a GET with, made with that key.
+    /// The status of the platform's answer to a GET with this key.
     pub async fn status_for(&self, key: &str, path: &str) -> Result<u16> {
         let request = self.http.get(format!("{}{path}", self.base_url)).bearer_auth(key);
         Ok(request.send().await.map_err(failed)?.status().as_u16())

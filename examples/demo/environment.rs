@@ -1,4 +1,4 @@
-//! What is started: a control plane, a simulated platform, and the operator as its own ServiceAccount.
+//! Starts a control plane, a simulated platform, and the operator with its own ServiceAccount.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,25 +11,28 @@ use super::terminal::Terminal;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The platform that is simulated, and what the cluster has at its start.
+/// The simulated platform, and the initial state of the cluster.
 pub struct Setting {
     world: &'static str,
     profile: &'static str,
-    /// The definitions are there before the cluster's controllers, so that these know the kinds at once.
+    /// Installs the definitions before the cluster's controllers start, so that these know the
+    /// kinds at once.
     definitions: bool,
 }
 
 /// For the steps of the demo, which install everything themselves.
 pub const SHOWN: Setting = Setting { world: "deploy/examples/world.yaml", profile: "default", definitions: false };
-/// For whoever follows the book: the public API, on which somebody has worked before.
+/// For readers of the book: the public API, with existing computes and keys.
 pub const PLAYGROUND: Setting =
     Setting { world: "examples/demo/playground.yaml", profile: "public", definitions: true };
 
-/// What clusters have beside the controllers that tests rely on: roles that extend others, and quotas.
+/// Controllers of ordinary clusters beyond those that tests need: roles that extend others, and
+/// quotas.
 const CONTROLLERS: [&str; 2] = ["clusterrole-aggregation-controller", "resourcequota-controller"];
 
 pub struct Environment {
-    // The processes stand before the cluster, in whose sandbox they live: fields are dropped in this order.
+    // Fields are dropped in this order: the processes must end before the cluster, whose sandbox
+    // they use.
     operator: Option<Running>,
     simulator: Running,
     cluster: ControlPlane,
@@ -37,7 +40,6 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Starts the cluster and the simulated platform.
     pub async fn start(terminal: &Terminal, setting: &Setting) -> Result<Self> {
         let (_, mut simulator) = (program("dbplane")?, Command::new(program("dbplane-simulator")?));
         terminal.print("Starting a Kubernetes control plane and a simulated platform on this machine ...");
@@ -59,7 +61,7 @@ impl Environment {
         Ok(Self { operator: None, simulator, cluster, console })
     }
 
-    /// Starts the operator as the ServiceAccount that deploy/ installs, with its own token; ready on return.
+    /// Starts the operator as the ServiceAccount from deploy/, with its token; ready on return.
     pub async fn start_operator(&mut self) -> Result<()> {
         let kubeconfig = self.cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
         let health = format!("127.0.0.1:{}", free_port()?);
@@ -85,7 +87,7 @@ impl Environment {
         outcome?
     }
 
-    /// Goes on until one of the processes ends, which none should.
+    /// Returns when a process ends, which is always an error.
     pub async fn until_one_ends(&mut self) -> Result<()> {
         loop {
             let processes = [Some(&mut self.simulator), self.operator.as_mut()];
@@ -96,7 +98,7 @@ impl Environment {
         }
     }
 
-    /// Makes a command see the cluster, kubectl and the repository as a person would who follows the demo.
+    /// Gives a command the access to cluster, kubectl and repository that a user of the demo has.
     pub fn configure(&self, command: &mut Command) {
         let kubectl = self.cluster.kubectl_command();
         for (name, value) in kubectl.get_envs() {
@@ -117,12 +119,12 @@ impl Environment {
         Path::new(self.cluster.kubectl_command().get_program()).parent().map(Path::to_path_buf)
     }
 
-    /// A folder that goes with the cluster.
+    /// A folder that is removed with the cluster.
     pub fn folder(&self) -> &Path {
         self.cluster.sandbox().folder()
     }
 
-    /// What kubectl is told by its environment.
+    /// The environment variables that kubectl needs.
     pub fn variables(&self) -> Vec<(String, String)> {
         let kubectl = self.cluster.kubectl_command();
         let text = |text: &OsStr| text.to_string_lossy().into_owned();
@@ -133,12 +135,12 @@ impl Environment {
         self.cluster.kubeconfig_path()
     }
 
-    /// What kubectl prints, unshown.
+    /// The output of kubectl, not printed.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.cluster.kubectl(args).await
     }
 
-    /// The end of the logs, for a step that failed.
+    /// The last lines of the logs, for a failed step.
     pub fn last_logs(&mut self) -> String {
         let last = |process: &mut Running| match ended(process) {
             Some(error) => format!("\n--- {error}"),
@@ -148,7 +150,7 @@ impl Environment {
     }
 }
 
-/// A program of the same build as the demo and the tests.
+/// A program from the same build as the demo and the tests.
 pub fn program(name: &str) -> Result<PathBuf> {
     let program = Path::new(REPOSITORY).join("target/debug").join(name);
     let missing =

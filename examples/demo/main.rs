@@ -1,7 +1,8 @@
-//! `make demo`: a cluster, a simulated platform and the operator on this machine, shown at work with kubectl.
+//! `make demo` shows a cluster, a simulated platform and the operator on this machine, with
+//! kubectl.
 //!
-//! Every command that is shown is the one that is run, and every step is checked on both sides: what Kubernetes says, and
-//! what the platform has.
+//! Every displayed command is really run. Every step is checked in both Kubernetes and the
+//! platform.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
 
@@ -23,10 +24,10 @@ use environment::{Environment, SHOWN};
 use support::Result;
 use terminal::Terminal;
 
-/// What processes end with that Ctrl-C ends.
+/// The usual exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// What the arguments ask for.
+/// The requested action.
 enum What {
     Demo { once: bool },
     Playground { file: PathBuf },
@@ -51,7 +52,7 @@ async fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let mut shown = false;
-    // Whichever way it ends, what was started goes with the future that holds it.
+    // Dropping the future stops everything that it has started, however it ends.
     let outcome = tokio::select! {
         outcome = run(what, &mut shown) => Some(outcome),
         () = asked_to_stop() => None,
@@ -97,7 +98,7 @@ async fn demo(once: bool, shown: &mut bool) -> Result<()> {
     env.until_one_ends().await
 }
 
-/// Ctrl-C, or what a service manager sends.
+/// Ctrl-C, or the SIGTERM of a service manager.
 async fn asked_to_stop() {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {

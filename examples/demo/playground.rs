@@ -1,4 +1,5 @@
-//! The same environment with nothing declared, and a file that shows another terminal the way to it.
+//! The demo's environment without declared resources, and a file that connects another terminal to
+//! it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +10,7 @@ use super::environment::{Environment, PLAYGROUND, program};
 use super::support::{Error, Result};
 use super::terminal::Terminal;
 
-/// Goes with the playground: what it names is gone then.
+/// The file for the other terminal; removed on drop, because it is useless then.
 struct Way(PathBuf);
 
 impl Drop for Way {
@@ -18,7 +19,7 @@ impl Drop for Way {
     }
 }
 
-/// Starts everything, installed and ready, and stays until one of the processes ends.
+/// Starts and installs everything, and runs until a process ends.
 pub async fn offer(file: &Path, shown: &mut bool) -> Result<()> {
     let terminal = Terminal::new();
     let mut env = Environment::start(&terminal, &PLAYGROUND).await?;
@@ -28,7 +29,7 @@ pub async fn offer(file: &Path, shown: &mut bool) -> Result<()> {
         return Err(error);
     }
     let variables = variables(&env, &programs(&env)?);
-    // Beside its name and renamed: who finds it finds the whole of it.
+    // Write beside the target and rename, so that readers never see a partial file.
     let unfinished = file.with_extension("unfinished");
     fs::write(&unfinished, variables)?;
     fs::rename(&unfinished, file)?;
@@ -42,13 +43,13 @@ pub async fn offer(file: &Path, shown: &mut bool) -> Result<()> {
     env.until_one_ends().await
 }
 
-/// As the demo shows it, without a word.
+/// Installs as the demo does, without output.
 async fn install(env: &mut Environment) -> Result<()> {
     env.kubectl(&["apply", "-k", concat!(env!("CARGO_MANIFEST_DIR"), "/deploy")]).await?;
     env.start_operator().await
 }
 
-/// A folder with the programs that pages name, kubectl's plugin among them.
+/// A folder with the programs that the pages mention, including kubectl's plugin.
 fn programs(env: &Environment) -> Result<PathBuf> {
     let folder = env.folder().join("bin");
     fs::create_dir(&folder)?;
@@ -66,11 +67,11 @@ fn variables(env: &Environment, programs: &Path) -> String {
     let mut export = |name: &str, value: &str| {
         let _ = writeln!(text, "export {name}={value}");
     };
-    // That one is for a process that is short-lived, and not for all that people start in their shell.
+    // GOGC is set for short-lived kubectl processes, not for the user's shell.
     for (name, value) in env.variables().into_iter().filter(|(name, _)| name != "GOGC") {
         export(&name, &value);
     }
-    // The verbs that call the platform themselves reach this one on loopback, as the operator does.
+    // Commands that call the platform directly reach it on loopback, as the operator does.
     export("DBPLANE_ALLOW_INSECURE_PLATFORM", "true");
     export("PLATFORM_URL", &env.console.base_url);
     export("CONSOLE_URL", &env.console.url());

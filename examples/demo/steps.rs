@@ -1,4 +1,5 @@
-//! The steps of the demo, in order. Each shows one promise and checks it where it can be broken.
+//! The steps of the demo in order. Each shows one guarantee and checks it under the conditions that
+//! could break it.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::environment::Environment;
 use super::support::{Error, PATIENCE, Result, wait_for, wait_until};
 use super::terminal::Terminal;
 
-/// Waits as a person would: for a condition, with kubectl.
+/// Waits with kubectl for a condition, as a user would.
 const WAIT: &str = "kubectl -n shop wait --timeout=60s";
 /// Longer than the compute's scaleToZero.
 const SIX_MINUTES: Duration = Duration::from_secs(360);
@@ -160,7 +161,7 @@ async fn delete(terminal: &Terminal, env: &Environment) -> Result<()> {
     terminal.check(left.iter().any(|compute| compute.id == primary), "the primary is untouched")
 }
 
-/// What to do with the running demo.
+/// Suggestions for the user of the running demo.
 pub fn next_steps(terminal: &Terminal, env: &Environment) {
     terminal.print("\nYours to try: everything stays up until Ctrl-C. In another terminal:\n");
     terminal.print(&format!("     export KUBECONFIG={}", env.kubeconfig().display()));
@@ -192,7 +193,7 @@ async fn condition(env: &Environment, object: &str, kind: &str) -> Result<String
     env.kubectl(&["-n", "shop", "get", object, "-o", &path]).await
 }
 
-/// The text of a Secret's entry.
+/// Decodes an entry of a Secret.
 fn decode(base64: &str) -> Result<String> {
     let bytes: k8s_openapi::ByteString =
         serde_json::from_value(json!(base64)).map_err(Error::while_doing("reading a Secret's entry"))?;

@@ -1,4 +1,4 @@
-//! What is printed: headlines, commands with their output, and what was checked.
+//! Prints headlines, commands with their output, and results of checks.
 
 use std::cell::Cell;
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ pub struct Terminal {
     steps: Cell<u32>,
 }
 
-/// What a command printed, on both of its outputs, and whether it succeeded.
+/// The output of a command on both streams, and its success.
 #[derive(Debug)]
 pub struct Shown {
     pub text: String,
@@ -37,12 +37,12 @@ impl Terminal {
         println!("{text}");
     }
 
-    /// Says what was found to be as it should.
+    /// Prints a passed check.
     pub fn checked(&self, what: &str) {
         println!("   {} {what}", self.paint("32", "✓"));
     }
 
-    /// Checks, and says so; an error that says what was not so.
+    /// Prints a passed check, or returns the failed one as an error.
     pub fn check(&self, holds: bool, what: &str) -> Result<()> {
         if !holds {
             return Err(Error::new(format!("not so: {what}")));
@@ -51,7 +51,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Shows a command line, runs it in bash as the cluster's administrator, and shows what it printed.
+    /// Prints a command, runs it in bash as the cluster's administrator, and prints its output.
     pub async fn show(&self, env: &Environment, line: &str) -> Result<Shown> {
         println!("   {}", self.paint("36", &format!("$ {line}")));
         let shown = run(env, line).await?;
@@ -61,7 +61,7 @@ impl Terminal {
         Ok(shown)
     }
 
-    /// The same for a command that has to succeed; what it printed.
+    /// Like `show`, for a command that must succeed; returns its output.
     pub async fn run(&self, env: &Environment, line: &str) -> Result<String> {
         let shown = self.show(env, line).await?;
         if shown.success { Ok(shown.text) } else { Err(Error::new(format!("this failed: {line}"))) }
@@ -74,7 +74,7 @@ impl Terminal {
 
 async fn run(env: &Environment, line: &str) -> Result<Shown> {
     let mut command = Command::new("bash");
-    // One stream for both outputs keeps the order in which a terminal would show them.
+    // A single stream keeps the order that a terminal would show.
     command.arg("-c").arg(format!("set -o pipefail; exec 2>&1; {line}"));
     env.configure(&mut command);
     command.stdin(Stdio::null());

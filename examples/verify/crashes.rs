@@ -1,4 +1,4 @@
-//! The part that has requests go wrong.
+//! Runs the crash points of `make verify`: scenarios in which one request fails.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::harness::{Extent, Lab, Scenario, Tally, enumerate, single};
 use super::support::{Error, Result};
 use super::table::Table;
 
-/// All points of these scenarios.
+/// Tries all points of these scenarios.
 pub async fn of(scenarios: Vec<Scenario>, extent: Extent, table: &mut Table) -> Result<usize> {
     let begun = Instant::now();
     let lab = Arc::new(Lab::open(program()?).await?);
@@ -26,7 +26,7 @@ pub async fn of(scenarios: Vec<Scenario>, extent: Extent, table: &mut Table) -> 
         eprintln!("{}: {} points tried, {} violations", tally.scenario, tally.tried, tally.violations.len());
         tallies.push((place, tally));
     }
-    // In the order in which they are written down.
+    // The table lists scenarios in the order in which they are declared.
     tallies.sort_by_key(|(place, _)| *place);
     let tallies: Vec<Tally> = tallies.into_iter().map(|(_, tally)| tally).collect();
     let missed = tallies.iter().filter(|tally| !tally.reached_most());
@@ -34,7 +34,7 @@ pub async fn of(scenarios: Vec<Scenario>, extent: Extent, table: &mut Table) -> 
     Ok(rows(&tallies, begun, table) + missed)
 }
 
-/// Points by their names.
+/// Tries single points, given by their names.
 pub async fn at(points: &str, table: &mut Table) -> Result<usize> {
     let begun = Instant::now();
     let lab = Arc::new(Lab::open(program()?).await?);
@@ -58,7 +58,7 @@ fn rows(tallies: &[Tally], begun: Instant, table: &mut Table) -> usize {
     violations
 }
 
-/// The program that was built with this one.
+/// The `dbplane` binary of the same build.
 fn program() -> Result<PathBuf> {
     let here = std::env::current_exe()?;
     let program = here.parent().and_then(Path::parent).map(|folder| folder.join("dbplane"));

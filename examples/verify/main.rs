@@ -1,8 +1,8 @@
-//! `make verify`: every order of events within the bounds of the model, and everything that can go wrong with one request, for
-//! every request of every scenario; one table at the end.
+//! `make verify`: explores every order of events within the bounds of the model, and tries every
+//! fault at every request of every scenario. Prints one table at the end.
 //!
-//! `--model` explores the model alone, `--model TEXT` the bounds whose names have this in them, `--pairs seed` tries two faults at
-//! a time, `--point scenario:mode:number` repeats one point.
+//! `--model` explores the model alone, `--model TEXT` only bounds whose names contain the text.
+//! `--pairs seed` tries two faults at a time, `--point scenario:mode:number` repeats one point.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
 #![allow(
@@ -40,21 +40,21 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Everything, with pairs that differ each time.
+/// All points, with a new sample of pairs on each run.
 fn whole() -> Extent {
     let seed = rand::random();
     eprintln!("seed of the pairs: {seed}");
     Extent::Whole(seed)
 }
 
-/// Whether every promise held.
+/// Returns true if every promise held.
 async fn verify() -> Result<bool> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let begun = Instant::now();
     let mut table = Table::default();
     // Each part adds its rows and returns how many violations it found.
     let violations = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        // The crash points wait most of their time; the model computes meanwhile.
+        // The crash points mostly wait, so the model runs on another thread meanwhile.
         [] => {
             let orders = std::thread::spawn(|| Orders::explore(""));
             let crashes = crashes::of(scenarios(), whole(), &mut table).await?;

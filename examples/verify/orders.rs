@@ -1,22 +1,22 @@
-//! Every order of events within the bounds of the model, and the rules that are broken on purpose.
+//! Runs the model for `make verify`: every order of events within its bounds, and the mutations.
 
 use std::num::NonZero;
 
 use super::model::{Bound, Explored, Extent, Outcome, bounds, explore, mutations};
 use super::table::Table;
 
-/// How many bounds are explored at a time: the larger ones take a gigabyte or two.
+/// Bounds explored at the same time. The larger ones need one or two gigabytes of memory.
 const AT_A_TIME: usize = 2;
 
 #[derive(Debug)]
 pub struct Orders {
     explored: Vec<Explored>,
-    /// With a rule broken.
+    /// Mutations: the model with one rule broken on purpose.
     tried: Vec<Explored>,
 }
 
 impl Orders {
-    /// Explores the bounds whose names have this in them, and tries the mutations whose names do.
+    /// Explores the bounds and tries the mutations whose names contain `named`.
     pub fn explore(named: &str) -> Self {
         let at_a_time = std::thread::available_parallelism().map_or(1, NonZero::get).min(AT_A_TIME);
         let of = |mut all: Vec<Bound>| {
@@ -26,7 +26,7 @@ impl Orders {
         Self { explored: of(bounds(Extent::Large)), tried: of(mutations()) }
     }
 
-    /// Whether there was anything to explore.
+    /// True if no bound and no mutation matched the name.
     pub fn is_empty(&self) -> bool {
         self.explored.is_empty() && self.tried.is_empty()
     }
@@ -35,7 +35,7 @@ impl Orders {
         self.tried.iter().filter(|explored| matches!(explored.outcome, Outcome::Broken(_))).count()
     }
 
-    /// Adds what was explored; how often a promise did not hold, or a broken rule was not noticed.
+    /// Adds a row for each result. Returns the number of broken promises and unnoticed mutations.
     pub fn rows(&self, table: &mut Table) -> usize {
         table.part(["orders of events within", "deep", "states", "violations", "seconds"]);
         for explored in &self.explored {

@@ -1,4 +1,4 @@
-//! A table of texts, its columns as wide as they have to be.
+//! A text table with columns as wide as their longest cell.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Begins a part with heads of its own.
+    /// Starts a new part of the table with its own heads.
     pub fn part(&mut self, heads: [&str; 5]) {
         if !self.rows.is_empty() {
             self.rows.push(Vec::new());

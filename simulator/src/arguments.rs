@@ -44,12 +44,11 @@ Exit status:
   1  it cannot start
   2  the command line is wrong";
 
-/// The command line, for whoever describes it.
+/// For code that documents the command line.
 pub fn command() -> Command {
     Arguments::command()
 }
 
-/// Which platform is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ProfileName {
     /// Obeys every statement of the specification, and adds calls, fields and parameters where it is silent

@@ -3,21 +3,22 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Simulated time: a start, plus the real time since then at some speed, plus what it was advanced by.
+/// Simulated time: a start, plus scaled real time since then, plus all advances.
 ///
-/// It goes on while the simulator is down, as the platform would.
+/// It keeps running while the simulator is down, as the platform would.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
     simulated: Timestamp,
     real: Timestamp,
-    /// Simulated seconds for each real one; 0 stands still but for advances.
+    /// Simulated seconds per real second; at 0 the clock moves only by advances.
     speed: f64,
-    /// Stands still but for advances, and goes on at its speed later. State files of before do not have it.
+    /// While paused, the clock moves only by advances and keeps its speed. Older state files lack
+    /// this.
     #[serde(default)]
     paused: bool,
 }
 
-/// A speed that a clock can run at, or in words why it cannot.
+/// Checks a clock speed; the error says why it is invalid.
 pub fn speed(speed: f64) -> Result<f64, &'static str> {
     match speed.is_finite() && speed >= 0.0 {
         true => Ok(speed),
@@ -25,32 +26,31 @@ pub fn speed(speed: f64) -> Result<f64, &'static str> {
     }
 }
 
-/// How far a clock can be put forward, or in words why it cannot.
+/// Checks how far the clock is to be advanced; the error says why it is invalid.
 pub fn step(seconds: f64) -> Result<SignedDuration, &'static str> {
     let step = SignedDuration::try_from_secs_f64(seconds).ok().filter(|step| !step.is_negative());
     step.ok_or("seconds must be 0 or more")
 }
 
 impl Clock {
-    /// A clock that shows `at`, or the real time, from now on.
+    /// A clock that starts at `at`, or at the real time.
     pub fn start(at: Option<Timestamp>, speed: f64) -> Self {
         let real = Self::real();
         Self { simulated: at.unwrap_or(real), real, speed, paused: false }
     }
 
-    /// The same clock at another speed from now on; a paused one stays so.
+    /// Changes the speed; a paused clock stays paused.
     #[must_use]
     pub fn at_speed(self, speed: f64) -> Self {
         Self { simulated: self.now(), real: Self::real(), speed, ..self }
     }
 
-    /// The same clock, standing still or going on from now on.
+    /// Pauses or resumes the clock.
     #[must_use]
     pub fn held(self, paused: bool) -> Self {
         Self { simulated: self.now(), real: Self::real(), paused, ..self }
     }
 
-    /// The simulated time.
     pub fn now(&self) -> Timestamp {
         let speed = if self.paused { 0.0 } else { self.speed };
         let elapsed = Self::real().duration_since(self.real).as_secs_f64().max(0.0) * speed;
@@ -58,22 +58,21 @@ impl Clock {
         self.simulated.checked_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Puts the clock forward.
     pub fn advance(&mut self, by: SignedDuration) {
         self.simulated = self.simulated.checked_add(by.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
     }
 
-    /// Simulated seconds for each real one, while it is not paused.
+    /// Simulated seconds per real second while the clock runs.
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Whether it stands still until somebody lets it go on.
+    /// True if the clock is paused.
     pub fn paused(&self) -> bool {
         self.paused
     }
 
-    /// The real time, which nobody advances.
+    /// The real time; advances do not affect it.
     pub fn real() -> Timestamp {
         Timestamp::now()
     }

@@ -1,4 +1,5 @@
-//! The console over HTTP: a JSON API without credentials, for programs and tests on the same machine. For people there are [`super::pages`].
+//! The console as a JSON API without credentials, for programs and tests on the same machine. Its
+//! HTML pages are in [`super::pages`].
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ pub fn routes() -> Router<Arc<Shell>> {
         .layer(from_fn(guard::json_from_browsers))
 }
 
-/// An error of the console: a status and a message in JSON.
+/// An error of the console, sent as JSON.
 #[derive(Debug)]
 struct Problem {
     status: StatusCode,
@@ -85,7 +86,7 @@ fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
     serde_json::from_slice(body).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
-/// Does something in the world and answers with what it returns.
+/// Runs `work` on the world and sends its result.
 async fn answer<T: Serialize + Send + 'static>(
     shell: &Arc<Shell>,
     status: StatusCode,
@@ -169,7 +170,7 @@ async fn delete_compute(State(shell): Shared, Path(id): Path<String>) -> Answer 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ActivityForm {
-    /// How many CU the work could use.
+    /// CU that the load could use.
     load_cu: Option<f64>,
 }
 

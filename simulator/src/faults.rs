@@ -1,100 +1,100 @@
-//! Faults that tests order: which request they meet, and what goes wrong with it.
+//! Faults that tests order: which requests a fault hits, and how it changes them.
 
 use jiff::SignedDuration;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// How far a clock may be off, and how long a key may be young: a year, in seconds.
+/// Upper bound for clock offsets and key ages: a year, in seconds.
 const LARGEST_SECONDS: i64 = 366 * 24 * 60 * 60;
 const LOGIN_PAGE: &str = "<!doctype html><title>Log in</title><form method=\"post\">Please log in.</form>";
 
-/// An order for a fault, as the console takes it.
+/// A fault order as the console accepts it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {
-    /// e.g. `POST`; absent: any.
+    /// E.g. `POST`; absent: any method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// A regular expression on the path below the base URL, without the query; absent: any.
+    /// A regular expression for the path below the base URL, without the query; absent: any path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How many requests it meets.
+    /// Number of requests that the fault hits.
     #[serde(default = "once")]
     pub times: u32,
-    /// How many matching requests it lets pass first.
+    /// Number of matching requests to skip first.
     #[serde(default)]
     pub after: u32,
-    /// After those it meets one matching request in so many: 2 meets the first, the third and so on.
+    /// Afterwards it hits every n-th matching request: 2 hits the first, the third and so on.
     #[serde(default = "once")]
     pub every: u32,
-    /// Absent: `status` when a status is given, otherwise `delay`.
+    /// Absent: `status` if a status is given, otherwise `delay`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<FaultKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// JSON, or text that is sent as it is. Of `odd_entry` and `state`: what the field becomes.
+    /// JSON, or text that is sent as is. For `odd_entry` and `state`: the new value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<serde_json::Value>,
-    /// Which entry is odd, by its id; absent: the first of a list. Whose state is another one; absent: that of every compute.
+    /// Id of the entry (absent: the first) or, for `state`, of the compute (absent: all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// Which field of it; absent: the entry itself, or its `current_state`.
+    /// The field to change; absent: the entry itself, or its `current_state`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The Retry-After header: seconds or an HTTP date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<RetryAfter>,
-    /// Real milliseconds before anything else happens, but for `late_work`; goes with every kind.
+    /// Real milliseconds of delay, for every kind; it comes first, except for `late_work`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Of `redirect`: the Location header; absent: the request's own address.
+    /// For `redirect`: the Location header; absent: the URL of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Of `clock_off`: how fast the clock is (slow: below 0). Of `young_key`: how long a key is refused.
+    /// `clock_off`: how far the clock is ahead (below 0: behind). `young_key`: the age limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }
 
-/// What goes wrong.
+/// How the fault changes a request or its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Another answer instead of the work.
+    /// Answers with the given status; the work is not done.
     Status,
-    /// Another answer after the work was done.
+    /// Does the work, then answers with the given status.
     StatusAfterWork,
-    /// The work is done, and the answer is a redirect (302, unless a status says otherwise).
+    /// Does the work, then redirects (302 unless a status is given).
     Redirect,
-    /// A page to log in, with 200, instead of the work.
+    /// Answers with a login page and 200; the work is not done.
     LoginPage,
-    /// The same after the work was done.
+    /// Does the work, then answers with a login page and 200.
     LoginPageAfterWork,
-    /// The page of a gateway instead of the work (502, unless a status says otherwise).
+    /// Answers with the error page of a gateway (502 unless given); the work is not done.
     GatewayPage,
-    /// A proxy has the work done twice, and returns the second answer.
+    /// Does the work twice, as a retrying proxy would, and returns the second answer.
     Repeat,
-    /// The work is done by a machine whose clock is `seconds` fast: `created_at` and `updated_at` of the computes and keys that it
-    /// creates and changes are of that clock, for good, and so is the Date header.
+    /// The work is done on a server whose clock is `seconds` ahead. The computes and keys keep its
+    /// times, and the Date header shows it.
     ClockOff,
-    /// The right answer, with times that name no zone.
+    /// The correct answer, but its times have no time zone.
     TimesWithoutZone,
-    /// The right answer, with Postgres settings as Postgres writes them: `65536kB` for `64MB`.
+    /// The correct answer, but Postgres settings are normalized: `65536kB` for `64MB`.
     NormalizedSettings,
-    /// 401 for a key that was created less than `seconds` ago. It meets no request with another key.
+    /// Answers 401 to keys that are younger than `seconds`. It hits no other requests.
     YoungKey,
-    /// The right answer, late.
+    /// The correct answer, delayed.
     Delay,
-    /// The work is done, then the connection is closed without an answer.
+    /// Does the work, then closes the connection without an answer.
     LoseAnswer,
-    /// The connection is closed before the work.
+    /// Closes the connection before the work.
     Drop,
-    /// The connection is closed at once; the work is done when `delay_ms` has passed.
+    /// Closes the connection at once and does the work `delay_ms` later.
     LateWork,
-    /// The work is done and half of the answer's body is sent, then the connection is closed.
+    /// Does the work, sends half of the body, then closes the connection.
     CutBody,
-    /// The right answer, but one entry of its list has another field, lacks one, or is of another form.
+    /// The correct answer, but a field of one list entry is changed, lacking, or malformed.
     OddEntry,
-    /// The right answer, but computes are in another state.
+    /// The correct answer, but computes show another state.
     State,
 }
 
@@ -110,11 +110,11 @@ fn once() -> u32 {
     1
 }
 
-/// A fault that meets a request.
+/// The resolved fault for one request.
 #[derive(Debug, Clone)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// For the kinds that answer with a status.
+    /// For kinds that answer with a status.
     pub status: u16,
     pub body: Option<serde_json::Value>,
     pub entry: Option<String>,
@@ -125,16 +125,16 @@ pub struct Fault {
     pub seconds: i64,
 }
 
-/// What decides which fault a request meets.
+/// The facts of a request that decide which fault hits it.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
     pub method: &'a str,
     pub path: &'a str,
-    /// How long ago its key was created; none without a key that the platform knows.
+    /// Time since the key was created; `None` if the platform does not know the key.
     pub key_age: Option<SignedDuration>,
 }
 
-/// An order as it is listed.
+/// An order in a listing.
 #[derive(Debug, Serialize)]
 pub struct ListedFault<'a> {
     pub id: u64,
@@ -153,7 +153,7 @@ struct Standing {
     remaining: u32,
 }
 
-/// The orders that stand, oldest first.
+/// All orders, oldest first.
 #[derive(Debug, Default)]
 pub struct FaultBoard {
     standing: Vec<Standing>,
@@ -161,7 +161,7 @@ pub struct FaultBoard {
 }
 
 impl FaultBoard {
-    /// Takes an order and returns its id; an error says in words why it makes no sense.
+    /// Adds an order and returns its id; the error says why the order is invalid.
     pub fn order(&mut self, order: FaultOrder) -> Result<u64, String> {
         let path = order.path.as_deref().map(Regex::new).transpose().map_err(|error| format!("path: {error}"))?;
         let fault = resolve(&order)?;
@@ -171,7 +171,7 @@ impl FaultBoard {
         Ok(self.last_id)
     }
 
-    /// The fault that this request meets, if any: the oldest that matches and has nothing left to let pass.
+    /// The fault that hits this request: the oldest matching order with nothing left to skip.
     pub fn meet(&mut self, arrival: Arrival<'_>) -> Option<Fault> {
         for standing in self.standing.iter_mut().filter(|standing| standing.remaining > 0) {
             if !standing.matches(arrival) {
@@ -188,7 +188,7 @@ impl FaultBoard {
         None
     }
 
-    /// All orders, used up ones too.
+    /// All orders, including used ones.
     pub fn list(&self) -> Vec<ListedFault<'_>> {
         let listed = |standing: &'_ Standing| (standing.id, standing.remaining);
         self.standing
@@ -200,7 +200,7 @@ impl FaultBoard {
             .collect()
     }
 
-    /// Takes back all orders.
+    /// Removes all orders.
     pub fn clear(&mut self) {
         self.standing.clear();
     }
@@ -261,7 +261,7 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
     })
 }
 
-/// What only some kinds have.
+/// Rejects parameters that do not apply to this kind.
 fn check_parameters(kind: FaultKind, order: &FaultOrder) -> Result<(), String> {
     let refuse = |problem: &str| Err(problem.to_owned());
     let least = if kind == FaultKind::ClockOff { -LARGEST_SECONDS } else { 1 };
@@ -293,7 +293,7 @@ fn is_html(body: &serde_json::Value) -> bool {
     body.as_str().is_some_and(|text| text.trim_start().starts_with('<'))
 }
 
-/// The body of a page where the order has none.
+/// The default body of login and gateway pages.
 fn page(kind: FaultKind, status: u16) -> Option<serde_json::Value> {
     match kind {
         FaultKind::GatewayPage => {
@@ -305,17 +305,17 @@ fn page(kind: FaultKind, status: u16) -> Option<serde_json::Value> {
 }
 
 impl FaultKind {
-    /// Whether an order may say with which status it answers.
+    /// True if an order may set the status of the answer.
     pub fn has_status(self) -> bool {
         matches!(self, Self::Status | Self::StatusAfterWork | Self::Redirect | Self::GatewayPage)
     }
 
-    /// Whether an order says how many seconds.
+    /// True if the kind uses `seconds`.
     pub fn has_seconds(self) -> bool {
         matches!(self, Self::ClockOff | Self::YoungKey)
     }
 
-    /// Whether it answers with a page in HTML.
+    /// True if the answer is an HTML page.
     fn is_page(self) -> bool {
         matches!(self, Self::LoginPage | Self::LoginPageAfterWork | Self::GatewayPage)
     }

@@ -1,4 +1,5 @@
-//! What keeps pages of other sites away from the console, which asks for no credentials: a browser on this machine reaches it.
+//! Protects the console from pages of other sites. It asks for no credentials, and any browser on
+//! this machine reaches it.
 
 use std::net::IpAddr;
 
@@ -11,11 +12,13 @@ use serde_json::json;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Nothing comes from elsewhere or is sent elsewhere, nothing is inline, and no other page shows this one.
+/// Loads and sends only to the same origin, allows nothing inline, and forbids embedding in a
+/// frame.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Sent with every answer of the console. With `no-referrer`, browsers would send forms with the origin `null`.
+/// Sent with every answer of the console. `no-referrer` would not work: browsers would then send
+/// forms with the origin `null`.
 const HEADERS: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -26,11 +29,11 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Whether the simulator listens on loopback only.
+/// True if the simulator listens only on loopback.
 #[derive(Debug, Clone, Copy)]
 pub struct OnLoopback(pub bool);
 
-/// Refuses what a page of another site has a browser send, and gives every answer its headers.
+/// Rejects cross-site requests and adds the security headers to every answer.
 pub async fn protect(State(on_loopback): State<OnLoopback>, request: Request, next: Next) -> Response {
     let host = host(&request).map(str::to_owned);
     let refused = strange_host(on_loopback, host.as_deref())
@@ -45,7 +48,8 @@ pub async fn protect(State(on_loopback): State<OnLoopback>, request: Request, ne
     response
 }
 
-/// Refuses what a browser sends without having asked first: a form or plain text, where JSON is expected.
+/// Rejects bodies that browsers send without a preflight (forms, plain text) where JSON is
+/// expected.
 pub async fn json_from_browsers(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let by_a_browser = headers.contains_key(header::ORIGIN) || headers.contains_key(FETCH_SITE);
@@ -62,14 +66,15 @@ fn refusal(status: StatusCode, message: &str) -> Refusal {
     (status, Json(json!({ "message": message })))
 }
 
-/// The name and port that the client asked for.
+/// The host and port that the client asked for.
 fn host(request: &Request) -> Option<&str> {
     let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     named.or_else(|| request.uri().authority().map(|authority| authority.as_str()))
 }
 
-/// A name of somebody else that leads to loopback makes a page of theirs look like one of ours (DNS rebinding). An address cannot
-/// be made to lead elsewhere. Where the simulator listens on more than loopback, it does not know its names.
+/// Rejects foreign names that resolve to loopback: with them a foreign page passes as same-origin
+/// (DNS rebinding). IP addresses are safe. If the simulator listens on more than loopback, it does
+/// not know its own names, so there is no check.
 fn strange_host(on_loopback: OnLoopback, host: Option<&str>) -> Option<Refusal> {
     match (on_loopback, host) {
         (OnLoopback(true), Some(host)) if !is_local(host) => {
@@ -88,7 +93,7 @@ fn is_local(host: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost") || address.parse::<IpAddr>().is_ok()
 }
 
-/// Browsers say where a request comes from; other clients say nothing, and are let through.
+/// Browsers send the origin of a request. Clients that send none are no browsers and pass.
 fn cross_site(method: &Method, headers: &HeaderMap, host: Option<&str>) -> Option<Refusal> {
     if method.is_safe() {
         return None;

@@ -1,4 +1,5 @@
-//! The API over HTTP: from axum's requests to the world's, and what ordered faults do in between.
+//! The API over HTTP: converts axum's requests to the world's, and applies faults of the
+//! connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +21,14 @@ use super::shell::Shell;
 use super::world::message::{self, Method};
 use super::world::secret::Token;
 
-/// The path under which the API is served.
 pub const BASE_PATH: &str = "/api/v2";
 
 const LARGEST_BODY: usize = 1 << 20;
 const REQUEST_ID: &str = "x-request-id";
-/// Long enough for the first half of a body to leave before the connection is closed.
+/// Long enough to flush the first half of a body before the connection closes.
 const BEFORE_THE_CUT: Duration = Duration::from_millis(20);
 
-/// Answers every request that is not the console's.
+/// Handles every request outside the console.
 pub async fn serve_api(
     State(shell): State<Arc<Shell>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -80,7 +80,8 @@ pub async fn serve_api(
     }
 }
 
-/// A request that is worked on. Where its client goes, the work on it is dropped.
+/// A request in progress. If its client disconnects, axum drops the future, and this marks the
+/// request as over.
 struct WorkedOn {
     shell: Arc<Shell>,
     n: u64,
@@ -96,7 +97,7 @@ fn below_base(path: &str) -> Option<&str> {
     path.strip_prefix(BASE_PATH).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Puts the request into the log, without its secrets. Returns its number there, and how long ago its key was created.
+/// Logs the request without its secrets. Returns its number in the log and the age of its key.
 async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> (u64, Option<SignedDuration>) {
     let authorization = authorization(&parts.headers);
     let shown = path.unwrap_or(parts.uri.path()).to_owned();
@@ -166,7 +167,8 @@ async fn work(shell: &Arc<Shell>, request: message::Request, fault: Option<&Faul
     }
 }
 
-/// Nobody waits for it. It counts against the rate of calls when it is done, as one that was held up on its way.
+/// Runs in the background. It counts against the rate limit when it runs, as a request delayed in
+/// the network would.
 fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
     let shell = Arc::clone(shell);
     tokio::spawn(async move {
@@ -195,13 +197,13 @@ fn json(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// The connection is closed: whatever is returned here is never written.
+/// The connection is closed, so the returned response is never sent.
 fn cut(peer: &Peer) -> Response {
     peer.cut();
     StatusCode::OK.into_response()
 }
 
-/// The answer that a fault orders to the request of this address.
+/// The answer that a fault prescribes for a request to this URL.
 fn ordered(fault: &Fault, uri: &Uri) -> Response {
     let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match &fault.body {
@@ -228,7 +230,7 @@ fn ordered(fault: &Fault, uri: &Uri) -> Response {
     response
 }
 
-/// The answer with the Date of a machine whose clock is that fast.
+/// Sets the Date header of a server whose clock is off by `clock_off`.
 fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
     let date = Clock::real().checked_add(clock_off).ok();
     let date = date.and_then(|date| DateTimePrinter::new().timestamp_to_rfc9110_string(&date).ok());
@@ -238,7 +240,7 @@ fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
     answer
 }
 
-/// The answer with its full length announced and half of its body sent.
+/// Announces the full length but sends only half of the body.
 async fn halved(answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
     let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();

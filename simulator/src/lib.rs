@@ -1,4 +1,4 @@
-//! A simulator of the hosted platform: what the demo and the tests run against.
+//! A simulator of the hosted platform, for the demo and the tests.
 //!
 //! It shares no logic with the operator's client, so that neither can hide a mistake of the other.
 //! [`world`] is the platform as a pure state machine; the rest serves it over HTTP.
@@ -45,30 +45,29 @@ use state::{StateError, Store};
 use world::file::{WorldFile, WorldFileError};
 use world::{Profile, World};
 
-/// How long requests may go on when the simulator is asked to stop.
+/// How long open requests may take to finish when the simulator stops.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What to simulate, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub world: WorldFile,
     pub profile: Profile,
-    /// Simulated seconds for each real one; 0 stands still but for advances.
+    /// Simulated seconds per real second; at 0 the clock moves only by advances.
     pub clock_speed: f64,
-    /// Where to keep the world over restarts; it wins over `world` when it holds one.
+    /// File that keeps the world across restarts. If it holds a world, `world` is ignored.
     pub state: Option<PathBuf>,
-    /// What made-up ids and tokens follow from.
+    /// Seed of generated ids and tokens.
     pub seed: u64,
 }
 
 impl Options {
-    /// A platform of the default profile in real time, forgotten when it stops, with random names.
+    /// The default profile in real time, without a state file and with a random seed.
     pub fn new(world: WorldFile) -> Self {
         Self { world, profile: Profile::default(), clock_speed: 1.0, state: None, seed: rand::random() }
     }
 }
 
-/// Why a simulator cannot start.
+/// Errors that prevent the start.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("the world file is wrong at {0}")]
@@ -79,7 +78,7 @@ pub enum StartError {
     Listen(#[from] std::io::Error),
 }
 
-/// A running simulator. It goes on when this is dropped; [`Simulator::stop`] ends it.
+/// A running simulator. Dropping this value does not stop it; [`Simulator::stop`] does.
 #[derive(Debug)]
 pub struct Simulator {
     address: SocketAddr,
@@ -88,7 +87,7 @@ pub struct Simulator {
     served: JoinHandle<()>,
 }
 
-/// Starts a simulator on a listener, in the background of the present runtime. It accepts requests when this returns.
+/// Starts a simulator as a background task of the current runtime. It accepts requests on return.
 pub async fn serve(listener: TcpListener, options: Options) -> Result<Simulator, StartError> {
     let address = listener.local_addr()?;
     let profile = options.profile;
@@ -140,37 +139,36 @@ impl Simulator {
         format!("http://{}/console", self.address)
     }
 
-    /// The simulated time.
     pub fn now(&self) -> Timestamp {
         self.shell.clock().now()
     }
 
-    /// Puts the clock forward and lets everything happen that falls due.
+    /// Advances the clock and processes everything that becomes due.
     pub fn advance(&self, by: Duration) -> Result<Timestamp, StateError> {
         self.shell.advance(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
     }
 
-    /// Does something with the world itself, as people do in the console, and saves what it changed.
+    /// Runs `work` on the world, as a user of the console would, and saves its changes.
     pub fn with_world<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
         self.shell.perform_now(work)
     }
 
-    /// Orders a fault; an error says in words why the order makes no sense.
+    /// Orders a fault; the error says why the order is invalid.
     pub fn order_fault(&self, order: FaultOrder) -> Result<u64, String> {
         self.shell.faults().order(order)
     }
 
-    /// Takes back all ordered faults.
+    /// Removes all ordered faults.
     pub fn clear_faults(&self) {
         self.shell.faults().clear();
     }
 
-    /// The logged requests with a greater number than `since`; 0 is all that are remembered.
+    /// The logged requests with a number greater than `since`; 0 returns all that are kept.
     pub fn requests(&self, since: u64) -> Vec<Entry> {
         self.shell.log().since(since)
     }
 
-    /// Stops accepting requests, lets those under way end for a moment, and closes the state file.
+    /// Stops accepting requests, waits up to `GRACE` for open ones, and closes the state file.
     pub async fn stop(mut self) {
         self.stop.cancel();
         if tokio::time::timeout(GRACE, &mut self.served).await.is_err() {

@@ -1,4 +1,4 @@
-//! Connections that can be cut in the middle of an answer.
+//! TCP connections that a fault can close in the middle of an answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,18 +12,17 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A listener whose connections can be cut.
 #[derive(Debug)]
 pub struct Lines(pub TcpListener);
 
-/// A connection; nothing more is written to it once it is cut.
+/// A connection; after a cut, nothing more is written to it.
 #[derive(Debug)]
 pub struct Line {
     stream: TcpStream,
     cut: Arc<AtomicBool>,
 }
 
-/// What a request knows of the connection it came on.
+/// The connection that a request arrived on.
 #[derive(Debug, Clone)]
 pub struct Peer {
     pub address: SocketAddr,
@@ -31,7 +30,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Closes the connection before anything more is written to it.
+    /// Closes the connection before anything more is written.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
     }
@@ -43,7 +42,7 @@ impl Listener for Lines {
 
     async fn accept(&mut self) -> (Line, SocketAddr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
-        // Answers are small and waited for.
+        // Answers are small, so Nagle's algorithm would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }

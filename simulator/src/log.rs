@@ -1,13 +1,13 @@
-//! The request log: what was asked of the API, without secrets.
+//! The log of API requests, without secrets.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-/// How many requests are remembered.
+/// Number of requests that are kept.
 const KEPT: usize = 20_000;
 
-/// One request.
+/// A logged request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// 1 for the first request; never reused.
@@ -15,23 +15,24 @@ pub struct Entry {
     /// Simulated time of arrival.
     pub at: String,
     pub method: String,
-    /// Below the base URL, with anything that could be a secret hidden.
+    /// The path below the base URL; anything that could be a secret is hidden.
     pub path: String,
-    /// The query parameters that the API knows, in the order given.
+    /// The query parameters that the API knows, in the given order.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub query: String,
-    /// Null while the request is worked on, and for ever when no answer was given.
+    /// Null while the request is in progress, and forever if it was never answered.
     pub status: Option<u16>,
     /// The `x-request-id` of the answer.
     #[serde(skip)]
     pub request_id: Option<String>,
-    /// Whether nobody works on it any more: it was answered, or its client has gone, or a fault has ended it.
+    /// True once the request is no longer in progress: answered, abandoned by its client, or ended
+    /// by a fault.
     #[serde(skip)]
     pub over: bool,
-    /// The key that it was made with, if there is such a key.
+    /// Id of the key that the request used, if that key exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_id: Option<i64>,
-    /// Whether the path was below the base URL.
+    /// True if the path was below the base URL.
     pub api: bool,
 }
 
@@ -43,7 +44,7 @@ pub struct RequestLog {
 }
 
 impl RequestLog {
-    /// Notes a request as it arrives; the entry's number is filled in and returned.
+    /// Logs an arriving request and returns the number that it assigns to the entry.
     pub fn arrived(&mut self, mut entry: Entry) -> u64 {
         self.last += 1;
         entry.n = self.last;
@@ -54,7 +55,7 @@ impl RequestLog {
         self.last
     }
 
-    /// Notes the status that a request was answered with, and the answer's identifier.
+    /// Records the status and the request id of the answer.
     pub fn answered(&mut self, n: u64, status: u16, request_id: Option<&str>) {
         if let Ok(index) = self.entries.binary_search_by_key(&n, |entry| entry.n) {
             let entry = &mut self.entries[index];
@@ -62,31 +63,31 @@ impl RequestLog {
         }
     }
 
-    /// Notes that nobody works on a request any more.
+    /// Marks a request as no longer in progress.
     pub fn over(&mut self, n: u64) {
         if let Ok(index) = self.entries.binary_search_by_key(&n, |entry| entry.n) {
             self.entries[index].over = true;
         }
     }
 
-    /// The requests with a greater number than `since`.
+    /// The requests with a number greater than `since`.
     pub fn since(&self, since: u64) -> Vec<Entry> {
         let first = self.entries.partition_point(|entry| entry.n <= since);
         self.entries.range(first..).cloned().collect()
     }
 
-    /// The latest of the requests that are wanted, the newest first.
+    /// The latest requests that pass the filter, newest first.
     pub fn latest(&self, wanted: impl Fn(&Entry) -> bool, most: usize) -> Vec<Entry> {
         self.entries.iter().rev().filter(|entry| wanted(entry)).take(most).cloned().collect()
     }
 
-    /// Forgets all requests; numbering goes on.
+    /// Removes all requests; numbers are not reused.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 }
 
-/// The known parameters of a query: others could hold anything.
+/// Keeps only the known query parameters: others could hold secrets.
 pub fn known_query(query: &str) -> String {
     const KNOWN: [&str; 14] = [
         "cursor",

@@ -1,4 +1,4 @@
-//! The program: serves a simulated platform until it is asked to stop.
+//! The simulator's program: serves a simulated platform until it receives a signal.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ async fn main() -> ExitCode {
     match run(Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The one place that speaks to people directly: logging may not have started.
+            // Print directly: logging may not have started.
             #[allow(clippy::print_stderr)]
             {
                 eprintln!("dbplane-simulator: {error}");
@@ -26,7 +26,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Serves until SIGTERM or SIGINT; the text of an error is for people.
+/// Serves until SIGTERM or SIGINT. The error is printed to the user.
 async fn run(arguments: Arguments) -> Result<(), String> {
     log(&arguments.log)?;
     let shown = arguments.world.display().to_string();
@@ -40,7 +40,8 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         seed: arguments.seed.unwrap_or(defaults.seed),
         ..defaults
     };
-    // Before the address is printed: whoever reads it may send the signal at once.
+    // Install the handlers before printing the address: a script may send the signal as soon as it
+    // reads it.
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
     let listener =
@@ -67,7 +68,7 @@ fn log(filter: &str) -> Result<(), String> {
     log.with_writer(std::io::stderr).try_init().map_err(|error| error.to_string())
 }
 
-/// The one line on stdout: scripts wait for it.
+/// The only line on stdout; scripts wait for it.
 fn announce(base_url: &str) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{base_url}")?;

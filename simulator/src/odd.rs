@@ -1,21 +1,21 @@
-//! Answers with an entry that is not as it should be, or with a state that nobody knows.
+//! Answers with a malformed list entry, or with an unknown compute state.
 
 use serde_json::Value;
 
 use super::faults::Fault;
 
-/// The lists of the API that are members of an answer. That of keys is the answer itself.
+/// The lists that are members of an answer. The list of keys is the answer itself.
 const LISTS: [&str; 4] = ["projects", "branches", "endpoints", "operations"];
 const STATE: &str = "current_state";
 
-/// One entry of a list gets another field, lacks one, or is of another form.
+/// Changes or removes a field of one list entry, or replaces the entry.
 pub fn with_odd_entry(answer: &mut Value, fault: &Fault) {
     if let Some(entry) = entries(answer).into_iter().find(|entry| is_wanted(entry, fault)) {
         put(entry, fault.field.as_deref().unwrap_or_default(), fault.body.clone());
     }
 }
 
-/// Computes are in another state.
+/// Sets the state of one or all computes.
 pub fn with_state(answer: &mut Value, fault: &Fault) {
     let state = fault.body.clone().unwrap_or_else(|| "failed".into());
     let field = fault.field.as_deref().unwrap_or(STATE);
@@ -28,7 +28,7 @@ fn is_wanted(entry: &Value, fault: &Fault) -> bool {
     fault.entry.as_ref().is_none_or(|wanted| id(entry) == *wanted)
 }
 
-/// Without a value the field is left out. Without a field the entry itself is the value.
+/// Without a value, removes the field. Without a field, replaces the entry itself.
 fn put(entry: &mut Value, field: &str, value: Option<Value>) {
     match (entry.as_object_mut(), value) {
         (Some(members), None) => drop(members.remove(field)),
@@ -48,7 +48,7 @@ fn entries(answer: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// In a list, or in the answer about one.
+/// Finds the computes of a list, or the single compute of an answer.
 fn computes(answer: &mut Value) -> Vec<&mut Value> {
     let Some(members) = answer.as_object_mut() else { return Vec::new() };
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn computes(answer: &mut Value) -> Vec<&mut Value> {
     found
 }
 
-/// Those of keys are numbers.
+/// Ids of keys are numbers.
 fn id(entry: &Value) -> String {
     match &entry["id"] {
         Value::String(id) => id.clone(),

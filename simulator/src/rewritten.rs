@@ -1,9 +1,9 @@
-//! Answers as another platform might write them.
+//! Rewrites correct answers into equivalent forms that another platform might use.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// How many kB, or ms, a unit of Postgres settings is.
+/// Units of Postgres settings, with the base unit and the factor.
 const UNITS: [(&str, &str, u64); 9] = [
     ("TB", "kB", 1 << 30),
     ("GB", "kB", 1 << 20),
@@ -16,7 +16,7 @@ const UNITS: [(&str, &str, u64); 9] = [
     ("d", "ms", 86_400_000),
 ];
 
-/// Times lose the letter of their zone.
+/// Removes the zone from every time.
 pub fn without_zones(body: &mut Value) {
     match body {
         Value::Array(items) => items.iter_mut().for_each(without_zones),
@@ -29,7 +29,7 @@ pub fn without_zones(body: &mut Value) {
     }
 }
 
-/// Postgres settings get the units that Postgres keeps them in, and `on` and `off`.
+/// Writes Postgres settings in base units, and booleans as `on` and `off`.
 pub fn with_normalized_settings(body: &mut Value) {
     match body {
         Value::Array(items) => items.iter_mut().for_each(with_normalized_settings),

@@ -1,4 +1,5 @@
-//! What the servers share: the world with its clock and state file, the ordered faults, the request log.
+//! State shared by the API and the console: the world with its clock and state file, faults, and
+//! the request log.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,6 @@ use super::log::RequestLog;
 use super::state::{StateError, Store};
 use super::world::World;
 
-/// The shared state of a running simulator.
 #[derive(Debug)]
 pub struct Shell {
     platform: Mutex<Platform>,
@@ -27,7 +27,7 @@ struct Platform {
 }
 
 impl Platform {
-    /// Does something with the world at the present time and saves what it changed, before anyone learns of it.
+    /// Runs `work` at the current time. It saves the changes before anyone sees the result.
     fn perform<T>(&mut self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
         let outcome = work(&mut self.world, self.clock.now());
         match &self.store {
@@ -39,7 +39,7 @@ impl Platform {
 }
 
 impl Shell {
-    /// Shares a world; with a store, all of it is saved first.
+    /// Wraps a world; with a store, it first saves the whole world.
     pub fn new(mut world: World, clock: Clock, store: Option<Store>) -> Result<Self, StateError> {
         if let Some(store) = &store {
             store.save(world.take_changes(), Some(&clock))?;
@@ -52,7 +52,8 @@ impl Shell {
         })
     }
 
-    /// Does something with the world. With a state file this waits for the disk, so it leaves the async threads.
+    /// Runs `work` on the world. With a state file it waits for the disk, so it runs on a blocking
+    /// thread.
     pub async fn perform<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut World, Timestamp) -> T + Send + 'static,
@@ -65,17 +66,17 @@ impl Shell {
         done.map_err(|_| ShellError::Stopped)?.map_err(ShellError::from)
     }
 
-    /// The same, from a thread that may wait.
+    /// Like `perform`, for callers that may block.
     pub fn perform_now<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
         self.platform().perform(work)
     }
 
-    /// Puts the clock forward and lets everything happen that falls due.
+    /// Advances the clock and processes everything that becomes due.
     pub fn advance(&self, by: SignedDuration) -> Result<Timestamp, StateError> {
         self.set_clock(|clock| clock.advance(by))
     }
 
-    /// Changes the clock, and lets everything happen that falls due. It may wait for the disk.
+    /// Changes the clock and processes everything that becomes due. It may wait for the disk.
     pub async fn change_clock(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Clock) + Send + 'static,
@@ -98,22 +99,19 @@ impl Shell {
         })
     }
 
-    /// The simulated time and its speed.
     pub fn clock(&self) -> Clock {
         self.platform().clock
     }
 
-    /// The ordered faults.
     pub fn faults(&self) -> MutexGuard<'_, FaultBoard> {
         held(&self.faults)
     }
 
-    /// The request log.
     pub fn log(&self) -> MutexGuard<'_, RequestLog> {
         held(&self.log)
     }
 
-    /// Closes the state file; nothing is saved from here on.
+    /// Closes the state file; later changes are not saved.
     pub fn close(&self) {
         self.platform().store = None;
     }
@@ -123,7 +121,6 @@ impl Shell {
     }
 }
 
-/// Why something could not be done with the world.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     #[error(transparent)]
@@ -132,7 +129,8 @@ pub enum ShellError {
     Stopped,
 }
 
-/// A lock, also when a thread died with it: every change of the world is whole before anything can fail.
+/// Takes the lock even if a thread panicked while holding it: each change of the world is complete
+/// before anything can fail.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The state file: an embedded database that holds the world and its clock.
+//! The state file: an embedded database with the world and its clock.
 
 use std::path::Path;
 
@@ -9,11 +9,10 @@ use super::clock::Clock;
 use super::world::rows::{RestoreError, Row, Table};
 use super::world::{Profile, World};
 
-/// Table and key to JSON.
+/// Maps table and key to JSON.
 const ROWS: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("world");
 const CLOCK: (&str, &str) = ("clock", "");
 
-/// What can be wrong with a state file.
 #[derive(Debug, Error)]
 pub enum StateError {
     #[error("the state file cannot be used: {0}")]
@@ -24,20 +23,20 @@ pub enum StateError {
     Clock(#[from] serde_json::Error),
 }
 
-/// An open state file. Nobody else can open it meanwhile.
+/// An open state file. No other process can open it at the same time.
 #[derive(Debug)]
 pub struct Store {
     database: Database,
 }
 
 impl Store {
-    /// Opens the state file, or makes an empty one.
+    /// Opens the state file, or creates an empty one.
     pub fn open(path: &Path) -> Result<Self, StateError> {
         let database = Database::create(path).map_err(redb::Error::from)?;
         Ok(Self { database })
     }
 
-    /// The saved world and its clock, or `None` when nothing was saved yet.
+    /// The saved world and its clock, or `None` if the file is new.
     pub fn load(&self, profile: Profile) -> Result<Option<(World, Clock)>, StateError> {
         let transaction = self.database.begin_read().map_err(redb::Error::from)?;
         let table = match transaction.open_table(ROWS) {
@@ -59,7 +58,7 @@ impl Store {
         Ok(Some((World::restore(rows, profile)?, clock)))
     }
 
-    /// Writes what changed, all of it or nothing, and returns when it is on disk.
+    /// Writes all changes in one transaction and returns when they are on disk.
     pub fn save(&self, rows: Vec<Row>, clock: Option<&Clock>) -> Result<(), StateError> {
         if rows.is_empty() && clock.is_none() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Which kind of key it is, and what such a key may do, as far as reads tell.
+//! Recognizes the kind of a key, and what it may do, as far as reads show.
 
 use std::collections::BTreeSet;
 
@@ -6,42 +6,45 @@ use serde::Serialize;
 
 use crate::domain::{Fault, KeyEntry, Listed, Project};
 
-/// The kinds of keys of the platform.
+/// The kinds of the platform's API keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyKind {
-    /// It reaches what its person reaches.
+    /// It can access everything that its user can.
     Personal,
-    /// It reaches all projects of one organization.
+    /// It can access all projects of one organization.
     Organization,
-    /// It reaches one project.
+    /// It can access one project.
     ProjectScoped,
-    /// Reads do not tell.
+    /// Reads do not show the kind.
     #[default]
     Unknown,
 }
 
-/// What was read to tell the kind.
+/// The reads that show the kind.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// The projects, in requests that name the organization.
+    /// The projects, from requests that name the organization.
     pub named: &'a Result<Listed<Project>, Fault>,
-    /// The projects, in a request that names none; nothing where none was given to name.
+    /// The projects, from a request that names no organization. `None` if there is no organization
+    /// to name.
     pub unnamed: Option<&'a Result<Listed<Project>, Fault>>,
-    /// The keys of the organization, where there is one.
+    /// The keys of the organization, if there is one.
     pub keys: Option<&'a Result<Listed<KeyEntry>, Fault>>,
-    /// Whether the computes of every project that was looked at could be read, and there was one.
+    /// True if the computes of all checked projects could be read, and at least one project was
+    /// checked.
     pub reads_computes: bool,
 }
 
 impl Seen<'_> {
-    /// A personal key reaches the projects of an organization only by requests that name it; the other kinds need no name.
+    /// A personal key can access an organization's projects only in requests that name it. Other
+    /// kinds need no name.
     pub fn kind(&self) -> KeyKind {
         let refused = |fault: &Fault| fault.is_refusal() && !matches!(fault, Fault::Unauthorized { .. });
         match (self.named, self.unnamed) {
             (Ok(named), Some(Ok(unnamed))) => self.kind_by_lists(&ids(named), &ids(unnamed)),
             (Ok(named), Some(Err(fault))) if refused(fault) && named.count() > 0 => KeyKind::Personal,
-            // Some platforms let only keys of one project list none.
+            // On some platforms only project-scoped keys cannot list projects.
             (Err(fault), _) if refused(fault) && self.reads_computes => KeyKind::ProjectScoped,
             _ => KeyKind::Unknown,
         }
@@ -59,7 +62,7 @@ impl Seen<'_> {
         }
     }
 
-    /// What such a key may do, for people.
+    /// What a key of this kind may do, for users.
     pub fn may(&self, kind: KeyKind) -> Vec<String> {
         let kind_text = match kind {
             KeyKind::Personal => "personal: it reaches what its person reaches",

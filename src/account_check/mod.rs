@@ -1,5 +1,6 @@
-//! A read-only look at a platform with the operator's own client: what works, what the platform offers, and how its answers
-//! differ from what `docs/platform.md` says. Nothing in the findings identifies an object, and none holds a token.
+//! A read-only check of a platform with the operator's own client: what works, what the platform
+//! offers, and how its answers differ from `docs/platform.md`. The findings identify no object and
+//! contain no token.
 
 mod key;
 mod shape;
@@ -11,33 +12,33 @@ use crate::platform::{Answered, Platform};
 pub use key::KeyKind;
 use key::Seen;
 
-/// What was found.
+/// The results of the check.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What was read, and what came of it.
+    /// The reads and their outcomes.
     pub reads: Vec<Read>,
     pub key: KeyKind,
     /// What the key may do.
     pub may: Vec<String>,
-    /// What the platform was seen to offer.
+    /// The features that the platform offers.
     pub offers: Vec<String>,
-    /// How the answers differ from what is assumed.
+    /// Differences between the answers and the assumptions.
     pub differences: Vec<String>,
-    /// What the answers said about limits of the rate.
+    /// Rate limits according to the answers.
     pub limits: Vec<String>,
 }
 
-/// One thing that was read.
+/// A read and its outcome.
 #[derive(Debug)]
 pub struct Read {
     pub what: &'static str,
-    /// Whether the operator cannot do without it.
+    /// True if the operator requires it.
     pub needed: bool,
     pub outcome: Result<String, Fault>,
 }
 
 impl Findings {
-    /// Whether the operator can work with this platform and key, as far as reading shows.
+    /// True if the operator can work with this platform and key, as far as reads show.
     pub fn is_usable(&self) -> bool {
         self.reads.iter().all(|read| !read.needed || read.outcome.is_ok())
     }
@@ -50,7 +51,7 @@ impl Findings {
         self.reads.push(Read { what, needed, outcome: outcome.as_ref().map(told).map_err(Fault::clone) });
     }
 
-    /// Compares the bodies of the answers with what is assumed.
+    /// Compares the bodies of the answers with the assumptions.
     pub fn compare(&mut self, answers: &[Answered]) {
         let bodies: Vec<serde_json::Value> = answers
             .iter()
@@ -62,18 +63,19 @@ impl Findings {
     }
 }
 
-/// Which project is looked at, and in which organization.
+/// The organization and the projects to check.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub organization: Option<String>,
-    /// The first ones of the list when empty.
+    /// If empty, the first ones of the list.
     pub projects: Vec<String>,
 }
 
-/// How many projects are looked at where none is named.
+/// Number of projects to check if none is named.
 const PROJECTS: usize = 5;
 
-/// Reads everything that the operator reads. `without_organization` names no organization in its requests, where there is one to name.
+/// Reads everything that the operator reads. The requests of `without_organization` name no
+/// organization; it is `None` if there is none to name.
 pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Platform>, scope: &Scope) -> Findings {
     let mut findings = Findings::default();
     let named = platform.list_projects().await;
@@ -124,7 +126,7 @@ fn offered<T>(read: &Result<Listed<T>, Fault>) -> &'static str {
     }
 }
 
-/// How often the platform asked to wait, and what its answers said beside: numbers alone.
+/// How often the platform asked to wait, and the rate limits in its answers, only as numbers.
 fn limits(answers: &[Answered]) -> Vec<String> {
     let asked = answers.iter().filter(|answer| answer.status.as_u16() == 429).count();
     let mut lines = vec![format!("asked to wait (429): {asked} of {} times", answers.len())];

@@ -1,22 +1,22 @@
-//! The fields and words of the platform's answers, beside those that dbplane knows. No value is repeated, except for words of a
-//! closed set, which have the form of one.
+//! Finds fields and words in the platform's answers that dbplane does not know. Values are not
+//! repeated, except for words that look like those of a closed set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-/// The entries of a list.
+/// The known fields of a list's entries.
 struct Known {
     list: &'static str,
-    /// Read, and needed or shown to people.
+    /// Fields that dbplane needs or shows to users.
     expected: &'static [&'static str],
-    /// Read where present, or known and passed over.
+    /// Optional fields, and fields that dbplane ignores.
     optional: &'static [&'static str],
-    /// The words that a field was seen to have.
+    /// The known words of a field.
     words: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// Keys are an array without a name.
+/// The list of keys is an array without a name.
 const KEYS: &str = "keys";
 const STATES: &[&str] = &["init", "active", "idle"];
 
@@ -127,7 +127,8 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-/// One line for each field or word that is not as it is known, with how many entries have it.
+/// One line for each unknown or missing field and for each unknown word, with the number of
+/// entries.
 pub fn differences(bodies: &[Value]) -> Vec<String> {
     KNOWN.iter().flat_map(|known| known.differences(&entries(known.list, bodies))).collect()
 }
@@ -165,7 +166,7 @@ impl Known {
     }
 }
 
-/// A name or a word; what has another form may be anything.
+/// A field name or a word. Text of any other form may be anything.
 fn printable(text: &str) -> &str {
     let is_word = text.len() <= 40 && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     if is_word { text } else { "(of another form)" }

@@ -1,8 +1,8 @@
-//! Sizes that the platform's description does not list.
+//! Finds sizes that the platform's description does not list.
 
 use crate::domain::{COMPUTE_SIZES, Compute, ComputeUnits};
 
-/// How many computes have a limit that is none of the sizes.
+/// The number of computes with an unlisted size.
 pub fn differences(computes: &[Compute]) -> Vec<String> {
     let is_listed = |size: &ComputeUnits| COMPUTE_SIZES.iter().any(|listed| ComputeUnits::new(*listed) == Some(*size));
     let limits = |compute: &Compute| [compute.settings.min, compute.settings.max].into_iter().flatten();

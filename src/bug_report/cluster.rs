@@ -1,4 +1,4 @@
-//! The cluster, and how the operator is installed in it.
+//! Collects data about the cluster and the operator's installation.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -14,7 +14,7 @@ use crate::cluster::explained;
 use crate::controller;
 use crate::decide::names::LEASE;
 
-/// What the manifests and the chart put on everything that they install.
+/// The label that the manifests and the chart set on all their objects.
 const OPERATOR: &str = "app.kubernetes.io/name=dbplane";
 const MOST_EVENTS: usize = 200;
 
@@ -52,7 +52,7 @@ fn is_same(installed: &CustomResourceDefinition, ours: &CustomResourceDefinition
     schemas(installed) == schemas(ours)
 }
 
-/// As the API server keeps them: it leaves out what is false.
+/// In the form that the API server stores, which leaves out `nullable: false`.
 fn schemas(of: &CustomResourceDefinition) -> Value {
     let mut schemas =
         json!(of.spec.versions.iter().map(|version| (&version.name, &version.schema)).collect::<Vec<_>>());
@@ -104,7 +104,7 @@ pub async fn deployments(client: &Client, namespace: &str) -> Found {
     Ok(found.collect())
 }
 
-/// Of the environment only the names: values may be secret.
+/// Only the names of the environment variables: values may be secret.
 fn container(container: &Container) -> Value {
     let environment = container.env.iter().flatten().map(|variable| &variable.name);
     json!({
@@ -142,7 +142,7 @@ fn container_status(status: &ContainerStatus) -> Value {
     })
 }
 
-/// The last ones about resources of dbplane, newest first.
+/// The latest events of dbplane's resources, newest first.
 pub async fn events(client: &Client, namespace: Option<&str>) -> Found {
     let api: Api<Event> =
         namespace.map_or_else(|| Api::all(client.clone()), |name| Api::namespaced(client.clone(), name));

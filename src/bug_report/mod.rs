@@ -1,4 +1,5 @@
-//! What a report of a problem needs, collected from the cluster and from the operator. Nothing is written, and no Secret is read.
+//! Collects a bug report from the cluster and the operator. It writes nothing to the cluster and
+//! reads no Secret.
 
 mod cluster;
 mod redact;
@@ -11,25 +12,25 @@ use serde_json::{Value, json};
 pub use self::redact::Names;
 use crate::telemetry::served;
 
-/// What to collect.
+/// The data to collect.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// All where there is none.
+    /// `None` for all.
     pub namespace: Option<String>,
-    /// Also resources that are as declared.
+    /// Also resources that match their spec.
     pub all: bool,
     pub operator_namespace: String,
     pub metrics_url: Option<String>,
     pub state_url: Option<String>,
 }
 
-/// What was collected, with names as they are.
+/// The collected data, with the original names.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// By title; each is an object with one field.
+    /// By title. Each value is an object with one field.
     pub sections: Vec<(&'static str, Value)>,
     pub names: Names,
-    /// What could not be read, and why.
+    /// The parts that could not be read, with the reasons.
     pub missing: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Takes out of a report what is nobody else's business: names become words that tell them apart, and what has the form of a token goes.
+//! Removes private data from a report: names become distinct placeholders, and text in the form of
+//! a token is removed.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +9,21 @@ use super::words::{Meaning, meaning};
 use crate::platform::{replace_runs, without_tokens};
 
 const HIDDEN: &str = "[hidden]";
-/// Names that everybody has.
+/// Names that are the same in many clusters.
 const PUBLIC: [&str; 4] = ["default", "dbplane", "dbplane-system", "kube-system"];
-/// Digests of images have the form of tokens.
+/// Digests of images look like tokens.
 const IMAGE: &str = "image";
 
-/// The names of a cluster's objects, and the words that stand for them.
+/// The names of a cluster's objects, and their placeholders.
 #[derive(Debug, Default)]
 pub struct Names {
     words: BTreeMap<String, String>,
-    /// How many there are of each sort.
+    /// Number of names of each kind.
     counts: BTreeMap<&'static str, usize>,
 }
 
 impl Names {
-    /// Learns the names in an object.
+    /// Collects the names in an object.
     pub fn learn(&mut self, value: &Value) {
         self.learn_field("", value);
     }
@@ -37,7 +38,7 @@ impl Names {
             Value::Array(items) => items.iter().for_each(|item| self.learn_field(field, item)),
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    // The entries of a map are values of its field.
+                    // The entries of a map count as values of its field.
                     let known = meaning(name).is_some() || !value.is_string();
                     self.learn_field(if known { name } else { field }, value);
                 }
@@ -87,7 +88,8 @@ impl Names {
         replace_runs(text, is_of_name, |run| self.run(run))
     }
 
-    /// A run of letters, digits and what joins them: a name, or several that are joined.
+    /// Replaces the names in a run of letters, digits and joining characters. The run may contain
+    /// several names.
     fn run(&self, run: &str) -> String {
         let parts: Vec<&str> = run.split_inclusive(is_joint).collect();
         let (mut clean, mut from) = (String::new(), 0);

@@ -1,4 +1,4 @@
-//! The custom resources as the API server has them, whether this version can read them or not.
+//! Collects the custom resources as stored, even if this version cannot read them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Resources {
     pub missing: Vec<String>,
 }
 
-/// What of the metadata tells something.
+/// The metadata fields that help to understand a problem.
 const METADATA: [&str; 8] = [
     "namespace",
     "name",
@@ -31,7 +31,8 @@ const METADATA: [&str; 8] = [
     "ownerReferences",
 ];
 
-/// All resources of dbplane in `namespace`, or everywhere. Those without a namespace are always among them: others refer to them.
+/// All resources of dbplane in `namespace`, or everywhere. Cluster-scoped ones are always included,
+/// because others refer to them.
 pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     let mut resources = Resources::default();
     let mut kinds = AsDynamic::default();
@@ -45,7 +46,7 @@ pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     resources
 }
 
-/// Each kind, and whether it is namespaced.
+/// Each kind, and true if it is namespaced.
 #[derive(Default)]
 struct AsDynamic(Vec<(ApiResource, bool)>);
 
@@ -80,7 +81,7 @@ fn trimmed(kind: &str, object: &Value) -> Value {
 }
 
 impl Resources {
-    /// By kind and by the status and reason of the condition Ready.
+    /// Counts by kind, and by status and reason of the condition Ready.
     pub fn counts(&self) -> Value {
         let mut counts = BTreeMap::<String, BTreeMap<String, usize>>::new();
         for object in &self.found {

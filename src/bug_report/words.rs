@@ -1,21 +1,21 @@
-//! Which fields of the resources hold names that are people's own, and which texts that could be secrets.
+//! Lists the fields of resources that contain private names, and those whose text may be a secret.
 
-/// What the text of a field is.
+/// The meaning of a field's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// A name of this sort: replaced by the same word wherever it stands.
+    /// A name of this kind, with the same placeholder everywhere.
     Name(&'static str),
     /// A URL, whose host is a name.
     Address,
-    /// Text that is people's own and explains nothing: left out.
+    /// Private text that explains nothing, so it is left out.
     Hidden,
-    /// Says what is wrong, and is none of these.
+    /// Text without private data that helps to understand a problem.
     Plain,
 }
 
 use self::Meaning::{Address, Hidden, Name, Plain};
 
-/// Fields whose text says what is wrong.
+/// Fields whose text helps to understand a problem.
 const PLAIN: &[&str] = &[
     "action",
     "after",
@@ -93,8 +93,9 @@ const PLAIN: &[&str] = &[
     "vcpu",
 ];
 
-/// By the field's name in the definitions and in `/debug/state`; the elements of a list and the values of a map count as their field. `None` where it is in
-/// no definition.
+/// The meaning of a field, by its name in the definitions and in `/debug/state`. The elements of a
+/// list and the values of a map have the meaning of their field. `None` if no definition has the
+/// field.
 pub fn meaning(field: &str) -> Option<Meaning> {
     Some(match field {
         "name" => Name("name"),

@@ -1,5 +1,6 @@
-//! The client that everything but the lease asks the API server with. Nobody repeats a request without knowing: kube's own retries, which
-//! take minutes, are off. While the API server is unavailable, one request at a time asks whether it is back.
+//! The client for all requests to the API server except those for the Lease. It does not retry by
+//! itself: kube's own retries, which take minutes, are off. While the API server is unavailable,
+//! one request at a time probes it.
 
 use std::time::Duration;
 
@@ -16,10 +17,12 @@ use tracing::{info, warn};
 use super::explained;
 use crate::decide::circuit::{self, Admission, Answer, Circuit};
 
-/// How long a request waits for its turn. What a pass has seen may have changed by then: it looks again.
+/// How long a request waits for its turn. By then the observation of the pass may be stale, so the
+/// pass has to start over.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// A client whose requests are made once, whatever is answered. The lease has one, which never waits.
+/// A client that sends each request once, whatever the answer. The Lease uses one of its own, which
+/// never waits.
 ///
 /// # Errors
 /// As `Client::try_from`.
@@ -28,8 +31,8 @@ pub fn client_without_retries(mut config: Config) -> kube::Result<Client> {
     Client::try_from(config)
 }
 
-/// The same for everything else: while the API server is unavailable, one request for all asks whether it is back. Once the process is to
-/// `stop`, nothing waits any more.
+/// The same for all other requests. While the API server is unavailable, one request probes it for
+/// all. After `stop`, no request waits any more.
 ///
 /// # Errors
 /// As `Client::try_from`.
@@ -39,7 +42,8 @@ pub fn client(config: Config, stop: &CancellationToken) -> kube::Result<Client> 
 
 fn in_turn(inner: Client, stop: &CancellationToken) -> Client {
     let (namespace, expires) = (inner.default_namespace().to_owned(), *inner.valid_until());
-    // An API server may refuse writes alone: then a read that is served shows nothing of them.
+    // Reads and writes are separate because an API server may reject only writes: a served read
+    // proves nothing about them.
     let (reads, writes) = (Turns::new(stop), Turns::new(stop));
     let service = service_fn(move |request: Request<Body>| {
         let turns = if request.method() == Method::GET { &reads } else { &writes };
@@ -49,7 +53,8 @@ fn in_turn(inner: Client, stop: &CancellationToken) -> Client {
     Client::new(service, namespace).with_valid_until(expires)
 }
 
-/// Whether the API server could not be asked, or is overloaded: nothing is wrong with the request.
+/// True if the API server did not answer or is overloaded, so nothing is wrong with the request
+/// itself.
 pub fn is_unavailable(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => circuit::is_unavailable(status.code),
@@ -58,12 +63,12 @@ pub fn is_unavailable(error: &kube::Error) -> bool {
     }
 }
 
-/// A request was not made.
+/// The request was not sent.
 #[derive(Debug, thiserror::Error)]
 #[error("it is unavailable ({0})")]
 struct Unavailable(String);
 
-/// The requests of one sort, in their turns. Clones are the same.
+/// The requests of one kind, reads or writes, with their turns. Clones share them.
 #[derive(Clone)]
 struct Turns {
     state: watch::Sender<State>,
@@ -74,7 +79,7 @@ struct Turns {
 #[derive(Default)]
 struct State {
     circuit: Circuit,
-    /// Why it is unavailable, for people.
+    /// The reason why it is unavailable, for messages.
     cause: String,
 }
 
@@ -92,7 +97,7 @@ impl Turns {
         answer
     }
 
-    /// Waits until the request may be made; whether it asks for the others.
+    /// Waits until the request may be sent. Returns true if it is the probe.
     async fn turn(&self) -> Result<bool, Unavailable> {
         let deadline = Instant::now() + LONGEST_WAIT;
         let mut news = self.state.subscribe();
@@ -140,7 +145,7 @@ impl Turns {
     }
 }
 
-/// What an answer shows of the API server, and the cause for people.
+/// The state of the API server that an answer shows, with the cause for messages.
 fn shown(answer: &kube::Result<Response<Body>>) -> Option<(Answer, String)> {
     match answer {
         Ok(response) if circuit::is_unavailable(response.status().as_u16()) => {
@@ -150,7 +155,8 @@ fn shown(answer: &kube::Result<Response<Body>>) -> Option<(Answer, String)> {
         }
         Ok(_) => Some((Answer::Served, String::new())),
         Err(error) if is_unavailable(error) => Some((Answer::Unavailable(None), explained(error))),
-        // This process could not make the request: credentials that cannot be read, for example.
+        // This process could not send the request, for example because its credentials cannot be
+        // read.
         Err(_) => None,
     }
 }
@@ -198,7 +204,7 @@ mod tests {
         Request::builder().method(method).uri("/").body(Body::empty()).unwrap()
     }
 
-    /// Asks until it is served, as passes do.
+    /// Retries until it is served, as passes do.
     async fn served(client: Client) -> Instant {
         loop {
             match client.send(request(Method::PATCH)).await {
@@ -245,7 +251,7 @@ mod tests {
         assert_eq!(server.writes.load(Ordering::SeqCst), 2);
     }
 
-    /// Keys that are in memory alone are saved then, with pauses of their own.
+    /// The process then saves keys that exist only in memory, with its own pauses.
     #[tokio::test(start_paused = true)]
     async fn nothing_waits_once_the_process_is_to_stop() {
         let server = Arc::new(Server::default());

@@ -1,4 +1,4 @@
-//! Where the cluster is, and how it is reached.
+//! The address of the cluster, and how to connect to it.
 
 use std::env;
 use std::error::Error;
@@ -8,7 +8,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, KubeconfigError};
 
-/// Why the cluster is not known.
+/// The reason why there is no configuration for the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     #[error("cannot read the kubeconfig: {0}")]
@@ -40,11 +40,11 @@ impl From<InferConfigError> for ConfigurationError {
     }
 }
 
-/// The cluster of a context of the kubeconfig; without a name that of the current one, or the cluster that this process
-/// runs in.
+/// The cluster of a context of the kubeconfig. Without a name: that of the current context, or the
+/// cluster that this process runs in.
 ///
 /// # Errors
-/// Where there is no kubeconfig, or it cannot be used.
+/// If there is no kubeconfig, or it is unusable.
 pub async fn configuration(context: Option<&str>) -> Result<Config, ConfigurationError> {
     let config = match context {
         None => Config::infer().await?,
@@ -57,8 +57,9 @@ pub async fn configuration(context: Option<&str>) -> Result<Config, Configuratio
     Ok(as_kubectl_does(config, named, &Matcher::from_system()))
 }
 
-/// The proxy, as kubectl takes it: one that the environment names is not asked for a cluster on this machine, nor for an
-/// exception of NO_PROXY, whose names kube compares by the port too; and one without a scheme is one for HTTP.
+/// Chooses the proxy as kubectl does. A proxy from the environment is not used for a cluster on
+/// this machine or for an exception of NO_PROXY. (kube itself also compares the port of these
+/// names.) A proxy without a scheme uses HTTP.
 fn as_kubectl_does(mut config: Config, named: [Option<String>; 2], environment: &Matcher) -> Config {
     let Some(proxy) = config.proxy_url.take() else { return config };
     let of_environment = named.into_iter().flatten().any(|named| named.parse().ok().as_ref() == Some(&proxy));
@@ -86,7 +87,8 @@ fn is_this_machine(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The proxy for a cluster at that address, when the kubeconfig, the environment and its exceptions name these.
+    /// The proxy for a cluster at this address, given the kubeconfig, the environment and its
+    /// exceptions.
     fn proxy(cluster: &str, configured: &str, environment: Option<&str>, exceptions: &str) -> Option<String> {
         let mut config = Config::new(cluster.parse().unwrap());
         config.proxy_url = Some(configured.parse().unwrap());

@@ -1,9 +1,9 @@
-//! Digests that show whether a text was changed.
+//! Digests that show if a text has changed.
 
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-/// A digest of a text. API keys are random enough that it reveals nothing of them.
+/// A digest of a text. API keys are so random that it reveals nothing about them.
 pub fn digest(text: &SecretString) -> String {
     Sha256::digest(text.expose_secret()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Events: what happened to a resource, for people.
+//! Events: what happened to a resource, for users.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,27 +16,27 @@ use crate::clock;
 use crate::decide::names::{self, FIELD_MANAGER};
 use crate::text::line;
 
-/// The API server accepts 1024 bytes.
+/// The API server's limit is 1024 bytes.
 const LONGEST_NOTE: usize = 1000;
-/// So much it accepts of an action, and of who reports.
+/// The API server's limit for the action and for the reporter.
 const LONGEST_REPORTER: usize = 128;
-/// An event that comes again so soon is counted, and is not another one.
+/// A repeated event within this time increases the count of the first one.
 const MERGED_FOR: SignedDuration = SignedDuration::from_mins(6);
-/// How often an event is tried while the API server is unavailable.
+/// Attempts to publish an event while the API server is unavailable.
 const TRIES: usize = 3;
-/// Where events of what is in no namespace are.
+/// The namespace for events of cluster-scoped objects.
 const NO_NAMESPACE: &str = "default";
 
-/// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
+/// Publishes events. A failure is logged and the event dropped, because nothing depends on it.
 #[derive(Clone)]
 pub struct Events {
     client: Client,
     instance: String,
-    /// Those of the last minutes.
+    /// The events of the last minutes.
     recent: Arc<Mutex<HashMap<Sort, Stored>>>,
 }
 
-/// Events of one sort are merged.
+/// Events with the same values are merged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sort {
     kind: Option<String>,
@@ -45,7 +45,7 @@ struct Sort {
     uid: Option<String>,
     warning: bool,
     reason: String,
-    /// A digest.
+    /// A digest of the text.
     text: String,
 }
 
@@ -55,11 +55,10 @@ impl std::fmt::Debug for Events {
     }
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub warning: bool,
-    /// It cannot come twice: its text names what there was but one of.
+    /// True if the event cannot repeat, because its text names something unique.
     pub once: bool,
     /// CamelCase, from a closed set.
     pub reason: String,
@@ -75,7 +74,7 @@ impl Event {
         Self { warning: true, once: false, reason: reason.into(), text: text.into() }
     }
 
-    /// Something that happens once, such as a creation.
+    /// An event that happens once, such as a create.
     pub fn once(reason: impl Into<String>, text: impl Into<String>) -> Self {
         Self { once: true, ..Self::normal(reason, text) }
     }
@@ -97,9 +96,10 @@ impl Events {
         }
         match sent {
             Ok(()) => {}
-            // An earlier try has made it: nothing else has its name.
+            // An earlier attempt has created it: its name is unique.
             Err(kube::Error::Api(status)) if status.code == 409 => {}
-            // The API server accepts no event there, and nobody would read it.
+            // The namespace is being deleted: the API server accepts no event there, and nobody
+            // would read it.
             Err(error) if in_terminating_namespace(&error) => {
                 debug!(error = explained(&error), event = event.reason, "an event could not be published");
             }
@@ -126,7 +126,7 @@ impl Events {
         Ok(())
     }
 
-    /// The event of this sort that was published in the last minutes, once more.
+    /// The same event from the last minutes, with an increased count.
     fn again(&self, sort: &Sort, now: Timestamp) -> Option<Stored> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.retain(|_, event| last_seen(event).is_some_and(|seen| now.duration_since(seen) < MERGED_FOR));
@@ -163,7 +163,7 @@ fn new(of: &ObjectReference, event: &Event, instance: &str, now: Timestamp) -> S
         action: Some(event.reason.clone()),
         reason: Some(event.reason.clone()),
         event_time: Some(MicroTime(now)),
-        // Without the version: events of one object belong together.
+        // Without the version, so that events of one object stay together.
         regarding: Some(ObjectReference { resource_version: None, ..of.clone() }),
         note: Some(line(&event.text, LONGEST_NOTE).into_owned()),
         reporting_controller: Some(FIELD_MANAGER.to_owned()),
@@ -173,7 +173,7 @@ fn new(of: &ObjectReference, event: &Event, instance: &str, now: Timestamp) -> S
     }
 }
 
-/// The API server accepts no new object in a namespace that is being deleted.
+/// The API server rejects new objects in a namespace that is being deleted.
 fn in_terminating_namespace(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     let causes = status.details.iter().flat_map(|details| &details.causes);

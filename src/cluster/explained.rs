@@ -1,9 +1,9 @@
-//! Errors of the API server's client, for people.
+//! Turns errors of the API server's client into messages for users.
 
 use std::error::Error;
 
-/// What the API server answered, or why it could not be asked: with the causes, of which kube's own text has only the topmost, and without
-/// the parts of an answer that people have no use for.
+/// The API server's answer, or the reason why there is none. It includes all causes, because kube's
+/// own text has only the first. It leaves out the parts of an answer that do not help users.
 pub fn explained(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
@@ -12,7 +12,7 @@ pub fn explained(error: &(dyn Error + 'static)) -> String {
         match error.downcast_ref::<kube::Error>() {
             Some(kube::Error::Api(status)) if !status.message.is_empty() => return text + &status.message,
             Some(kube::Error::Api(status)) => return format!("{text}{} {}", status.code, status.reason),
-            // Says what its cause says.
+            // Its text repeats its cause.
             Some(kube::Error::Service(_)) => continue,
             _ => {}
         }

@@ -1,4 +1,5 @@
-//! Finalizers and annotations: patched together, and only onto the version that a decision was made on.
+//! Patches of finalizers and annotations, which go together and only onto the version that the
+//! decision was based on.
 
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ impl MetadataPatch {
         Self::default()
     }
 
-    /// Writes the record.
     #[must_use]
     pub fn record(mut self, text: String) -> Self {
         self.record = Some(text);
@@ -37,7 +37,7 @@ impl MetadataPatch {
         self
     }
 
-    /// The merge patch for `object` as given.
+    /// The merge patch for this version of `object`.
     pub fn body<K: Resource>(&self, object: &K) -> Value {
         let mut metadata = json!({"resourceVersion": object.resource_version()});
         if let Some(record) = &self.record {
@@ -55,7 +55,7 @@ fn finalizers<K: Resource>(object: &K, name: &str, present: bool) -> Vec<String>
     others.chain(present.then(|| name.to_owned())).collect()
 }
 
-/// The merge patch (RFC 7386) that makes one value of the other.
+/// The merge patch (RFC 7386) that turns `from` into `to`.
 pub fn merge_patch(from: &Value, to: &Value) -> Value {
     let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
     let removed = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), Value::Null));
@@ -65,7 +65,7 @@ pub fn merge_patch(from: &Value, to: &Value) -> Value {
     Value::Object(removed.chain(changed).collect())
 }
 
-/// Carries out a merge patch (RFC 7386).
+/// Applies a merge patch (RFC 7386).
 pub fn merge(object: &mut Value, patch: &Value) {
     let Some(members) = patch.as_object() else {
         *object = patch.clone();
@@ -82,7 +82,7 @@ pub fn merge(object: &mut Value, patch: &Value) {
     }
 }
 
-/// The version of an object as a number that grows with each write; `None` where it has none.
+/// The version of an object as a number that increases with each write, if it has one.
 pub fn resource_version<K: Resource>(object: &K) -> Option<u64> {
     object.meta().resource_version.as_ref()?.parse().ok()
 }

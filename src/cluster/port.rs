@@ -1,4 +1,4 @@
-//! The port: what is asked of the API server, and the adapter that asks it.
+//! The port to the API server, and its adapter.
 
 use std::fmt::Debug;
 
@@ -18,7 +18,6 @@ use super::events::{Event, Events};
 use super::metadata::{MetadataPatch, resource_version};
 use crate::decide::names::FIELD_MANAGER;
 
-/// A custom resource.
 pub trait Object:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
 {
@@ -29,12 +28,14 @@ impl<K> Object for K where
 {
 }
 
-/// What is asked of the API server. Every method makes one request.
+/// The requests to the API server. Every method sends one request.
 pub trait Cluster: Send + Sync {
-    /// Merge patch of an object. One that names another version than the object has is answered with 409.
+    /// Sends a merge patch. If it names another version than the stored one, the API server answers
+    /// 409.
     fn patch<K: Object>(&self, object: &K, patch: &Value) -> impl Future<Output = Result<K, kube::Error>> + Send;
 
-    /// Patches an object's metadata if the object still has the given version; otherwise the API server answers 409.
+    /// Patches an object's metadata if the object still has this version; otherwise the API server
+    /// answers 409.
     fn patch_metadata<K: Object>(
         &self,
         object: &K,
@@ -43,18 +44,20 @@ pub trait Cluster: Send + Sync {
         async move { self.patch(object, &patch.body(object)).await }
     }
 
-    /// Writes the whole status of an object if it still has the given version; fields that are not given are removed.
+    /// Replaces the whole status if the object still has this version; fields that are not given
+    /// are removed.
     fn apply_status<K>(&self, object: &K, status: &K::Status) -> impl Future<Output = Result<K, kube::Error>> + Send
     where
         K: Object + HasStatus<Status: Serialize + Sync>;
 
-    /// An object as it is now, and not as a watch has shown it; `None` where it is gone, or another has its name.
+    /// The stored object, which may be newer than the watch's. `None` if it is gone, or another
+    /// object has its name.
     fn current<K: Object>(&self, object: &K) -> impl Future<Output = Result<Option<K>, kube::Error>> + Send;
 
-    /// Whether there is an object of this kind and name now.
+    /// True if an object of this kind and name is stored now.
     fn exists<K: Object>(&self, namespace: &str, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
 
-    /// Who has written which fields of an object, where that is known.
+    /// The managers of the object's fields, if they are known.
     fn managed_fields<K: Object>(
         &self,
         _object: &K,
@@ -62,22 +65,23 @@ pub trait Cluster: Send + Sync {
         std::future::ready(Ok(Vec::new()))
     }
 
-    /// Creates an object. The API server answers 409 if one of that name exists.
+    /// Creates an object. The API server answers 409 if one with this name exists.
     fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
 
-    /// Deletes an object if it still has the given version; otherwise the API server answers 409.
+    /// Deletes an object if it still has this version; otherwise the API server answers 409.
     fn delete<K: Object>(&self, object: &K) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
-    /// Publishes an event about an object. One that cannot be published is logged and dropped: nothing depends on it.
+    /// Publishes an event about an object. A failure is logged and the event dropped, because
+    /// nothing depends on it.
     fn publish<K: Object>(&self, object: &K, event: &Event) -> impl Future<Output = ()> + Send;
 
     /// A Secret, if it exists.
     fn secret(&self, namespace: &str, name: &str) -> impl Future<Output = Result<Option<Secret>, kube::Error>> + Send;
 
-    /// Creates a Secret. The API server answers 409 if one of that name exists.
+    /// Creates a Secret. The API server answers 409 if one with this name exists.
     fn create_secret(&self, namespace: &str, secret: &Secret) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
-    /// Applies a Secret, server-side, or in a dry run. Returns the Secret as it is then.
+    /// Applies a Secret, server-side, optionally as a dry run. Returns the resulting Secret.
     fn apply_secret(
         &self,
         namespace: &str,
@@ -93,7 +97,7 @@ pub trait Cluster: Send + Sync {
         patch: &Value,
     ) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
-    /// Whether a namespace is being deleted, or is gone.
+    /// True if a namespace is being deleted, or is gone.
     fn is_namespace_terminating(&self, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
 }
 
@@ -101,13 +105,13 @@ pub trait Cluster: Send + Sync {
 #[derive(Clone)]
 pub struct AppliedSecret {
     pub name: String,
-    /// Applies only to the Secret with this UID and version, where they are given.
+    /// If set, only the Secret with this UID and version is changed.
     pub uid: Option<String>,
     pub version: Option<String>,
     pub secret: Secret,
 }
 
-/// Without the entries: they are secret.
+/// Leaves out the entries because they are secret.
 impl Debug for AppliedSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AppliedSecret").field("name", &self.name).field("uid", &self.uid).finish_non_exhaustive()
@@ -161,17 +165,19 @@ impl ApiServer {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// The version of an object that is stored now, and not the one that a watch has shown; `None` where it is gone, or another has its name.
+    /// The stored version of an object, which may be newer than the watch's. `None` if it is gone,
+    /// or another object has its name.
     ///
     /// # Errors
-    /// Where the API server does not say.
+    /// If the API server does not return it.
     pub async fn stored_version<K: Object>(&self, object: &K) -> Result<Option<u64>, kube::Error> {
         let found = self.named::<K>(object.namespace().as_deref(), &object.name_any()).await?;
         let same = found.items.iter().find(|found| found.metadata.uid == object.meta().uid);
         Ok(same.and_then(resource_version))
     }
 
-    /// The metadata of the object of this name, as a list: listing is allowed wherever an operator watches.
+    /// The metadata of the object with this name, as a list: the operator may list wherever it
+    /// watches.
     async fn named<K: Object>(
         &self,
         namespace: Option<&str>,
@@ -183,7 +189,7 @@ impl ApiServer {
     }
 }
 
-/// The requests for objects of a kind, in the namespace of this one.
+/// The requests for objects of this kind, in the namespace of `object`.
 fn requests<K: Object>(object: &K) -> Request {
     Request::new(K::url_path(&(), object.namespace().as_deref()))
 }
@@ -203,7 +209,7 @@ impl Cluster for ApiServer {
         let body = Patch::Apply(json!({
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
-            // The UID keeps the status off an object of the same name that was created since.
+            // The UID prevents writing the status to a newer object of the same name.
             "metadata": {
                 "name": object.name_any(),
                 "uid": object.uid(),
@@ -273,7 +279,7 @@ impl Cluster for ApiServer {
 
     async fn patch_secret(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
         let patch = Patch::Merge(patch);
-        // The answer has the metadata alone.
+        // The answer contains only the metadata.
         self.secrets(namespace).patch_metadata(name, &managed(), &patch).await.map(drop)
     }
 

@@ -1,4 +1,5 @@
-//! Secrets that dbplane writes: only those that it created for their owner, identified by the owner's UID.
+//! The Secrets that dbplane writes. It only writes those that it created for their owner,
+//! recognized by the owner's UID.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +30,9 @@ impl Owner {
         Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
     }
 
-    /// Whether dbplane made a Secret for a former resource of this kind and name: a resource that was restored from a backup
-    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it.
+    /// True if dbplane created a Secret for a former resource of this kind and name. A resource
+    /// that was restored from a backup has a new UID. If the backup lost the owner, an annotation
+    /// of the Secret names it.
     pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
             [] => secret.annotations().get(SECRET_OF).is_some_and(|words| *words == self.words()),
@@ -50,13 +52,13 @@ impl Owner {
     }
 }
 
-/// The type of a Secret that none is declared for.
+/// The default type.
 const OPAQUE: &str = "Opaque";
 
 /// The content to write to a Secret.
 #[derive(Clone, Default)]
 pub struct SecretContent {
-    /// The Secret's type; Opaque when absent. The API server refuses another one than it has.
+    /// The Secret's type; Opaque when absent. The API server rejects a change of it.
     pub type_: Option<String>,
     pub data: BTreeMap<String, SecretString>,
     pub labels: BTreeMap<String, String>,
@@ -70,7 +72,8 @@ impl std::fmt::Debug for SecretContent {
 }
 
 impl SecretContent {
-    /// What of a Secret is not as it was to be written, for people: entries, labels, annotations, and never a value.
+    /// The entries, labels and annotations that differ from this content, for messages. It never
+    /// contains a value.
     pub fn differing(&self, stored: &Secret) -> Vec<String> {
         let stands = |entry: &String| stored.data.as_ref()?.get(entry).map(|bytes| bytes.0.as_slice());
         let entries =
@@ -92,9 +95,10 @@ fn missing<'a>(
 /// A Secret as it was read.
 pub enum SecretState {
     Absent,
-    /// It belongs to something else, which the text names.
+    /// It belongs to another owner, which the text names.
     Foreign(String),
-    /// dbplane made it for a former resource of this kind and name, or it has no owner any more: it may come from a backup.
+    /// It may come from a backup: dbplane created it for a former resource of this kind and name,
+    /// or it has no owner.
     Restored(Box<Secret>),
     Ours(Box<Secret>),
 }
@@ -111,7 +115,7 @@ impl std::fmt::Debug for SecretState {
 }
 
 impl SecretState {
-    /// The Secret that was found, from the view of `owner`.
+    /// The state of the Secret as `owner` sees it.
     pub fn of(found: Option<Secret>, owner: &Owner) -> Self {
         let Some(secret) = found else { return Self::Absent };
         if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
@@ -125,7 +129,7 @@ impl SecretState {
         Self::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned()))
     }
 
-    /// The owner's own, if there is one; an error where it belongs to something else.
+    /// The Secret if it belongs to `owner`, or an error if it belongs to another owner.
     fn own(self) -> Result<Option<Box<Secret>>, WriteError> {
         match self {
             Self::Absent => Ok(None),
@@ -136,10 +140,10 @@ impl SecretState {
     }
 }
 
-/// Why a Secret was not written.
+/// The reason why a Secret was not written.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// It belongs to something else.
+    /// It belongs to another owner.
     #[error("it exists and is {0}")]
     Foreign(String),
     /// It existed when the decision was made.
@@ -149,12 +153,12 @@ pub enum WriteError {
     Cluster(#[from] kube::Error),
 }
 
-/// A Secret, from the view of `owner`.
+/// The state of a Secret as `owner` sees it.
 pub async fn state<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
     Ok(SecretState::of(cluster.secret(&owner.namespace, name).await?, owner))
 }
 
-/// Adds a finalizer that protects credentials, or removes it; only the Secret's finalizers are touched.
+/// Adds or removes a finalizer that protects credentials. Only the Secret's finalizers are changed.
 pub async fn protect<C: Cluster>(
     cluster: &C,
     (namespace, name): (&str, &str),
@@ -168,7 +172,7 @@ pub async fn protect<C: Cluster>(
     cluster.patch_secret(namespace, name, &json!({"metadata": metadata})).await
 }
 
-/// Creates an empty Secret for `owner`; fails if one of that name exists.
+/// Creates an empty Secret for `owner`; fails if one with this name exists.
 pub async fn create_empty<C: Cluster>(
     cluster: &C,
     owner: &Owner,
@@ -177,7 +181,7 @@ pub async fn create_empty<C: Cluster>(
     cluster.create_secret(&owner.namespace, &empty(owner, (name, type_))).await
 }
 
-/// Makes `owner` the only owner of a Secret, if the Secret still has that version.
+/// Makes `owner` the only owner of a Secret, if the Secret still has this version.
 pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
     let annotations = json!({SECRET_OF: owner.words()});
     let metadata =
@@ -185,7 +189,8 @@ pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: 
     cluster.patch_secret(&owner.namespace, name, &json!({"metadata": metadata})).await
 }
 
-/// Writes dbplane's entries; entries of others stay. Only onto the Secret as it was found. Returns the Secret as it is then.
+/// Writes dbplane's entries if the Secret is still as found; entries of others stay. Returns the
+/// resulting Secret.
 pub async fn write<C: Cluster>(
     cluster: &C,
     owner: &Owner,
@@ -195,12 +200,12 @@ pub async fn write<C: Cluster>(
     cluster.apply_secret(&owner.namespace, &applied(owner, (name, found), content), false).await
 }
 
-/// The owner's own Secret, if there is one.
+/// The Secret if it belongs to `owner`.
 pub async fn own<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<Option<Box<Secret>>, WriteError> {
     state(cluster, owner, name).await?.own()
 }
 
-/// Writes the owner's own Secret as it was found, or a new one. Returns the Secret as it is then.
+/// Writes the owner's Secret as it was found, or creates one. Returns the resulting Secret.
 pub async fn write_own<C: Cluster>(
     cluster: &C,
     owner: &Owner,
@@ -208,14 +213,15 @@ pub async fn write_own<C: Cluster>(
     content: &SecretContent,
 ) -> Result<Secret, WriteError> {
     if own.is_none() {
-        // Created, not applied: a Secret that appears in between is not written over.
+        // Created, not applied, so that a Secret that appears meanwhile is not overwritten.
         create_empty(cluster, owner, (name, content.type_.as_deref())).await?;
     }
     Ok(write(cluster, owner, (name, own), content).await?)
 }
 
-/// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first. The
-/// entries in `without` are not in it afterwards, whoever wrote them. Returns it as it was before these were removed.
+/// The same for a Secret without irreplaceable content. A Secret of a former resource of this name
+/// is adopted first. The entries in `without` are removed, even if others wrote them. Returns the
+/// Secret before that removal.
 pub async fn write_replaceable<C: Cluster>(
     cluster: &C,
     owner: &Owner,
@@ -230,12 +236,13 @@ pub async fn write_replaceable<C: Cluster>(
     }
     let own = own(cluster, owner, name).await?;
     let stands = write_own(cluster, owner, (name, own.as_deref()), content).await?;
-    // Applying gives up what dbplane alone has written. What a backup tool has written as well stays until it is removed.
+    // An apply gives up entries that only dbplane has written. Entries that a backup tool has
+    // written too stay until they are removed.
     remove(cluster, &owner.namespace, &stands, without).await?;
     Ok(stands)
 }
 
-/// Removes these entries from a Secret, as far as it has them.
+/// Removes those of these entries that the Secret has.
 pub async fn remove<C: Cluster>(
     cluster: &C,
     namespace: &str,
@@ -255,7 +262,8 @@ fn has(secret: &Secret, entry: &str) -> bool {
     secret.data.as_ref().is_some_and(|data| data.contains_key(entry))
 }
 
-/// Makes sure that a Secret is `owner`'s, and that the API server would accept this content. Returns the Secret as it would be.
+/// Checks that a Secret belongs to `owner`, and that the API server would accept this content.
+/// Returns the Secret as it would become.
 pub async fn dry_run<C: Cluster>(
     cluster: &C,
     owner: &Owner,
@@ -270,7 +278,7 @@ pub async fn dry_run<C: Cluster>(
     Ok(cluster.apply_secret(&owner.namespace, &applied, true).await?)
 }
 
-/// Whose a Secret is that dbplane made for a former resource, as messages name it.
+/// The owner of a Secret that dbplane created for a former resource, for messages.
 pub const FROM_BEFORE: &str = "from an earlier resource";
 
 fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &SecretContent) -> AppliedSecret {
@@ -292,7 +300,7 @@ fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &Secr
     AppliedSecret { name: name.to_owned(), uid, version, secret }
 }
 
-/// A Secret for `owner`, before there is anything to put into it.
+/// An empty Secret for `owner`.
 pub fn empty(owner: &Owner, (name, type_): (&str, Option<&str>)) -> Secret {
     Secret {
         metadata: ObjectMeta {
@@ -307,12 +315,13 @@ pub fn empty(owner: &Owner, (name, type_): (&str, Option<&str>)) -> Secret {
     }
 }
 
-/// Whether a Secret has dbplane's label. People can set that too, so it proves nothing alone.
+/// True if a Secret has dbplane's label. Users can set the label too, so it proves nothing by
+/// itself.
 pub fn is_managed(secret: &Secret) -> bool {
     secret.labels().get(MANAGED_BY.0).is_some_and(|value| value == MANAGED_BY.1)
 }
 
-/// The owner of a Secret, as messages name it.
+/// The owner of a Secret, for messages.
 pub fn owned_by(kind: &str, name: &str) -> String {
     format!("{kind} {name}'s")
 }

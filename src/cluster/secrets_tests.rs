@@ -1,4 +1,4 @@
-//! Whose a Secret is, and what is never printed of it.
+//! Tests of a Secret's ownership, and that no value is ever printed.
 
 use super::*;
 

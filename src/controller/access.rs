@@ -1,4 +1,4 @@
-//! The account that a resource refers to, as far as that resource is concerned.
+//! The account that a resource refers to, as seen by that resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
 use crate::platform::{Latest, Listing};
 
-/// What a resource may make of the account that it refers to.
+/// How a resource may use its account.
 #[derive(Clone, Debug)]
 pub struct Access<P> {
     pub view: AccountView,
-    /// Where the resource may use the account and its credentials are at hand.
+    /// Present if the account admits the resource and its credentials are known.
     pub connection: Option<SharedConnection<P>>,
-    /// The account has to be decided on anew for the resource's sake.
+    /// The account to requeue for the sake of this resource.
     pub wake: Option<AccountName>,
-    /// The project of the resource does not exist any more, as the account's checks show.
+    /// The account's checks show that the project of the resource no longer exists.
     pub project_gone: bool,
 }
 
@@ -59,7 +59,7 @@ impl UsesAccount for ProjectKey {
     }
 }
 
-/// What `object` may make of the account that it refers to.
+/// How `object` may use the account that it refers to.
 pub fn of<K: UsesAccount, E: Environment>(env: &E, object: &K) -> Access<E::Client> {
     let reference = object.account_ref();
     let name = AccountName::of(reference, object);
@@ -95,12 +95,12 @@ fn assemble<K: UsesAccount, P>(
     match (availability, &access.connection) {
         _ if is_lost(&account, object) => {
             access.view = AccountView::NotReady { name: label, message: "it is being deleted.".to_owned() };
-            // Should it wait for this resource alone, it waits no more.
+            // The account may have waited only for this resource.
             access.wake = Some(name.clone());
         }
         (Availability::Unusable(message), _) => access.view = AccountView::NotReady { name: label, message },
         (Availability::Pending, _) | (Availability::Usable, None) => {}
-        // Nothing is created before the account and its credentials are protected for it.
+        // Nothing is created before the account and its credentials are protected.
         (Availability::Usable, Some(_)) if !protected => access.wake = Some(name.clone()),
         (Availability::Usable, Some(connection)) => {
             access.view = AccountView::Usable { organization: connection.access.organization_id.clone() };
@@ -109,7 +109,8 @@ fn assemble<K: UsesAccount, P>(
     access
 }
 
-/// Whether the account that `object` refers to is still looked at; then everyone who refers to it is woken.
+/// True if the account that `object` refers to is not checked yet. The end of the check wakes all
+/// resources that refer to it.
 pub fn is_pending<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
     let Some(reference) = K::account(object) else { return false };
     let name = AccountName::of(reference, object);
@@ -117,7 +118,7 @@ pub fn is_pending<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool 
     meta(env, &name).is_some() && !is_known()
 }
 
-/// The connection of the account that `object` refers to, or why nothing can be done without one.
+/// The connection of the account that `object` refers to, or an error if it has none.
 pub fn connection<K: UsesAccount, E: Environment>(
     env: &E,
     object: &K,
@@ -129,7 +130,7 @@ pub fn connection<K: UsesAccount, E: Environment>(
     })
 }
 
-/// The same where the account leads to that platform, and to no other one since the decision.
+/// Like `connection`, but fails if the account leads to another platform by now.
 pub fn connection_to<K: UsesAccount, E: Environment>(
     env: &E,
     object: &K,
@@ -146,14 +147,15 @@ pub fn connection_to<K: UsesAccount, E: Environment>(
     }
 }
 
-/// Where the account's platform is; empty while that is not known.
+/// The base URL of the account's platform; empty while it is not known.
 pub fn base_url<K: UsesAccount, E: Environment>(env: &E, object: &K) -> String {
     let entry = env.state().account(&AccountName::of(object.account_ref(), object));
     let connection = entry.and_then(|entry| entry.connection);
     connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
 }
 
-/// What computes show of names that were read through the account of `object`; what is known of that by now.
+/// Records whether computes that were read through the account of `object` show names. Returns what
+/// is known of that by now.
 pub fn names_shown<E: Environment>(
     env: &E,
     object: &Compute,
@@ -164,7 +166,6 @@ pub fn names_shown<E: Environment>(
     env.state().names_shown(&account, connection.number, shown)
 }
 
-/// Wakes an account.
 pub fn wake<E: Environment>(env: &E, name: &AccountName) {
     match name.kind {
         AccountKind::Account => env.wake::<Account>(name.object_ref()),
@@ -172,7 +173,8 @@ pub fn wake<E: Environment>(env: &E, name: &AccountName) {
     }
 }
 
-/// Has an account say that one of its lists is too large, or has entries that cannot be read, unless it does.
+/// Requeues an account to report a list that is too large or has unreadable entries, unless it
+/// reports that already.
 pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, latest: &Latest<L>) {
     let is_told = |reason: Reason| {
         let told = |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == reason.as_str());
@@ -192,20 +194,22 @@ pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, lat
     }
 }
 
-/// Whether the account is lost to the resource since it was decided on. The step is marked before: an account that is being
-/// deleted looks for steps that are being performed, and a step for the account being deleted; one of them sees the other.
+/// True if the resource has lost its account since the decision. The step is marked before this
+/// check. An account that is being deleted looks for running steps, and a step looks for that
+/// deletion, so one of them sees the other.
 pub fn is_lost_since<K: Kind, E: Environment>(env: &E, object: &K::Object, observed: &K::Observed) -> bool {
     let Some(reference) = K::account(object) else { return false };
     let usable = matches!(K::account_view(observed), Some(AccountView::Usable { .. }));
     usable && meta(env, &AccountName::of(reference, object)).is_none_or(|account| is_lost(&account, object))
 }
 
-/// An account goes as soon as nothing on the platform needs it; what was begun then could not be ended.
+/// A deleted account goes as soon as nothing on the platform needs it. A step that begins then
+/// could not be finished.
 fn is_lost<K: Resource>(account: &ObjectMeta, object: &K) -> bool {
     account.deletion_timestamp.is_some() && !has_finalizer(object.meta())
 }
 
-/// The metadata of an account, whether or not it can be used at present; `None` where there is no such account.
+/// The metadata of an account, usable or not; `None` if there is no such account.
 fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
     match name.kind {
         AccountKind::Account => Some(env.object::<Account>(&name.object_ref())?.metadata.clone()),
@@ -213,12 +217,12 @@ fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
     }
 }
 
-/// The UID of an account; `None` where there is no such account.
+/// The UID of an account; `None` if there is no such account.
 pub fn uid<E: Environment>(env: &E, name: &AccountName) -> Option<String> {
     meta(env, name)?.uid
 }
 
-/// A ClusterAccount; `None` where there is no such account, or it is an Account.
+/// `None` if there is no such account, or it is an Account.
 fn cluster_account<E: Environment>(env: &E, name: &AccountName) -> Option<Arc<ClusterAccount>> {
     match name.kind {
         AccountKind::Account => None,
@@ -226,7 +230,8 @@ fn cluster_account<E: Environment>(env: &E, name: &AccountName) -> Option<Arc<Cl
     }
 }
 
-/// Whether nothing forbids the resources of a namespace to use an account for a project. An Account has no such limits.
+/// True if the resources of a namespace may use an account for a project. An Account has no such
+/// limits.
 pub fn is_granted<E: Environment>(env: &E, name: &AccountName, namespace: &str, project: &str) -> bool {
     refusal(env, name, namespace, project).is_none()
 }
@@ -252,13 +257,14 @@ fn refused_by(
     (!is_admitted).then(|| AccountView::ProjectNotAllowed { name: name(), project: project.to_owned() })
 }
 
-/// The policy for deletions beyond the limit of an account. An Account has one namespace, whose own limit is lower, so it needs none.
+/// The policy for deletions beyond the limit of an account. An Account needs none: its only
+/// namespace has a lower limit of its own.
 pub fn mass_deletion_policy<E: Environment>(env: &E, name: &AccountName) -> MassDeletionPolicy {
     cluster_account(env, name).map(|account| account.spec.mass_deletion_policy).unwrap_or_default()
 }
 
 fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    // A selector that cannot be understood admits nobody.
+    // An invalid selector admits no namespace.
     Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(labels))
 }
 
@@ -268,7 +274,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether a resource of the namespace `shop`, which has the label `db=yes`, may use the account for the project `p-1`.
+    /// The refusal for a resource that uses the account for project `p-1`. Its namespace is `shop`,
+    /// with the label `db=yes`.
     fn refused(namespaces: &Value) -> Option<AccountView> {
         let secret = json!({"namespace": "dbplane", "name": "key"});
         let spec = json!({"baseURL": "https://p.example/v2", "apiKeySecretRef": secret, "namespaces": namespaces});

@@ -1,4 +1,4 @@
-//! Connection Secrets, of whatever kind of resource: what is read for them, how they are seen, and how they are written.
+//! Reads, observes and writes connection Secrets, for every kind of resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::decide::connection::{ConnectionSecret, CredentialsView, SecretText, S
 use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
 
-/// The Secret that `object` declares; `None` where there is nothing to be written.
+/// The state of the Secret that `object` declares; `None` if there is nothing to write.
 pub async fn of<K: Resource, E: Environment>(
     env: &E,
     object: &K,
@@ -30,7 +30,7 @@ pub async fn of<K: Resource, E: Environment>(
     Ok(Some((owner, state)))
 }
 
-/// The user and the password, of a Secret in the same namespace.
+/// The user and the password from a Secret in the same namespace.
 pub async fn credentials<K: Resource, E: Environment>(
     env: &E,
     object: &K,
@@ -52,8 +52,8 @@ pub async fn credentials<K: Resource, E: Environment>(
     Ok(found.unwrap_or_else(|missing| missing))
 }
 
-/// Those of the Secrets that `object` `wrote` that spec.connection does not name any more. While the resource is being deleted nobody
-/// asks: Kubernetes deletes them with it.
+/// The Secrets in `wrote` that still exist and that spec.connection no longer names. None while the
+/// resource is being deleted: Kubernetes deletes them with it.
 pub async fn unused<K: Resource<DynamicType = ()>, E: Environment>(
     env: &E,
     object: &K,
@@ -71,7 +71,7 @@ pub async fn unused<K: Resource<DynamicType = ()>, E: Environment>(
     Ok(unused)
 }
 
-/// Writes the Secret, and tells of the one `before` where the spec named another.
+/// Writes the Secret. If the spec named another one `before`, reports that it is no longer updated.
 pub async fn write<K: Managed, E: Environment>(
     env: &E,
     object: &K,
@@ -98,17 +98,19 @@ pub async fn write<K: Managed, E: Environment>(
     Ok(())
 }
 
-/// Whether a Secret is one that dbplane writes, for whatever resource. Two that were copied from each other would never be done.
+/// True if dbplane writes this Secret, for any resource. Two Secrets that are copied from each
+/// other would never settle.
 fn is_written_by_dbplane(secret: &Secret) -> bool {
     let is_ours = |owner: &OwnerReference| owner.api_version.split('/').next() == Some(GROUP);
     let of_ours = secret.owner_references().iter().any(is_ours) || secret.annotations().contains_key(names::SECRET_OF);
     secrets::is_managed(secret) && of_ours
 }
 
-/// Longer ones are no user or password: PostgreSQL's names have up to 63 bytes, and its poolers take passwords of up to 2048.
+/// No user or password is longer: PostgreSQL's names have up to 63 bytes, and its poolers take
+/// passwords of up to 2048.
 const LONGEST_CREDENTIAL: usize = 4096;
 
-/// An entry that is text which PostgreSQL takes. The line break that files end with is none of it.
+/// An entry with text that PostgreSQL accepts, without the line break at the end of a file.
 fn entry(secret: &Secret, key: &str) -> Option<SecretText> {
     let text = std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()?;
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -116,19 +118,20 @@ fn entry(secret: &Secret, key: &str) -> Option<SecretText> {
     (!text.is_empty() && text.len() <= LONGEST_CREDENTIAL && !text.contains('\0')).then(|| text.into())
 }
 
-/// The name of the connection Secret, where it exists.
+/// The name of the connection Secret, if it exists.
 pub fn written(declared: Option<&Connection>, secret: Option<&(Owner, SecretState)>) -> Option<String> {
     let is_ours = matches!(secret, Some((_, SecretState::Ours(_))));
     declared.filter(|_| is_ours).map(|connection| connection.secret_name.clone())
 }
 
-/// The connection Secret, as it was read.
+/// The connection Secret, as decisions see it.
 pub fn view(secret: Option<&(Owner, SecretState)>) -> SecretView {
     let Some((owner, state)) = secret else { return SecretView::NotWanted };
     match state {
         SecretState::Absent => SecretView::Absent,
         SecretState::Foreign(who) => SecretView::Foreign(who.clone()),
-        // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
+        // Its content can be replaced, so a Secret left by an earlier resource of the same name is
+        // overwritten.
         SecretState::Restored(secret) if owner.formerly_owned(secret) => SecretView::Absent,
         SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
         SecretState::Ours(secret) => SecretView::Ours(ConnectionSecret {
@@ -139,7 +142,7 @@ pub fn view(secret: Option<&(Owner, SecretState)>) -> SecretView {
     }
 }
 
-/// What is no text was not written by dbplane, and differs from whatever is.
+/// dbplane writes only text, so a lossy conversion differs from anything that it writes.
 fn text(value: &ByteString) -> SecretText {
     String::from_utf8_lossy(&value.0).into_owned().into()
 }

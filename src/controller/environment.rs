@@ -1,5 +1,6 @@
-//! What a pass needs: a kind, which says what is done, and an environment, in which it is done. The controller has one, the
-//! model checker and the property tests have their own, and all run the same passes.
+//! The two traits that a pass uses: `Kind` defines the work for one kind of resource, `Environment`
+//! provides everything outside of it. The operator, `dbplane plan`, the model checker and the
+//! property tests have their own environments and run the same passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -31,7 +32,8 @@ use crate::platform::{
 };
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
-/// Everything outside of a pass: time, chance, the cluster, the platform, what this process remembers, and other objects.
+/// Everything outside of a pass: time, randomness, the cluster, the platform, the memory of this
+/// process, and other objects.
 pub trait Environment: Send + Sync + 'static {
     type Client: PlatformClient;
     type Cluster: Cluster;
@@ -40,124 +42,125 @@ pub trait Environment: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
     /// A random number, for unique names.
     fn draw(&self) -> u32;
-    /// A moment that snapshots which are to show what was just done begin after.
+    /// The current tick. A snapshot shows a write only if it began after the write's tick.
     fn tick(&self) -> Tick;
     fn settings(&self) -> &PassSettings;
     fn state(&self) -> &ProcessState<Self::Client>;
     fn cluster(&self) -> &Self::Cluster;
 
-    /// The object as the process knows it, which may be out of date.
+    /// The object from the cache, which may be stale.
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>>;
-    /// All objects of a kind.
     fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>>;
-    /// Those that have this key.
+    /// The objects with this index key.
     fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>>;
-    /// The metadata of the objects of a kind that cannot be read.
+    /// The metadata of the objects of a kind that this version cannot parse.
     fn unreadable<K: Managed>(&self) -> Vec<Arc<kube::core::ObjectMeta>>;
-    /// The labels of a namespace, where they are known.
+    /// The labels of a namespace, if the cache has it.
     fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>>;
 
-    /// A client of the platform with this API key. `name` tells which account it is for.
+    /// A client of the platform with this API key. `name` is the account that it belongs to.
     fn connect(
         &self,
         name: &AccountName,
         access: &PlatformAccess,
         key: &SecretString,
     ) -> Result<Self::Client, ConnectError>;
-    /// What was last seen of a Compute's project. The Compute is woken when something changes that it is interested in.
+    /// The latest snapshot of a Compute's project. A change that matches `interest` wakes the
+    /// Compute.
     fn latest_snapshot(
         &self,
         object: &Compute,
         connection: &Connection<Self::Client>,
         interest: ComputeInterest,
     ) -> LatestSnapshot;
-    /// The project is no longer read for this Compute.
+    /// Stops observing the project for this Compute.
     fn stop_observing(&self, object: &Compute);
-    /// What was last seen of the keys of the account's organization: one list for all ProjectKeys. The ProjectKey is woken when
-    /// something changes that it is interested in.
+    /// The latest list of the keys of the account's organization; all its ProjectKeys share it. A
+    /// change that matches `interest` wakes the ProjectKey.
     fn latest_keys(
         &self,
         object: &ProjectKey,
         connection: &Connection<Self::Client>,
         interest: KeyInterest,
     ) -> LatestKeys;
-    /// The same once a list has been read, or could not be, that was begun after this call.
+    /// Like `latest_keys`, but waits until a read that began after this call has succeeded or
+    /// failed.
     fn read_keys(
         &self,
         object: &ProjectKey,
         connection: &Connection<Self::Client>,
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
-    /// Why a list that is read through the account is not kept, where there is one that is too large.
+    /// Why a list that is read through the account was dropped as too large, if one was.
     fn too_large(&self, _account: &AccountName) -> Option<String> {
         None
     }
 
-    /// The entries that cannot be read of the lists that are read through the account, each list with what it is of.
+    /// The unreadable entries in the lists that are read through the account, with the name of each
+    /// list.
     fn unreadable_entries(&self, _account: &AccountName) -> Vec<String> {
         Vec::new()
     }
 
-    /// How many keys the organization of an account had when ProjectKeys last saw them.
+    /// How many keys the account's organization had in the latest list.
     fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<KeyCount> {
         None
     }
-    /// The organization's keys are no longer read for this ProjectKey.
+    /// Stops reading the organization's keys for this ProjectKey.
     fn stop_listing(&self, object: &ProjectKey);
-    /// Room in the account's budget for one change, to be made through what is returned; `None` where the process stops
-    /// meanwhile.
+    /// Waits for room in the account's budget for one change, and returns a client for that change.
+    /// `None` if the process stops first.
     fn admit_change(&self, client: &Self::Client) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
-    /// The same for the creation of one key.
+    /// Like `admit_change`, for the creation of one key.
     fn admit_key_creation(
         &self,
         client: &Self::Client,
     ) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
 
-    /// Has an object decided on anew.
+    /// Requeues an object.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>);
 
-    /// A step is performed for the resource with this UID.
+    /// Records that a step is performed for the resource with this UID.
     fn note_step(&self, _uid: &str, _step: &dyn Debug) {}
-    /// What came of a create on the platform for a resource of `kind`.
+    /// Counts the outcome of a create on the platform for a resource of `kind`.
     fn count_create(&self, _kind: &str, _outcome: CreateOutcome) {}
-    /// A deletion on the platform is made for a resource of `kind`.
+    /// Counts a deletion on the platform for a resource of `kind`.
     fn count_deletion(&self, _kind: &str) {}
-    /// Somebody else had changed a field that is declared, and it was corrected.
+    /// Counts a correction of a declared field that something else had changed.
     fn count_corrected(&self, _field: &str) {}
-    /// What became of an API key.
+    /// Counts a change of an API key.
     fn count_key(&self, _change: KeyChange) {}
-    /// A step for a resource of `kind` failed.
+    /// Counts a failed step of a resource of `kind`.
     fn count_failure(&self, _kind: &str, _action: Action, _problem: &Problem) {}
 }
 
-/// The settings of passes.
 #[derive(Clone, Debug)]
 pub struct PassSettings {
     pub limits: Limits,
-    /// How long one request to the platform may take.
+    /// The timeout of one request to the platform.
     pub request_timeout: Duration,
-    /// Which base URLs lead to one platform.
+    /// The base URLs that lead to the same platform.
     pub platforms: Platforms,
-    /// Which cluster this is, in the names of keys and computes.
+    /// The ID of this cluster in the names of keys and computes.
     pub cluster: ClusterId,
-    /// The namespaces that are watched; all where there are none.
+    /// The watched namespaces; empty means all.
     pub namespaces: Vec<String>,
-    /// Whether ClusterAccounts are read.
     pub cluster_accounts: bool,
 }
 
 impl PassSettings {
-    /// The platform that a connection leads to, as it is recorded.
+    /// The name of the platform that a connection leads to, as records contain it.
     pub fn platform<P>(&self, connection: &Connection<P>) -> String {
         self.platforms.of(&connection.access.base_url)
     }
 
-    /// How long after it was recorded a call may still be made.
+    /// How long after it was recorded a call may still be sent.
     pub fn slack(&self) -> Duration {
         self.limits.settle.saturating_sub(self.request_timeout)
     }
 
-    /// Whether other operators may work with an object as well: each knows only of the resources in its own namespaces.
+    /// True if other operators may manage the object too. Each operator knows only the resources in
+    /// its own namespaces.
     pub fn is_shared<K: Resource>(&self, object: &K) -> bool {
         object.meta().namespace.is_none() && !self.namespaces.is_empty()
     }
@@ -170,18 +173,15 @@ impl PassSettings {
     }
 }
 
-/// All kinds.
 pub trait Kinds: Send + Sync + 'static {
-    /// Visits every kind.
     fn each<V: KindVisitor>(visitor: &mut V);
 }
 
-/// Does something with every kind.
 pub trait KindVisitor {
     fn visit<K: Kind>(&mut self);
 }
 
-/// Has all objects of whatever kind decided on anew that have this key.
+/// Requeues the objects of all kinds with this index key.
 pub fn wake_by<E: Environment>(env: &E, key: &Key) {
     E::Kinds::each(&mut Waking { env, key });
 }
@@ -199,33 +199,32 @@ impl<E: Environment> KindVisitor for Waking<'_, E> {
     }
 }
 
-/// How one kind of resource is observed, decided on and acted on.
+/// How to observe one kind of resource, decide on it and act on it.
 pub trait Kind: Send + Sync + Sized + 'static {
     type Object: Managed;
-    /// What was looked at.
+    /// The result of `gather`.
     type Facts<E: Environment>: Send + Sync;
-    /// What a decision rests on.
+    /// The input of a decision.
     type Observed: Send + Sync;
     type Step: Debug + Send + Sync;
 
-    /// Whether objects of this kind refer to an account.
+    /// True if objects of this kind refer to an account.
     const USES_ACCOUNT: bool = false;
-    /// Whether objects of this kind are accounts.
     const IS_ACCOUNT: bool = false;
-    /// Whether objects of this kind are selected by their labels.
+    /// True if objects of this kind are selected by their labels.
     const SELECTED: bool = false;
 
-    /// Looks at everything that matters.
+    /// Reads everything that the decision needs.
     fn gather<E: Environment>(
         env: &E,
         object: &Self::Object,
         now: Timestamp,
     ) -> impl Future<Output = Result<Self::Facts<E>, kube::Error>> + Send;
 
-    /// What a decision rests on. Pure.
+    /// Makes the input of the decision from the facts. Pure.
     fn assemble<E: Environment>(object: &Self::Object, facts: &Self::Facts<E>) -> Self::Observed;
 
-    /// Takes what was seen into the memory of the process, and puts what is remembered into the observation.
+    /// Updates the memory of the process from the facts, and adds the memory to the observation.
     fn learn<E: Environment>(
         _env: &E,
         _object: &Self::Object,
@@ -237,16 +236,16 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     fn decide(object: &Self::Object, observed: &Self::Observed, now: Timestamp) -> Decision<Self::Step>;
 
-    /// From now on nothing counts that was seen of the platform before.
+    /// From now on only snapshots that begin after this call count.
     fn look_again<E: Environment>(env: &E, object: &Self::Object) {
         env.state().look_again(&uid(object), env.tick());
     }
 
-    /// Wakes others whom it concerns what was seen.
+    /// Wakes the objects that these observations concern.
     fn announce<E: Environment>(_env: &E, _object: &Self::Object, _facts: &Self::Facts<E>, _observed: &Self::Observed) {
     }
 
-    /// Performs a step. Whatever the decision rested on, the step says all that follows from it.
+    /// Performs a step. The step contains everything that follows from the decision.
     fn perform<E: Environment>(
         env: &E,
         object: &Self::Object,
@@ -260,98 +259,98 @@ pub trait Kind: Send + Sync + Sized + 'static {
         now: Timestamp,
     ) -> <Self::Object as HasStatus>::Status;
 
-    /// Replaces what is remembered of the object in an observation.
+    /// Replaces the memory in an observation.
     fn set_memory(_observed: &mut Self::Observed, _memory: Memory) {}
 
-    /// What a step writes again as it was before, because something else has changed it.
+    /// The repair that a step makes, if it restores what something else has altered.
     fn repair(_object: &Self::Object, _step: &Self::Step) -> Option<Repair> {
         None
     }
 
-    /// What a step deletes or revokes on the platform.
+    /// The thing that a step deletes or revokes on the platform.
     fn removes(_step: &Self::Step) -> Option<&str> {
         None
     }
 
-    /// The same of a step that is no part of what a resource declares, and is made while the resource stays.
+    /// The thing that a step deletes while the resource stays, such as the second compute of a
+    /// repeated create.
     fn removes_besides(_step: &Self::Step) -> Option<&str> {
         None
     }
 
-    /// Puts the state of the brake on mass deletion where decisions see it.
+    /// Puts the state of the brake on mass deletion into the observation.
     fn set_brake(_observed: &mut Self::Observed, _brake: Brake) {}
 
-    /// The account that an object refers to.
     fn account(_object: &Self::Object) -> Option<&AccountRef> {
         None
     }
 
-    /// The metadata in an observation, for kinds that have a record.
     fn meta(_observed: &Self::Observed) -> Option<&Meta> {
         None
     }
 
-    /// The same as the decision saw it.
+    /// The account, as the decision saw it.
     fn account_view(_observed: &Self::Observed) -> Option<&AccountView> {
         None
     }
 
-    /// Whether an object has to keep our finalizer, whether it has it or not.
+    /// True if an object has to have our finalizer. It may lack it at present.
     fn is_held(_object: &Self::Object) -> bool {
         false
     }
 
-    /// The platform's project that an object is in.
+    /// The platform project of an object.
     fn project(_object: &Self::Object) -> Option<&str> {
         None
     }
 
-    /// The name of the Secret that an object writes, in its own namespace.
     fn written_secret(_object: &Self::Object) -> Option<&str> {
         None
     }
 
-    /// The name of a Secret that an object reads in its own namespace, other than an account's credentials.
+    /// The name of a Secret that an object reads in its own namespace, except an account's
+    /// credentials.
     fn read_secret(_object: &Self::Object) -> Option<&str> {
         None
     }
 
-    /// Secrets that an object wrote before, and that it still reports.
+    /// Secrets that an object wrote before and still reports.
     fn unused_secrets(_object: &Self::Object) -> &[String] {
         &[]
     }
 
-    /// The Secret that an object reads its credentials from: namespace and name.
+    /// The namespace and name of the Secret with an object's credentials.
     fn credentials(_object: &Self::Object) -> Option<(String, String)> {
         None
     }
 
-    /// What an object has on the platform, as its record says, in words for people.
+    /// The platform objects in the record of an object, as text for users.
     ///
     /// # Errors
-    /// Where the record is not what dbplane wrote.
+    /// If dbplane did not write the record.
     fn has(_object: &Self::Object) -> Result<Vec<String>, InvalidAnnotation> {
         Ok(Vec::new())
     }
 
-    /// By what an object is found, besides its namespace, its account and its Secrets.
+    /// The index keys of an object, except those from its namespace, its account and its Secrets.
     fn keys(_object: &Self::Object) -> Vec<Key> {
         Vec::new()
     }
 
-    /// Whether an object takes this Compute as its own, as far as nobody controls it.
+    /// True if an object would adopt this Compute if no other object controls it.
     fn selects(_object: &Self::Object, _compute: &Compute) -> bool {
         false
     }
 
-    /// What others do when an object claims nothing any more, although somebody else's finalizer keeps it.
+    /// Wakes related objects when an object no longer claims anything, although another finalizer
+    /// still keeps it.
     fn on_released<E: Environment>(_env: &E, _object: &Self::Object) {}
 
-    /// What others do when an object of this kind is gone.
+    /// Cleans up, and wakes related objects, when an object is gone.
     fn on_deleted<E: Environment>(env: &E, object: &Self::Object);
 }
 
-/// Everything that an object is found by.
+/// All index keys of an object.
 pub fn keys<K: Kind>(object: &K::Object) -> BTreeSet<Key> {
     let namespace = object.namespace();
     let mut keys: BTreeSet<Key> = K::keys(object).into_iter().collect();
@@ -377,10 +376,10 @@ fn is_braked<K: Managed>(object: &K) -> bool {
 /// Why a step could not be performed.
 #[derive(Debug, Error)]
 pub enum StepError {
-    /// It was refused or went wrong; that is remembered, and the next decision rests on it.
+    /// The step was refused or failed. The failure is remembered, and the next decision uses it.
     #[error("{}", labels::text(.1))]
     Failed(Action, Problem),
-    /// The API server could not be asked, or refuses.
+    /// The API server was unavailable or refused.
     #[error("the API server: {}", explained(.0))]
     Cluster(kube::Error),
 }

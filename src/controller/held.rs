@@ -1,4 +1,5 @@
-//! What dbplane's finalizers hold, for people who have no operator any more.
+//! Finds the objects that dbplane's finalizers block and removes the finalizers, for clusters
+//! without an operator.
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, try_join_all};
@@ -20,17 +21,17 @@ use crate::decide::seal::InvalidAnnotation;
 /// An object with a finalizer of dbplane.
 #[derive(Debug)]
 pub struct Held {
-    /// Kind and namespace/name, for people.
+    /// Kind and namespace/name, for users.
     pub label: String,
     meta: ObjectMeta,
-    /// Where objects of its kind and namespace are.
+    /// The URL path of objects of its kind and namespace.
     url: String,
-    /// What it has on the platform, as its record says.
+    /// The platform objects in its record.
     pub has: Vec<String>,
 }
 
 impl Held {
-    /// `None` where no finalizer of dbplane is on it.
+    /// `None` if the object has no finalizer of dbplane.
     fn of<K: Resource<DynamicType = ()>>(meta: ObjectMeta, has: Vec<String>) -> Option<Self> {
         let is_held = meta.finalizers.iter().flatten().any(|finalizer| names::is_finalizer(finalizer));
         let namespace = meta.namespace.as_deref();
@@ -39,10 +40,10 @@ impl Held {
         is_held.then_some(Self { label, meta, url, has })
     }
 
-    /// Takes dbplane's finalizers off, unless somebody has changed the object since.
+    /// Removes dbplane's finalizers, unless the object was changed since it was read.
     ///
     /// # Errors
-    /// Those of the API server: 409 where the object was changed.
+    /// Errors of the API server; 409 if the object was changed.
     pub async fn let_go(&self, client: &Client) -> Result<(), kube::Error> {
         let others: Vec<&String> =
             self.meta.finalizers.iter().flatten().filter(|finalizer| !names::is_finalizer(finalizer)).collect();
@@ -55,10 +56,11 @@ impl Held {
     }
 }
 
-/// Everything of `selected` in `namespace`, or everywhere, that a finalizer of dbplane holds: credentials last, since others need them.
+/// All selected objects with a finalizer of dbplane, in `namespace` or everywhere. Credentials come
+/// last, since the others need them.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub async fn held(client: &Client, namespace: Option<&str>, selected: &ListParams) -> Result<Vec<Held>, kube::Error> {
     let mut lists = Lists { client, namespace, selected, running: Vec::new() };
     AllKinds::each(&mut lists);

@@ -1,4 +1,4 @@
-//! By what objects are found, so that nobody looks at all of them for a few.
+//! An index of the objects, so that a lookup does not scan all of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,37 +9,36 @@ use kube::runtime::reflector::ObjectRef;
 use super::object::{AccountName, reference};
 use crate::decide::compute::Subject;
 
-/// What objects have in common that are looked for together.
+/// A property that indexed objects have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// They are in no namespace.
+    /// They have no namespace.
     ClusterScoped,
-    /// They are in this one.
+    /// They are in this namespace.
     Namespace(String),
-    /// A ClusterAccount may admit them by the labels of this namespace.
+    /// They are in this namespace and refer to a ClusterAccount, which may admit them by the
+    /// namespace's labels.
     Admitted(String),
     /// They refer to this account.
     Account(AccountName),
-    /// They read or write the Secret of this namespace and name, or did.
+    /// They read or write the Secret with this namespace and name, or did so before.
     Secret(String, String),
-    /// They claim this.
+    /// They claim this, by their record.
     Claim(Subject),
-    /// They declare this.
+    /// They declare this in their spec.
     Want(Subject),
-    /// They may take Computes of this namespace as their own.
+    /// They may adopt Computes of this namespace.
     Selector(String),
-    /// The brake has paused their deletion; they refer to this account and are in this namespace.
+    /// The brake has paused their deletion. They refer to this account and are in this namespace.
     Braked(AccountName, String),
 }
 
 impl Key {
-    /// A Secret.
     pub fn secret(namespace: &str, name: &str) -> Self {
         Self::Secret(namespace.to_owned(), name.to_owned())
     }
 }
 
-/// The objects of a kind by their keys.
 #[derive(Debug)]
 pub struct Index<K: Resource<DynamicType = ()>>(RwLock<Entries<K>>);
 
@@ -56,13 +55,12 @@ impl<K: Resource<DynamicType = ()>> Default for Index<K> {
 }
 
 impl<K: Resource<DynamicType = ()>> Index<K> {
-    /// The objects that have this key.
     pub fn find(&self, key: &Key) -> Vec<Arc<ObjectRef<K>>> {
         let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
         entries.objects.get(key).into_iter().flatten().cloned().collect()
     }
 
-    /// From now on the object has these keys, and no others.
+    /// Replaces the keys of an object.
     pub fn set(&self, object: &K, keys: &BTreeSet<Key>) {
         let reference = reference(object);
         let is_known = {
@@ -74,7 +72,6 @@ impl<K: Resource<DynamicType = ()>> Index<K> {
         }
     }
 
-    /// The object is gone.
     pub fn remove(&self, object: &K) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&reference(object));
     }

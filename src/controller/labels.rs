@@ -1,22 +1,23 @@
-//! What metrics, log lines and traces call what was tried, and why it failed: names from closed sets.
+//! The names of actions and of failure causes in metrics, log lines and traces. All are from closed
+//! sets.
 
 use kube::Error;
 
 use crate::decide::Action;
 use crate::decide::memory::Problem;
 
-/// What is done besides: a resource gets a compute or key that exists.
+/// Actions that `Action` does not have. This one binds a resource to an existing compute or key.
 pub const LINK: &str = "link";
-/// A key that people have revoked is taken off the record.
+/// Removes a key from the record after a user has revoked it.
 pub const FORGET_KEY: &str = "forget_key";
-/// A Secret that holds a key becomes a resource's own.
+/// Makes a Secret that holds a key a resource's own.
 pub const ADOPT_SECRET: &str = "adopt_secret";
-/// The Secret of an account gets the finalizer of dbplane, or loses it.
+/// Adds dbplane's finalizer to the Secret of an account, or removes it.
 pub const PROTECT_SECRET: &str = "protect_secret";
 pub const UNPROTECT_SECRET: &str = "unprotect_secret";
-/// A Compute does not belong to its set any more.
+/// Releases a Compute from its set.
 pub const RELEASE: &str = "release";
-/// This process leads from now on, or no longer does.
+/// This process becomes leader, or stops leading.
 pub const LEAD: &str = "lead";
 pub const LOSE_LEAD: &str = "lose_lead";
 pub const RELEASE_LEAD: &str = "release_lead";
@@ -39,7 +40,7 @@ pub fn action(action: Action) -> &'static str {
     }
 }
 
-/// Why it failed, for people.
+/// The cause of a failure, as text for users.
 pub fn text(problem: &Problem) -> String {
     match problem {
         Problem::Platform(fault) => fault.to_string(),
@@ -60,7 +61,7 @@ pub fn problem(problem: &Problem) -> &'static str {
     }
 }
 
-/// Why the API server could not be asked, or refused, in the words that there are for the platform.
+/// The cause of a failure of the API server, with the same names as for failures of the platform.
 pub fn api_server(error: &Error) -> &'static str {
     match error {
         Error::Api(status) => match status.code {

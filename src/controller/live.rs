@@ -44,13 +44,13 @@ use crate::platform::{
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
-/// What every pass of the running operator has at hand.
+/// The environment of the running operator, which all passes share.
 pub struct Live {
     pub settings: Settings,
     pub pass_settings: PassSettings,
     pub cluster: ApiServer,
     pub stores: Stores,
-    /// Labels of namespaces, for the selectors of ClusterAccounts.
+    /// The labels of namespaces, for the selectors of ClusterAccounts.
     pub namespaces: Store<PartialObjectMeta<Namespace>>,
     /// The clock of all observers.
     pub ticks: Ticks,
@@ -66,17 +66,17 @@ pub struct Live {
     pub metrics: Arc<Metrics>,
     pub trail: Trail,
     pub leadership: Leadership,
-    /// What tells decisions the time.
+    /// The clock of decisions.
     pub clock: fn() -> Timestamp,
-    /// This very environment, for tasks that outlive the call that starts them.
+    /// A weak reference to this environment, for tasks that outlive the call that starts them.
     pub this: std::sync::Weak<Live>,
-    /// Set once all stores are filled; nothing is decided before.
+    /// Cancelled once all stores are filled; nothing is decided before.
     pub synced: CancellationToken,
-    /// Takes the namespaces in which the API server has refused something.
+    /// Sends the namespaces in which the API server has refused a request.
     pub refused: UnboundedSender<String>,
-    /// Takes the UIDs of resources of which the cache may not show what is stored.
+    /// Sends the UIDs of resources whose cached version may differ from storage.
     pub doubted: UnboundedSender<String>,
-    /// Has every watch begin again with a list.
+    /// Makes every watch list again.
     pub list_again: watch::Sender<()>,
     pub stop: CancellationToken,
 }
@@ -88,23 +88,24 @@ impl std::fmt::Debug for Live {
 }
 
 impl Live {
-    /// The API server has refused something there. An operator of all namespaces has the same rights everywhere.
+    /// Reports that the API server refused a request in this namespace. An operator of all
+    /// namespaces has the same rights everywhere and reports nothing.
     pub fn is_refused_in(&self, namespace: Option<&str>) {
         if let Some(namespace) = namespace.filter(|_| !self.settings.watch_namespaces.is_empty()) {
-            // Nobody listens while the operator stops.
+            // The receiver is gone while the operator stops.
             let _ = self.refused.send(namespace.to_owned());
         }
     }
 
-    /// Has storage asked about the object, if the cache still shows this version of it after a while.
+    /// Has storage checked if the cache keeps showing this version of the object for a while.
     pub fn is_doubted<K: Resource>(&self, shown: &K) {
         if self.state.doubt(&uid(shown), resource_version(shown)).is_some() {
-            // Nobody listens while the operator stops.
+            // The receiver is gone while the operator stops.
             let _ = self.doubted.send(uid(shown));
         }
     }
 
-    /// What `wait` comes to, unless the operator is stopped before.
+    /// The output of `wait`, or `None` if the operator stops first.
     async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             outcome = wait => Some(outcome),
@@ -112,7 +113,7 @@ impl Live {
         }
     }
 
-    /// The list of the keys of the account's organization.
+    /// The source of the key list of the account's organization.
     fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
@@ -121,7 +122,7 @@ impl Live {
         Some(self.source(&account, connection, of, interval))
     }
 
-    /// The list of what belongs to `of`, read through an account.
+    /// The source of a list of project or organization `of`, read through an account.
     fn source(
         &self,
         account: &AccountName,
@@ -133,12 +134,14 @@ impl Live {
         Source { account, of, platform: Arc::new(connection.platform.clone()), poll_interval, room }
     }
 
-    /// Where the lists of an account are kept. The platform of a ClusterAccount is chosen by an administrator.
+    /// The memory limit for the lists of an account. The lists of a ClusterAccount have none, since
+    /// an administrator has chosen its platform.
     fn room(&self, account: &AccountName) -> Arc<Room> {
         account.namespace.as_ref().map(|namespace| self.rooms.of(namespace)).unwrap_or_default()
     }
 
-    /// Has an account decided on anew when the platform begins or ceases to refuse its key. Ends with the client.
+    /// Requeues an account when the platform starts or stops refusing its key. The task ends with
+    /// the client.
     fn wake_when_gate_moves(&self, client: &RateLimited, name: AccountName) {
         let mut gate = client.watch_gate();
         let this = self.this.clone();

@@ -1,7 +1,9 @@
-//! The controller: for each kind look, decide, perform, report; and how all of it is started and stopped.
+//! The controller: for each kind observe, decide, perform and report. Also starts and stops the
+//! operator.
 //!
-//! Imports run downwards: `start`, `held`, `live`, `registry`, the kinds (`replica_set`, `compute`, `key`, `account`), `connection`, `pass`, `access`, `environment`, `index`, `state`,
-//! `object` and `labels`.
+//! Imports run downwards: `start`, `held`, `live`, `registry`, the kinds (`replica_set`, `compute`,
+//! `key`, `account`), `connection`, `pass`, `access`, `environment`, `index`, `state`, `object` and
+//! `labels`.
 
 mod access;
 pub mod account;

@@ -1,4 +1,4 @@
-//! The custom resources as every part of the controller sees them.
+//! The traits and helpers by which every part of the controller handles the custom resources.
 
 use std::any::TypeId;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::text::line;
 
 const LONGEST_REQUEST: usize = 256;
 
-/// The status of a custom resource of ours.
+/// The status of one of our custom resources.
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn conditions(&self) -> &[Condition];
 
@@ -29,7 +29,8 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
 
     fn observed_generation_mut(&mut self) -> &mut Option<i64>;
 
-    /// The object was looked at, if only now. What else the status says stays that of the generation that it was written for.
+    /// Sets `observedGeneration` if it was never set. The rest of the status keeps the generation
+    /// that it was written for.
     fn observed_first(&mut self, generation: Option<i64>) {
         let observed = self.observed_generation_mut();
         if observed.is_none_or(|observed| observed < 0) {
@@ -37,21 +38,21 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
         }
     }
 
-    /// The last request to look at the platform anew that was carried out.
+    /// The last handled request to read the platform again.
     fn handled_reconcile(&self) -> Option<&String>;
 
-    /// Where the status has the record.
+    /// The record in the status, for kinds that have one.
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
     }
 
-    /// Says this in the conditions, where it is said while a call is made.
+    /// Sets the conditions that a status shows while a call is in progress.
     fn tell(&mut self, _report: &Report, _generation: i64, _now: Timestamp) {}
 }
 
-/// A custom resource of ours.
+/// A custom resource of dbplane.
 pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
-    /// The objects of one namespace, or all, read as `O`.
+    /// The API of one namespace, or of all, with objects read as `O`.
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
         O: Resource<DynamicType = (), Scope = Self::Scope>;
@@ -60,7 +61,7 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
         TypeId::of::<Self::Scope>() != TypeId::of::<ClusterResourceScope>()
     }
 
-    /// What every observation says of the object itself.
+    /// The part of an observation that is the same for every kind, without the record.
     fn meta_observed(&self) -> Meta {
         Meta {
             namespace: self.namespace().unwrap_or_default(),
@@ -81,7 +82,7 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
         }
     }
 
-    /// Whether what is declared is done, as its status says, and nobody has asked for anything since.
+    /// True if the status says that the spec is applied, and no request is unhandled.
     fn stands(&self) -> bool {
         let Some(status) = self.status() else { return false };
         let of_this = |condition: &Condition| condition.observed_generation == self.meta().generation;
@@ -90,12 +91,12 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             && self.request(names::RECONCILE).as_ref() == status.handled_reconcile()
     }
 
-    /// The value of a request annotation. It is bounded, because the status keeps it.
+    /// The value of a request annotation, truncated because the status keeps it.
     fn request(&self, annotation: &str) -> Option<String> {
         self.annotations().get(annotation).map(|text| line(text, LONGEST_REQUEST).into_owned())
     }
 
-    /// Whether people have set an annotation to "true".
+    /// True if an annotation is "true".
     fn is_annotated(&self, annotation: &str) -> bool {
         self.annotations().get(annotation).is_some_and(|value| value == "true")
     }
@@ -105,7 +106,7 @@ fn is_ready(condition: &Condition) -> bool {
     condition.type_ == "Ready" && condition.status == "True"
 }
 
-/// The same with the object's record.
+/// The metadata of an observation, with the record.
 pub fn meta_observed<K: Managed, T>(object: &K, record: Result<&Record<T>, &InvalidAnnotation>) -> Meta {
     let (record, record_lost) = match record {
         Ok(record) => (record.text.clone(), !record.is_annotated),
@@ -114,7 +115,7 @@ pub fn meta_observed<K: Managed, T>(object: &K, record: Result<&Record<T>, &Inva
     Meta { record, record_lost, ..object.meta_observed() }
 }
 
-/// The API of a namespaced kind.
+/// The API of a namespaced kind, for one namespace or for all.
 pub fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -122,12 +123,12 @@ where
     namespace.map_or_else(|| Api::all(client.clone()), |namespace| Api::namespaced(client.clone(), namespace))
 }
 
-/// The stable identity of an object.
 pub fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
 
-/// An object by its name. Without its version, so that not as much is kept where one is kept for each.
+/// A reference by namespace and name. It leaves out the version to save memory: one is kept per
+/// object.
 pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
     let reference = ObjectRef::new(&object.name_any());
     match &object.meta().namespace {
@@ -136,19 +137,21 @@ pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
     }
 }
 
-/// The older resource comes first; two of one second are ordered by their names.
+/// The order of resources: the older one first, then by name if both were created in the same
+/// second.
 pub type Rank = (Option<Timestamp>, String);
 
 pub fn rank<K: Resource>(object: &K) -> Rank {
     (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
 }
 
-/// Whether the status of an object that cannot be read has a record, which is all that is kept of its annotations.
+/// True if the status of an unreadable object has a record. Only the record is kept in its
+/// annotations.
 pub fn is_recorded(meta: &ObjectMeta) -> bool {
     meta.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(names::RECORD))
 }
 
-/// Which account.
+/// The kind, namespace and name of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccountName {
     pub kind: AccountKind,
@@ -169,7 +172,7 @@ impl AccountName {
         Self::referred(reference, object.meta().namespace.as_deref().unwrap_or_default())
     }
 
-    /// The object of this name, where `K` is the account's kind.
+    /// A reference to the account. `K` has to be its kind.
     pub fn object_ref<K: Resource<DynamicType = ()>>(&self) -> ObjectRef<K> {
         let reference = ObjectRef::new(&self.name);
         match &self.namespace {

@@ -1,5 +1,5 @@
-//! All kinds, once. Whatever does something with every kind visits them here: the stores and watches, the wake-ups, what
-//! start-up waits for, the dependents of an account, the brake, the definitions that are installed, the tests.
+//! The list of all kinds. Code that handles every kind visits them here: the stores and watches,
+//! wake-ups, start-up, dependents of accounts, the brake, installed definitions, tests.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -11,7 +11,6 @@ use super::key::ProjectKeys;
 use super::replica_set::ReadReplicaSets;
 use crate::api::{Account, ClusterAccount};
 
-/// The kinds that the operator reconciles.
 #[derive(Debug)]
 pub struct AllKinds;
 
@@ -25,7 +24,7 @@ impl Kinds for AllKinds {
     }
 }
 
-/// The definitions of all kinds, as they are installed.
+/// The CustomResourceDefinitions of all kinds, as they are installed.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let mut definitions = Definitions(Vec::new());
     AllKinds::each(&mut definitions);

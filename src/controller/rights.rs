@@ -1,4 +1,5 @@
-//! What an account of the cluster may do to dbplane's resources in a namespace, as the API server says.
+//! Asks the API server which rights a user of the cluster has on dbplane's resources in a
+//! namespace.
 
 use futures::future::try_join_all;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -14,22 +15,24 @@ use super::object::Managed;
 use super::registry::AllKinds;
 use crate::api::GROUP;
 
-/// Without all of these in a namespace, nothing can be done for its resources, and no finalizer be put on them or taken off.
+/// Without all of these in a namespace, dbplane can do nothing for its resources, nor add or remove
+/// their finalizers.
 const NEEDED: [&str; 3] = ["list", "watch", "patch"];
 
-/// Whose rights are asked about.
+/// The user whose rights are checked.
 #[derive(Clone, Copy, Debug)]
 pub enum Who<'a> {
-    /// Whoever asks.
+    /// The user of the client itself.
     Me,
     /// A ServiceAccount of this namespace and name.
     ServiceAccount { namespace: &'a str, name: &'a str },
 }
 
-/// What is left of these rights in a namespace, such as `patch computes`. What the API server cannot say counts as left.
+/// The needed rights that are left in a namespace, such as `patch computes`. A right counts as left
+/// if the API server cannot decide.
 ///
 /// # Errors
-/// Those of the API server, also where nobody may ask.
+/// Errors of the API server, also if the client may not ask.
 pub async fn left(client: &Client, who: Who<'_>, namespace: &str) -> Result<Vec<String>, kube::Error> {
     let mut resources = Resources(Vec::new());
     AllKinds::each(&mut resources);
@@ -85,21 +88,23 @@ async fn review(
     }
 }
 
-/// Whether the right is not there. An authorizer that could not look is no proof; one that lacks the role of a binding is.
+/// True if the right is missing. An evaluation error is no proof, unless it only says that the role
+/// of a binding is missing.
 fn is_refused(status: Option<&SubjectAccessReviewStatus>) -> bool {
     status.is_some_and(|status| !status.allowed && status.evaluation_error.as_deref().is_none_or(only_lacks_roles))
 }
 
-/// RBAC reports bindings whose roles are gone, as a namespace's are while it is deleted.
+/// RBAC reports bindings whose roles are gone, as those of a namespace that is being deleted are.
 fn only_lacks_roles(error: &str) -> bool {
     let Some(errors) = error.strip_prefix("RBAC: ") else { return false };
     errors.trim_matches(['[', ']']).split(", ").all(|error| error.contains("role") && error.ends_with(" not found"))
 }
 
-/// The namespace and the name of the ServiceAccount that `client` acts as; `None` where it is another user.
+/// The namespace and the name of the ServiceAccount that `client` acts as; `None` if it is another
+/// user.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub async fn service_account(client: &Client) -> Result<Option<(String, String)>, kube::Error> {
     let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
     let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await?;

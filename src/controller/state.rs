@@ -1,5 +1,5 @@
-//! What one process remembers between passes. It changes by the transitions that are named here, and by nothing else.
-//! Losing all of it costs time, and a key that is not in its Secret yet; never a second object.
+//! The memory of one process between passes; only the transitions named here change it. Losing all
+//! of it costs time, and a key that is not in its Secret yet. It never leads to a second object.
 
 mod account;
 mod children;
@@ -31,81 +31,80 @@ use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
 use crate::platform::Tick;
 
-/// What one process remembers; `P` is its client of the platform.
+/// The memory of one process; `P` is its client of the platform.
 #[derive(Debug)]
 pub struct ProcessState<P>(Mutex<Contents<P>>);
 
-/// The same as plain data.
+/// The memory as plain data.
 #[derive(Clone, Debug)]
 pub struct Contents<P> {
     pub resources: Resources,
-    /// The accounts that were looked at.
     pub accounts: BTreeMap<AccountName, AccountEntry<P>>,
-    /// Clients of theirs with an earlier key or address, which somebody may still call the platform through.
+    /// Their clients with an earlier key or address, which may still be in use.
     pub former: BTreeMap<AccountName, Vec<P>>,
     /// The deletions of the last minute.
     pub deletions: Window,
-    /// From when on the next key of a namespace may be asked through an account.
+    /// From when on the next key of a namespace may be probed through an account.
     pub turns: BTreeMap<(AccountName, String), Timestamp>,
-    /// What was written again within the last minute.
+    /// The repairs of the last minute.
     pub repairs: Repairs,
-    /// How many connections were ever made: each has a number of its own.
+    /// How many connections were made so far. It gives each one a unique number.
     pub connections: u64,
 }
 
-/// What is remembered of one resource.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceState {
     pub memory: Memory,
     pub wrote: Option<Wrote>,
-    /// The version that our last write left behind, or that a list lacks; older ones are not decided on.
+    /// The version that our last write produced, or that a list lacks. Older versions are not
+    /// decided on.
     pub version: Option<u64>,
-    /// The version that a patch of its finalizers was made on that was not answered: a later one may have it.
+    /// The version on which an unanswered patch of the finalizers was based. A later version may
+    /// have the patch.
     pub unanswered: Option<u64>,
-    /// The version that a write was refused onto, because the object has another one.
+    /// The version on which a write failed with a conflict.
     pub conflict: Option<u64>,
-    /// The newest record, where a list lacks it.
+    /// The newest record, if a list lacks it.
     pub lost: Option<Box<LostRecord>>,
-    /// The number of the connection that it was decided on with last; another one has other credentials.
+    /// The number of the connection of the last decision. Another number means other credentials.
     pub connection: Option<u64>,
-    /// The platform is expected to change something soon that the resource waits for.
+    /// The resource waits for a change on the platform that is expected soon.
     pub awaiting: bool,
     /// How many passes in a row ended with an error.
     pub errors: u32,
-    /// When people were last told of what the API server refuses.
+    /// When a refusal by the API server was last reported.
     pub told: Option<Timestamp>,
-    /// A step is being performed.
     pub in_step: bool,
-    /// The resource is gone, and its last step is not over.
+    /// The resource is gone, but its last step is still running.
     deleted: bool,
-    /// Its kind, and what it waits for although nothing is wrong with it.
+    /// Its kind, and why it waits although nothing is wrong.
     pub waits: Option<(String, Reason)>,
-    /// The resource in the way, as it was logged last.
+    /// The resource in the way, as last logged.
     pub holder: Option<String>,
-    /// What was reported last on an object that other operators report on too.
+    /// The last report on an object that other operators report on too.
     pub reported: Option<Box<(Option<i64>, Report)>>,
     pub reserved: Option<Reservation>,
-    /// The last request to look at the platform anew.
+    /// The last request to read the platform again.
     pub reconcile: Option<String>,
-    /// It has a place in the budget for its create since then.
+    /// Since when it has a place in the budget for its create.
     pub place: Option<Timestamp>,
     pub key: KeyState,
-    /// What was done to objects that it owns, and that the watch does not show yet.
+    /// Writes to objects that it owns, until the watch shows them.
     pub children: Children,
 }
 
-/// Our last change on the platform, or another reason why only a snapshot that begins after it is decided on.
+/// Our last change on the platform, or another reason to ignore snapshots that began before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrote {
     pub ended: Tick,
-    /// What the platform has answered, until a snapshot shows it.
+    /// The platform's answer, until a snapshot shows it.
     pub answer: Option<Box<Answer>>,
 }
 
 /// A compute as the answer to its create showed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Before the call.
+    /// The time before the call.
     pub at: Timestamp,
     pub compute: Compute,
 }
@@ -117,12 +116,12 @@ impl From<Tick> for Wrote {
 }
 
 impl ResourceState {
-    /// A snapshot has to have begun after this to be decided on.
+    /// A snapshot counts only if it began after this.
     pub fn wrote_at(&self) -> Option<Tick> {
         self.wrote.as_ref().map(|wrote| wrote.ended)
     }
 
-    /// Whether an answer shows what no snapshot has shown.
+    /// True if there is an answer that no snapshot has shown yet.
     pub fn is_answered(&self) -> bool {
         self.wrote.as_ref().is_some_and(|wrote| wrote.answer.is_some())
     }
@@ -154,7 +153,7 @@ impl<P> From<Contents<P>> for ProcessState<P> {
     }
 }
 
-/// A step that is being performed; it is over when this is dropped.
+/// Marks a running step; dropping it ends the mark.
 #[derive(Debug)]
 pub struct StepGuard<'a, P> {
     state: &'a ProcessState<P>,
@@ -162,12 +161,10 @@ pub struct StepGuard<'a, P> {
 }
 
 impl<P> ProcessState<P> {
-    /// What is remembered of a resource.
     pub fn resource(&self, uid: &str) -> ResourceState {
         self.with(|contents| contents.resources.get(uid).cloned().unwrap_or_default())
     }
 
-    /// Everything.
     pub fn contents(&self) -> Contents<P>
     where
         P: Clone,
@@ -175,9 +172,10 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.clone())
     }
 
-    /// Its finalizer is removed, by a decision on this version: nothing is remembered, but that neither it nor an older one is decided on. (Of
-    /// an object that goes with its last finalizer the API server answers with the version from before.) A key that is not saved yet is
-    /// lost, and reported.
+    /// The finalizer was removed by a decision on this version. Everything is forgotten, except
+    /// that this and older versions are not decided on. (When the last finalizer of a deleted
+    /// object is removed, the API server answers with the previous version.) An unsaved key is lost
+    /// and logged.
     pub fn released(&self, uid: &str, version: Option<u64>) {
         self.with(|contents| contents.deletions.leave(uid));
         self.update(uid, |resource| {
@@ -190,7 +188,7 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// The resource is gone. A key that is not saved yet is lost with it, and reported.
+    /// The resource is gone. An unsaved key is lost and logged.
     pub fn forget(&self, uid: &str) {
         self.with(|contents| {
             contents.repairs.forget(uid);
@@ -202,14 +200,14 @@ impl<P> ProcessState<P> {
             if !resource.in_step {
                 return;
             }
-            // A step that is not over still has what it reserved, and its account is still needed.
+            // A running step keeps its reservation and still needs its account.
             let left =
                 ResourceState { in_step: true, deleted: true, reserved: resource.reserved, ..ResourceState::default() };
             contents.resources.change(uid, |resource| *resource = left);
         });
     }
 
-    /// People ask that the platform is looked at anew; whether that is news.
+    /// Notes a request to read the platform again. Returns whether it is new.
     pub fn reconcile_requested(&self, uid: &str, requested: &str) -> bool {
         self.update(uid, |resource| {
             let before = resource.reconcile.replace(requested.to_owned());
@@ -217,7 +215,7 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// What was seen of a resource is remembered; what is remembered of it now.
+    /// Updates the memory of a resource from an observation, and returns it.
     pub fn learned(&self, uid: &str, learn: impl FnOnce(&mut Memory)) -> Memory {
         self.update(uid, |resource| {
             learn(&mut resource.memory);
@@ -225,7 +223,7 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// Only what the platform shows from now on counts, and what failed is tried again.
+    /// From now on only snapshots that begin after `tick` count, and failed actions are retried.
     pub fn look_again(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {
             resource.memory.retry();
@@ -235,7 +233,7 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// Remembers the resource in the way, if there is one. Returns whether it is another one than before.
+    /// Remembers the resource in the way, if there is one. Returns whether it changed.
     pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
         let known = self.with(|contents| contents.resources.get(uid).and_then(|resource| resource.holder.clone()));
         known.as_ref() != holder && {
@@ -244,24 +242,25 @@ impl<P> ProcessState<P> {
         }
     }
 
-    /// This was reported on an object that other operators report on too, for this generation.
+    /// Remembers the last report, with its generation, on an object that other operators report on
+    /// too.
     pub fn reported(&self, uid: &str, reported: (Option<i64>, Report)) {
         self.update(uid, |resource| resource.reported = Some(Box::new(reported)));
     }
 
-    /// Whether this is what was reported last.
+    /// True if this equals the last report.
     pub fn was_reported(&self, uid: &str, report: &(Option<i64>, Report)) -> bool {
         self.with(|contents| contents.resources.get(uid)?.reported.as_deref().map(|known| known == report))
             == Some(true)
     }
 
-    /// A step begins. A resource has one at a time.
+    /// Marks that a step is running. A resource has one at a time.
     pub fn begin_step(&self, uid: &str) -> StepGuard<'_, P> {
         self.update(uid, |resource| resource.in_step = true);
         StepGuard { state: self, uid: uid.to_owned() }
     }
 
-    /// A step failed; what is remembered of the resource now.
+    /// Records a failed step. Returns the memory of the resource.
     pub fn step_failed(
         &self,
         uid: &str,
@@ -275,43 +274,43 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// An action has succeeded; its failures are forgotten.
+    /// Forgets the failures of an action that has succeeded.
     pub fn action_succeeded(&self, uid: &str, action: Action) {
         self.update(uid, |resource| resource.memory.succeeded(action));
     }
 
-    /// A call is recorded in the resource, and about to be made.
+    /// Notes that a call is recorded in the resource and about to be sent.
     pub fn call_recorded(&self, uid: &str, action: Action, at: Timestamp) {
         self.update(uid, |resource| resource.memory.recorded(action, at));
     }
 
-    /// Admits and counts a deletion on the platform, or says why it has to wait. Counted as it is admitted, so that passes
-    /// that run at the same time do not share one place.
+    /// Admits and counts a deletion on the platform, or returns why it has to wait. It counts on
+    /// admission, so that concurrent passes do not share one place.
     pub fn admit_deletion(&self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
         self.with(|contents| contents.deletions.admit(asked, rules, now))
     }
 
-    /// What is as it was before is written again.
+    /// Counts a repair.
     pub fn repaired(&self, uid: &str, repair: Repair, now: Timestamp) {
         self.with(|contents| contents.repairs.made(uid, repair, now));
     }
 
-    /// From when on that may be done again, where something else has undone it too often.
+    /// When the repair may be made again, if something else has undone it too often.
     pub fn repair_waits_until(&self, uid: &str, repair: &Repair, now: Timestamp) -> Option<Timestamp> {
         self.with(|contents| contents.repairs.waits_until(uid, repair, now))
     }
 
-    /// People are told that something else undoes it.
+    /// Remembers the message that reports the undone repair.
     pub fn told_of_undone(&self, uid: &str, message: String) {
         self.with(|contents| contents.repairs.tell(uid, message));
     }
 
-    /// What they were told, and until when that is so at least.
+    /// The message about the undone repair, and until when it is true at least.
     pub fn undone(&self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
         self.with(|contents| contents.repairs.undone(uid, now))
     }
 
-    /// What a resource of `kind` waits for now.
+    /// Sets why a resource of `kind` waits.
     pub fn waits(&self, uid: &str, kind: &str, now: Option<Reason>) {
         self.with(|contents| {
             let known = contents.resources.get(uid).and_then(|resource| resource.waits.as_ref());
@@ -321,7 +320,7 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// How many resources of `kind` wait, by what they wait for.
+    /// How many resources of `kind` wait, by reason.
     pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
         self.with(|contents| contents.resources.waiting(kind))
     }
@@ -356,7 +355,7 @@ impl<P> Drop for StepGuard<'_, P> {
     }
 }
 
-/// Why the secret of a key whose ProjectKey is gone cannot be saved, and what to do.
+/// Why the secret of a key cannot be saved once its ProjectKey is gone, and what to do.
 const WITHOUT_OWNER: &str = "its ProjectKey is gone; revoke it in the platform's console";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Accounts: whether their credentials can be used, and whether they can be deleted.
+//! Accounts: the state of their credentials, and when an account may be deleted.
 
 mod check;
 mod findings;
@@ -19,53 +19,55 @@ use crate::domain::Fault;
 
 /// How often accepted credentials are checked.
 const CHECK_EVERY: Duration = Duration::from_secs(3600);
-/// After the first 401, credentials are checked again after so many seconds, and then each time after the last of them, until they are
-/// accepted or count as refused.
+/// The pauses in seconds between checks after the first 401, until the credentials are accepted or
+/// count as refused.
 const DOUBTED: [u64; 4] = [1, 2, 5, 15];
 /// How often refused credentials are checked.
 const PROBE_EVERY: Duration = Duration::from_secs(300);
 /// How often the check is repeated while the platform cannot be reached.
 const RETRY_EVERY: Duration = Duration::from_secs(15);
 
-/// Everything that a decision about an Account rests on, besides the time.
+/// The input of a decision about an Account, besides the time.
 #[derive(Clone, Debug)]
 pub struct AccountObserved {
     pub meta: Meta,
     pub credential: Credential,
     /// The last check of these very credentials.
     pub check: Option<Check>,
-    /// A 401 that a call of one of the account's resources got since then.
+    /// A 401 answer to a call of one of the account's resources, since that check.
     pub suspended: Option<Fault>,
     /// Resources that refer to the account, as kind namespace/name.
     pub users: Vec<String>,
-    /// Those of them that have something on the platform. They block the account's deletion: only its credentials reach it.
+    /// The users with objects on the platform. They block the account's deletion, because only its
+    /// credentials reach these objects.
     pub blocking: Vec<String>,
-    /// Whether one of the blocking resources is being deleted.
+    /// One of the blocking resources is being deleted.
     pub blocking_deleted: bool,
-    /// Other operators work with the account as well, and only they know of their resources.
+    /// Other operators use the account as well, and only they know their resources.
     pub shared: bool,
     pub projects: ProjectsObserved,
-    /// How many keys the organization has, as the resources of the account have seen it last.
+    /// The last number of keys of the organization that the resources of the account have seen.
     pub keys: Option<KeyCount>,
-    /// Why a list that is read through the account is not kept, where there is one that is too large.
+    /// Why a list that is read through the account is dropped, if one is too large.
     pub too_large: Option<String>,
-    /// The entries that cannot be read of the lists that are read through the account, with what the lists are of.
+    /// The unreadable entries in lists that are read through the account, each with the subject of
+    /// its list.
     pub unreadable: Vec<String>,
-    /// The status, as far as it is about the present spec. Another process may have written it.
+    /// The status, if it is about the present spec. Another process may have written it.
     pub reported: Option<AccountStatus>,
-    /// The Secret with the credentials; `None` where there is none.
+    /// The Secret with the credentials, if it exists.
     pub secret: Option<SecretProtection>,
 }
 
-/// Whether the Secret with the credentials is protected. It has a finalizer while the account is in use: without the
-/// credentials nothing could be deleted on the platform any more.
+/// The protection of the Secret with the credentials. A finalizer holds it while the account is in
+/// use: without the credentials nothing could be deleted on the platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecretProtection {
     /// It has dbplane's finalizer.
     pub protected: bool,
     /// Since when it is being deleted.
     pub deleting: Option<Timestamp>,
-    /// Its namespace is being deleted, and with it probably everything that uses the account.
+    /// Its namespace is being deleted, and with it probably every user of the account.
     pub namespace_deleting: bool,
 }
 
@@ -77,24 +79,23 @@ pub enum Credential {
     Missing(String),
     /// The base URL cannot be used, with the reason.
     InvalidBaseUrl(String),
-    /// The operator does not send anything to the base URL, with the reason.
+    /// The operator sends nothing to this base URL, with the reason.
     PlatformNotAllowed(String),
 }
 
-/// One side effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountStep {
     /// Add the finalizer to the account, to its Secret, or to both.
     Protect { account: bool, secret: bool },
-    /// Remove it there.
+    /// Remove the finalizer from the account, from its Secret, or from both.
     Unprotect { account: bool, secret: bool },
-    /// Remove the finalizer of a Secret that a person deletes while the account stays.
+    /// Remove the finalizer from a Secret that a user deletes while the account stays.
     UnprotectSecret,
     /// Ask the platform whether it accepts the credentials.
     Check,
 }
 
-/// What to do about an Account or ClusterAccount.
+/// Decides about an Account or ClusterAccount.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     if observed.meta.deleting && observed.blocking.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
@@ -107,7 +108,7 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
     if let Some(step) = protect(observed, now) {
         return Decision::act(step, health(observed));
     }
-    // Nobody tells when the last list fits again, or can be read whole.
+    // No event reports that the last unusable list fits again or is readable, so poll.
     let is_told = observed.too_large.is_some() || unreadable(observed).is_some();
     let again = if is_told { Wake::At(later(now, PROBE_EVERY)) } else { Wake::OnChange };
     check(observed, now).no_later(patience(observed).map_or(again, Wake::At))
@@ -130,7 +131,6 @@ fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     Decision::wait(health(observed), due)
 }
 
-/// The status that goes with a decision.
 pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, now: Timestamp) -> AccountStatus {
     let looked = observed.check.as_ref().is_some_and(|check| check.at != Check::WANTED);
     let counted = organization_keys(observed);
@@ -166,8 +166,9 @@ fn known_time(at: Timestamp) -> Option<Timestamp> {
     (at != Check::WANTED).then_some(at)
 }
 
-/// The step after which the account and its Secret are protected exactly while the account is used. When the account is being
-/// deleted, only a Secret that was created again is protected.
+/// The step that makes protection match use: the account and its Secret are protected while the
+/// account is used. While the account is being deleted, only a Secret that was created again is
+/// protected.
 fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     if observed.meta.deleting {
         let recreated = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
@@ -184,7 +185,7 @@ fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     }
 }
 
-/// The API server adds no finalizer to what is being deleted.
+/// The API server rejects new finalizers on an object in deletion.
 fn protection(observed: &AccountObserved) -> AccountStep {
     let secret = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
     AccountStep::Protect { account: !observed.meta.has_finalizer, secret }
@@ -195,9 +196,9 @@ fn unprotection(observed: &AccountObserved) -> AccountStep {
     AccountStep::Unprotect { account: observed.meta.has_finalizer, secret }
 }
 
-/// Until when a Secret stays protected that a person deletes while the account stays: `kubectl delete secret` must not hang.
-/// Resources that are deleted together with it, by their namespace or by one command, need it until the end, in whatever order
-/// they are deleted.
+/// Until when a Secret in deletion stays protected while the account stays: `kubectl delete secret`
+/// must not hang. Resources deleted together with it, by namespace or by one command, need it to
+/// the end. The order of their deletion does not matter.
 fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     match observed.secret {
         Some(SecretProtection { protected: true, deleting: Some(since), namespace_deleting: false })
@@ -209,21 +210,21 @@ fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     }
 }
 
-/// How long after the deletion of a Secret more deletions may follow that belong to it.
+/// How long after the deletion of a Secret related deletions may follow.
 const DELETED_TOGETHER: Duration = Duration::from_secs(10);
 
-/// Whether resources may use the account.
+/// The availability of an account to resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
     Usable,
-    /// That is not known yet.
+    /// Unknown until the first check.
     Pending,
     /// It cannot be used, with the reason.
     Unusable(String),
 }
 
-/// Whether resources may use the account. A platform that could not be reached just now does not prevent it: resources find
-/// that out by their own calls.
+/// The availability of the account to resources. A platform that is unreachable at the moment does
+/// not block them: their own calls show that.
 pub fn availability(observed: &AccountObserved) -> Availability {
     match verdict(observed).health {
         Health::Ready(..) => Availability::Usable,
@@ -233,7 +234,7 @@ pub fn availability(observed: &AccountObserved) -> Availability {
     }
 }
 
-/// Whether the account and its Secret are protected. Nothing is created before they are.
+/// Returns true if the account and its Secret are protected. Nothing is created before they are.
 pub fn is_protected(observed: &AccountObserved) -> bool {
     observed.meta.has_finalizer && observed.secret.is_none_or(|secret| secret.protected || secret.deleting.is_some())
 }
@@ -241,7 +242,7 @@ pub fn is_protected(observed: &AccountObserved) -> bool {
 fn due(observed: &AccountObserved, check: &Check) -> Timestamp {
     let refusals = check.answers.refusals;
     let period = match (&observed.suspended, &check.verdict) {
-        // A call of a resource was refused since the last check.
+        // The platform refused a call of a resource after the last check.
         (Some(Fault::KeyInDoubt { .. }), Verdict::Projects(_) | Verdict::Restricted(_)) => return check.at,
         (Some(Fault::KeyInDoubt { .. }), Verdict::Failed(_)) if refusals == 0 => RETRY_EVERY,
         _ if refusals > 0 && !check.is_refused() => Duration::from_secs(DOUBTED[(refusals - 1).min(DOUBTED.len() - 1)]),
@@ -268,7 +269,7 @@ fn condition(observed: &AccountObserved) -> Report {
     verdict(observed).with_sync(Sync::NotApplicable)
 }
 
-/// Whether the credentials can be used, also while the account is being deleted.
+/// The state of the credentials, also while the account is being deleted.
 fn verdict(observed: &AccountObserved) -> Report {
     match (&observed.credential, &observed.suspended, &observed.check) {
         (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
@@ -294,7 +295,7 @@ fn refused(fault: &Fault) -> Report {
     )
 }
 
-/// The first of them, and how many more there are.
+/// The first five names, and the number of the others.
 pub(super) fn shortened(names: &[impl AsRef<str>]) -> String {
     const SHOWN: usize = 5;
     let shown = names.iter().take(SHOWN).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");

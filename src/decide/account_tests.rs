@@ -29,7 +29,7 @@ fn in_doubt() -> Option<Fault> {
     Some(Fault::KeyInDoubt { message: "supplied credentials do not pass authentication".to_owned() })
 }
 
-/// After these checks, the last of which was refused.
+/// The state after these checks, the last of which was refused.
 fn after(checks: &[Check]) -> AccountObserved {
     let last = checks.iter().fold(None, |before: Option<Check>, check| Some(check.clone().after(before.as_ref())));
     let is_refused = last.as_ref().is_some_and(Check::is_refused);
@@ -144,7 +144,7 @@ fn the_account_and_its_secret_are_protected_exactly_while_used() {
         (seen.meta.has_finalizer, seen.secret) = (false, unprotected);
     });
     assert_eq!(step(&free, 1), None);
-    // Without a Secret there is nothing more to protect.
+    // Without a Secret there is nothing left to protect.
     let missing = but(|seen| (seen.secret, seen.credential) = (None, Credential::Missing("none".to_owned())));
     assert_eq!(step(&missing, 1), None);
 }
@@ -165,7 +165,7 @@ fn a_deleted_secret_is_unprotected_unless_its_users_are_deleted_too() {
     ] {
         assert_eq!(step(&needed, 99), None);
     }
-    // The API server accepts no new finalizer on an object that is being deleted: no step, and no loop.
+    // The API server accepts no new finalizer on an object in deletion: no step, and no loop.
     let gone = Some(SecretProtection { protected: false, deleting: Some(at(0)), namespace_deleting: false });
     assert_eq!(step(&but(|seen| seen.secret = gone), 99), None);
 }
@@ -184,8 +184,8 @@ fn deletion_waits_for_blocking_resources_and_names_them() {
     let (health, _) = reported(&deleting);
     let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
     assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
-    // Users without anything on the platform do not block it.
-    // Credentials that were created again are needed until its users are deleted.
+    // Users without objects on the platform do not block it. Recreated credentials are needed until
+    // the account's users are deleted.
     let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
     assert_eq!(step(&put_back, 1), protect(false, true));
     let free = but(|seen| (seen.meta.deleting, seen.blocking) = (true, Vec::new()));
@@ -216,7 +216,7 @@ fn new_credentials_are_checked_at_once_and_again_after_a_while() {
 fn a_401_of_any_call_has_the_key_checked_at_once() {
     let suspended = |check: Option<Check>| but(|seen| (seen.suspended, seen.check) = (in_doubt(), check));
     assert_eq!(step(&suspended(in_use().check), 0), Some(AccountStep::Check));
-    // Where the check itself found nothing out, it is not repeated at once.
+    // A check without a result is not repeated at once.
     let failed = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() }));
     assert_eq!(decide(&suspended(failed), at(14)).wake, Wake::At(at(15)));
 }
@@ -271,7 +271,7 @@ fn who_may_use_the_account() {
     let verdict = |verdict| but(|seen| seen.check = check(verdict));
     assert_eq!(availability(&in_use()), Availability::Usable);
     assert_eq!(availability(&verdict(Verdict::Restricted("not allowed".to_owned()))), Availability::Usable);
-    // After a restart, or with a new key, it is not known yet, so that no status flickers.
+    // After a restart, or with a new key, the answer is not known yet, so that no status flickers.
     assert_eq!(availability(&but(|seen| seen.check = None)), Availability::Pending);
     // Each resource notices by its own calls that the platform cannot be reached.
     for fault in [
@@ -285,7 +285,7 @@ fn who_may_use_the_account() {
     assert!(unusable(&verdict(Verdict::Failed(Fault::NotFound { message: "no such page".to_owned() }))));
     assert!(unusable(&but(|seen| seen.suspended = Some(unauthorized()))));
     assert!(unusable(&but(|seen| seen.credential = Credential::Missing("no Secret".to_owned()))));
-    // Resources that have to be deleted first can still use an account that is being deleted.
+    // Resources that have to be deleted first can still use an account in deletion.
     assert_eq!(availability(&but(|seen| seen.meta.deleting = true)), Availability::Usable);
 }
 
@@ -320,7 +320,7 @@ fn credentials_are_checked_when_people_ask_for_it() {
         |given: &AccountObserved| status(&Report::ready("a"), given, &old, at(1)).last_handled_reconcile_at.unwrap();
     let wanted = asked(Check::WANTED);
     assert_eq!(decide(&wanted, at(1)).step, Some(AccountStep::Check));
-    // What was checked before counts meanwhile.
+    // The previous check counts meanwhile.
     assert_eq!((availability(&wanted), handled(&wanted).as_str()), (Availability::Usable, "one"));
     let checked = asked(at(1));
     assert_eq!((decide(&checked, at(1)).step, handled(&checked).as_str()), (None, "two"));
@@ -346,7 +346,7 @@ fn many_keys_are_reported_before_there_are_too_many() {
         (None, None, None, false),
         (Some(8_999), None, Some(8_999), false),
         (Some(9_000), None, Some(9_000), true),
-        // What the resources have seen is newer than the last check.
+        // The count of the resources is newer than the last check.
         (Some(9_000), Some(8_999), Some(8_999), false),
         (None, Some(12_000), Some(12_000), true),
     ] {

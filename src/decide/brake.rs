@@ -1,7 +1,8 @@
-//! The brake on mass deletion: deletions beyond the allowed rate wait, for a person's confirmation or for their turn.
+//! The brake on mass deletion: deletions beyond the allowed rate wait for a user's confirmation or
+//! for their turn.
 //!
-//! A resource that was paused once stays paused, whatever the rate is later and whichever process runs: its status holds
-//! that.
+//! A paused resource stays paused at any later rate and in any process, because its status records
+//! the pause.
 
 mod window;
 
@@ -16,26 +17,29 @@ use crate::api::Condition;
 /// The state of the brake for one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Brake {
-    /// Nobody has paused or confirmed the deletion.
+    /// The deletion is neither paused nor confirmed.
     #[default]
     Free,
-    /// It was not paused, and the annotation confirms what was requested until this time.
+    /// It was not paused, and the annotation confirms deletions requested until this time.
     ConfirmedUntil(Timestamp),
-    /// It was paused, and a person has confirmed it since.
+    /// It was paused, and a user has confirmed it since.
     Confirmed,
     /// It is paused, with this message.
     Paused(String),
-    /// It waits its turn among those of its account, with this message, and asks again at this time.
+    /// It waits for its turn in the account's queue, with this message, and asks again at this
+    /// time.
     Slowed(String, Timestamp),
 }
 
-/// A confirmation may be this far ahead: clocks differ, and a set confirms its own deletions for a minute.
+/// How far ahead a confirmation may be: clocks differ, and a set confirms its own deletions for a
+/// minute.
 const AHEAD: Duration = Duration::from_secs(120);
 
 impl Brake {
-    /// As the annotation of a resource that is being deleted since then, and its conditions show it. The annotation confirms what was
-    /// requested until the time in it: one that stays confirms no later deletion. A time in the future counts as now, so it confirms a
-    /// deletion that was paused before it was set, and none that is requested after it.
+    /// Reads the state from the annotation and the conditions of a resource in deletion. A
+    /// confirmation covers deletions requested until its time, so one that stays confirms no later
+    /// deletion. A time in the future counts as the present: it confirms a deletion that was paused
+    /// before, and none that is requested later.
     pub fn of(annotation: Option<&str>, deleting_since: Option<Timestamp>, conditions: &[Condition]) -> Self {
         let until = annotation.and_then(|time| time.trim().parse::<Timestamp>().ok());
         let until = until.zip(deleting_since).and_then(|(until, since)| (since <= until).then_some(until));
@@ -48,7 +52,7 @@ impl Brake {
         }
     }
 
-    /// Whether a person has confirmed the deletion.
+    /// Returns true if a user has confirmed the deletion.
     pub fn is_confirmed(&self, now: Timestamp) -> bool {
         match self {
             Self::Confirmed => true,
@@ -58,13 +62,14 @@ impl Brake {
     }
 }
 
-/// How the message of a pause names a confirmation that was there before, so that it confirms nothing later either.
+/// The part of a pause message about an earlier confirmation in the future. It keeps that
+/// confirmation void later too.
 fn too_early(until: Timestamp) -> String {
     format!("{} was set to {until} before, which is in the future and confirms nothing", names::CONFIRM_DELETION)
 }
 
-/// What to do about a resource whose deletion waits. It is decided before everything else, since any other report would replace the
-/// condition that records a pause.
+/// Holds a resource whose deletion waits. This has to come before all other decisions: another
+/// report would replace the condition that records the pause.
 pub(super) fn held<S>(meta: &Meta, limits: &Limits) -> Option<Decision<S>> {
     if !meta.deleting || !meta.has_finalizer || limits.deletes_per_minute == 0 {
         return None;
@@ -81,13 +86,16 @@ pub(super) fn held<S>(meta: &Meta, limits: &Limits) -> Option<Decision<S>> {
 /// Why a deletion has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// So many were requested through the account in the namespace within a minute, which is the limit.
+    /// The number of deletions through the account in the namespace within a minute has reached
+    /// this limit.
     Full(usize),
-    /// So many were made through the account in all namespaces, whose policy is to pause further ones.
+    /// The number of deletions through the account in all namespaces has reached this limit, and
+    /// the account's policy is to pause.
     AccountFull(usize),
-    /// Others of the account and namespace are paused.
+    /// Other deletions of the account and namespace are paused.
     OthersWait,
-    /// The account has reached its limit: the deletion is made at about `turn`, and is to ask again at `ask`.
+    /// The account has reached its limit. The deletion is made at about `turn`, and asks again at
+    /// `ask`.
     Slowed { turn: Timestamp, ask: Timestamp },
 }
 
@@ -135,7 +143,7 @@ fn paused(why: &str, kind: &str, meta: &Meta) -> Brake {
     ))
 }
 
-/// Whole minutes, so that the message stays the same while the deletion waits.
+/// Rounded to whole minutes, so that the message stays the same while the deletion waits.
 fn slowed(turn: Timestamp) -> String {
     let minute = TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Ceil);
     let turn = turn.round(minute).unwrap_or(turn);

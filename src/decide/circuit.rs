@@ -1,44 +1,46 @@
-//! The circuit breaker for requests to the API server: while it is unavailable, one request at a time asks whether it is back, and the
-//! others wait. All times are those of one process's clock.
+//! The circuit breaker for requests to the API server. While the server is unavailable, one request
+//! at a time probes it, and the others wait. All times are those of one process's clock.
 
 use std::time::Duration;
 
-/// The pause between two requests that ask, where the API server names none, and before a pass that it could not be asked in is made again.
+/// The pause between two probes if the API server names none. Also the pause before a pass is
+/// repeated that could not reach it.
 pub const PROBE_PAUSE: Duration = Duration::from_secs(1);
-/// A request that asks and is not answered holds up the next one for no longer than this.
+/// An unanswered probe delays the next one for no longer than this.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
-/// API servers ask for seconds (Retry-After). What asks for more than a minute is something in front of them.
+/// API servers ask for seconds (Retry-After). A longer value than a minute comes from a proxy
+/// before them.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// Whether the API server serves requests of one sort.
+/// The availability of the API server for one class of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Circuit {
     #[default]
     Available,
-    /// The next request that asks may be made then.
+    /// The next probe may be sent at `next_probe`.
     Unavailable { next_probe: Duration },
 }
 
-/// What a request may do.
+/// The permission for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Pass,
-    /// Be made, and ask whether the API server is back.
+    /// Send it as a probe.
     Probe,
-    /// Ask again then.
+    /// Ask again at that time.
     Wait(Duration),
 }
 
-/// What an answer shows, or that none came.
+/// The evidence in an answer, or in a missing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Served,
-    /// The API server is overloaded, or is not there; it may say for how long.
+    /// The API server is overloaded or unreachable; it may name a pause.
     Unavailable(Option<Duration>),
 }
 
-/// Whether an answer with this status says nothing of what was asked for: too many requests, or what is in front of the API server does not
-/// reach it.
+/// Returns true for a status that says nothing about the requested object: 429, or a proxy that
+/// does not reach the API server.
 pub fn is_unavailable(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
@@ -55,7 +57,8 @@ impl Circuit {
         }
     }
 
-    /// A request was answered, or was not; `asked` where it was admitted to ask. One that was sent before says nothing of now when it is served.
+    /// Applies an answer or its absence. `asked`: the request was a probe. Success of an older
+    /// request says nothing about the present.
     pub fn answered(&mut self, asked: bool, answer: Answer, now: Duration) {
         let Answer::Unavailable(retry_after) = answer else {
             if asked {
@@ -65,7 +68,7 @@ impl Circuit {
         };
         let pause = retry_after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
         let next_probe = match self {
-            // It may have been this connection alone: the next request asks at once.
+            // The failure may concern only this connection, so the next request probes at once.
             Self::Available => now.saturating_add(pause),
             Self::Unavailable { .. } if asked => now.saturating_add(pause.max(PROBE_PAUSE)),
             Self::Unavailable { next_probe } => now.saturating_add(pause).max(*next_probe),

@@ -1,4 +1,4 @@
-//! Conditions: the proposed ones, merged with the existing ones.
+//! Conditions: merges the proposed ones with the existing ones.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use super::Reason;
 use crate::api::Condition;
 use crate::text::line;
 
-/// Of a message, in bytes. The definitions admit eight times as many.
+/// In bytes. The definitions of the resources admit eight times as many characters.
 const LONGEST_MESSAGE: usize = 4096;
 
-/// Whether the platform's object can be used: the Ready condition, and Reconciling or Stalled.
+/// The usability of the platform's object: the Ready condition, and Reconciling or Stalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It can.
+    /// It can be used.
     Ready(Reason, String),
-    /// Not yet; something is under way.
+    /// It cannot be used yet; work is in progress.
     Progressing(Reason, String),
-    /// No, and a person is needed.
+    /// It cannot be used, and needs attention.
     Stalled(Reason, String),
-    /// That is not known at present; dbplane tries again.
+    /// Unknown at present; dbplane retries.
     Unknown(Reason, String),
-    /// A person has paused the resource: what was reported last stands.
+    /// A user has paused the resource. The Ready condition keeps its last value.
     Paused(String),
 }
 
 impl Health {
-    /// The same with one more sentence.
+    /// Appends a sentence to the message.
     pub fn saying_also(self, sentence: &str) -> Self {
-        // What is longer is not shown.
+        // A longer message is cut anyway.
         let with = |message: String| match message.len() {
             0..LONGEST_MESSAGE => format!("{message} {sentence}"),
             _ => message,
@@ -45,35 +45,34 @@ impl Health {
     }
 }
 
-/// Whether the declared fields are in force: the Synced condition.
+/// The Synced condition: the declared fields are in force or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// They are.
     InSync,
-    /// They are not.
     OutOfSync(Reason, String),
-    /// They are not, and a person is needed.
+    /// They are not in force, and the resource needs attention.
     Refused(Reason, String),
-    /// That is not known at present.
+    /// Unknown at present.
     Unknown(Reason, String),
-    /// There is nothing to compare.
     NotApplicable,
 }
 
-/// What the conditions report.
+/// The input of the conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub health: Health,
     pub sync: Sync,
-    /// What waits for a time that the spec allows.
+    /// Changes that wait for a time that the spec allows.
     pub waiting: Option<Waiting>,
-    /// What people should know although nothing is wrong yet: conditions of these names, only while it is so.
+    /// Notices although nothing is wrong yet. Each is a condition of that name, present only while
+    /// it is true.
     pub notices: Vec<(Reason, String)>,
-    /// The resource that has what this one wants. It is for the log alone: people of another namespace are not told its name.
+    /// The resource that holds what this one claims. For the log only: users of another namespace
+    /// must not learn its name.
     pub holder: Option<String>,
 }
 
-/// Changes that wait, and until when at the latest, where that is known.
+/// Waiting changes, and the latest time at which they are made, if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub changes: String,
@@ -110,7 +109,7 @@ impl Report {
         Self::of(Health::Unknown(reason, message.into()))
     }
 
-    /// Something else went wrong with this health. What can be used still can, and what is not known still is not.
+    /// Adds a problem. A usable object stays Ready, and an unknown state stays unknown.
     pub fn beside(self, other: Health) -> Self {
         match (&self.health, other) {
             (Health::Ready(..) | Health::Unknown(..), Health::Stalled(reason, message)) => {
@@ -120,7 +119,8 @@ impl Report {
         }
     }
 
-    /// The generation that the status is about. What changes while the resource is paused is not looked at.
+    /// The generation that the status is about. A paused resource keeps the old one: its spec is
+    /// not read.
     pub fn observed_generation(&self, old: Option<i64>, current: i64) -> Option<i64> {
         match self.health {
             Health::Paused(_) => old,
@@ -128,17 +128,17 @@ impl Report {
         }
     }
 
-    /// The same, with the resource that has what this one wants.
+    /// Sets the resource that holds what this one claims.
     pub fn held_by(self, holder: &impl fmt::Display) -> Self {
         Self { holder: Some(holder.to_string()), ..self }
     }
 
-    /// The same health with another Synced condition.
+    /// Replaces the Synced condition.
     pub fn with_sync(self, sync: Sync) -> Self {
         Self { sync, ..self }
     }
 
-    /// The reason and the message that say it best: of the Ready condition, or of the pause.
+    /// The most telling reason and message: of the Ready condition, or of the pause.
     pub fn headline(&self) -> (Reason, &str) {
         match &self.health {
             Health::Paused(message) => (Reason::Paused, message),
@@ -149,7 +149,8 @@ impl Report {
         }
     }
 
-    /// What the resource waits for although nothing is wrong with it: a time that was declared, or a person's word.
+    /// The reason for an intended wait: for a declared time or for a user's confirmation. Nothing
+    /// is wrong then.
     pub fn waits_for(&self) -> Option<Reason> {
         let of_sync = match &self.sync {
             Sync::OutOfSync(reason, _) | Sync::Refused(reason, _) => Some(*reason),
@@ -160,7 +161,7 @@ impl Report {
         [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
     }
 
-    /// The conditions as they are, with this notice.
+    /// Adds this notice to the existing conditions.
     pub fn noticed(
         old: &[Condition],
         (reason, message): (Reason, &str),
@@ -172,8 +173,8 @@ impl Report {
         others.chain([notice]).collect()
     }
 
-    /// The conditions as they are, where a person is needed before anything goes on: what can be used can still be used, and what needs a
-    /// person already still does.
+    /// Adds an obstacle that needs attention to the existing conditions. A usable object stays
+    /// Ready, and an earlier Stalled condition stays.
     pub fn hindered(
         old: &[Condition],
         (reason, message): (Reason, &str),
@@ -194,8 +195,8 @@ impl Report {
         report.conditions(old, generation, now)
     }
 
-    /// The conditions of this report. A transition time changes only when the condition's status does; `old` are the existing
-    /// conditions.
+    /// The conditions of this report. A transition time changes only when the condition's status
+    /// does. `old` are the existing conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
         let paused = matches!(self.health, Health::Paused(_));
         let stands = old.iter().find(|condition| paused && condition.type_ == "Ready");
@@ -231,7 +232,6 @@ impl Report {
     }
 }
 
-/// Type, status, reason and message.
 type Proposed<'a> = (&'static str, &'static str, Reason, &'a str);
 
 fn condition(
@@ -252,7 +252,7 @@ fn condition(
     }
 }
 
-/// The API server keeps whole seconds. Fractions would make every comparison with the stored status differ.
+/// The API server keeps whole seconds. Fractions would differ from the stored status each time.
 fn to_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
@@ -321,7 +321,7 @@ mod tests {
         assert!(of(&resumed, "Paused").is_none() && of(&resumed, "Synced").unwrap().status == "True");
         let new = paused.conditions(&[], 1, at(10));
         assert_eq!((of(&new, "Ready").unwrap().status.as_str(), new.len()), ("Unknown", 3));
-        // What was under way or had failed is not while it is paused.
+        // A resource that was in progress or had failed does not report that while it is paused.
         let stalled = Report::stalled(Reason::Refused, "a").conditions(&[], 1, at(10));
         let seen = paused.conditions(&stalled, 1, at(20));
         assert_eq!((of(&seen, "Ready"), of(&seen, "Stalled")), (of(&stalled, "Ready"), None));

@@ -1,6 +1,7 @@
-//! The times of a cron expression in a time zone, by the rules of CronJob: a time comes whenever a clock of that zone shows what the
-//! expression says. One that is repeated when clocks are put back comes twice; one that is left out when they are put forward does not
-//! come. docs/decisions/0038 says why no library does this.
+//! The times of a cron expression in a time zone, by the rules of CronJob: a time is due whenever
+//! clocks in that zone match the expression. A time that is repeated when clocks are set back is
+//! due twice. A time that is skipped when they are set forward is not due. docs/decisions/0038 says
+//! why no library does this.
 
 mod calendar;
 mod fields;
@@ -19,29 +20,28 @@ pub struct Cron {
     zone: TimeZone,
 }
 
-/// CronJob looks no further for a time.
+/// CronJob also searches no more than five years ahead.
 const MOST_YEARS: i16 = 5;
 const UTC: &str = "UTC";
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
-/// Years that are all alike to a schedule and a zone: each weekday begins a leap year and a common year, and no zone has changes of the
-/// clocks of its own that late.
+/// Years with every kind of calendar: each weekday begins a leap year and a common year. That late,
+/// every zone follows its yearly rule.
 const EVERY_YEAR: (i16, i16) = (2101, 2129);
 
-/// Why a schedule is not followed.
+/// Why a schedule cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// There is no such time zone.
+    /// The time zone does not exist.
     Zone,
-    /// The expression cannot be read.
     Unreadable(String),
-    /// No month that it names has such a day.
+    /// None of its months has such a day.
     NoDay,
-    /// Its times are in the hour that is left out when clocks are put forward, every year.
+    /// All its times are in the hour that is skipped when clocks are set forward, every year.
     LeftOut,
 }
 
 impl Flaw {
-    /// For people, with what they have written.
+    /// A message with the expression and the zone from the spec.
     pub fn describe(&self, expression: &str, zone: Option<&str>) -> String {
         let zone = zone.unwrap_or(UTC);
         match self {
@@ -57,13 +57,13 @@ impl Flaw {
 
 impl Cron {
     /// # Errors
-    /// Where the expression or the time zone cannot be read, or no such time ever comes.
+    /// If the expression or the time zone cannot be read, or if the schedule is never due.
     pub fn parse(expression: &str, zone: Option<&str>) -> Result<Self, String> {
         Self::examine(expression, zone).map_err(|flaw| flaw.describe(expression, zone))
     }
 
     /// # Errors
-    /// As `parse`, for whoever must not repeat what people have written.
+    /// As `parse`, for callers that must not repeat user input.
     pub fn examine(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
         let cron = Self::read(expression, zone)?;
         match () {
@@ -73,30 +73,30 @@ impl Cron {
         }
     }
 
-    /// The schedule, which may never come.
+    /// Parses a schedule without checking that it is ever due.
     fn read(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
         let zone = TimeZone::get(zone.unwrap_or(UTC)).map_err(|_| Flaw::Zone)?;
         let calendar = fields::parse(expression).map_err(Flaw::Unreadable)?;
         Ok(Self { calendar, zone })
     }
 
-    /// Whether clocks of the zone ever show what the calendar says.
+    /// Returns true if clocks of the zone ever match the calendar.
     fn has_a_time(&self) -> bool {
         let (first, end) = (at_midnight(EVERY_YEAR.0), at_midnight(EVERY_YEAR.1));
         let from = first.and_then(|first| self.zone.to_timestamp(first).ok());
         from.zip(end).is_none_or(|(from, end)| self.first(from, end).is_some())
     }
 
-    /// The first time after `after`; `None` where there is none within five years.
+    /// The first time after `after`; `None` if there is none within five years.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         count(Work::Evaluation);
         let from = Timestamp::from_second(after.as_second().div_euclid(60).checked_add(1)?.checked_mul(60)?).ok()?;
         self.first(from, at_midnight(self.year(after.checked_add(SECOND).ok()?).saturating_add(MOST_YEARS + 1))?)
     }
 
-    /// The first time from the full minute `from` on, and before clocks show `horizon`.
+    /// The first time from the full minute `from` on, before local time `horizon`.
     fn first(&self, mut from: Timestamp, horizon: DateTime) -> Option<Timestamp> {
-        // Between two changes of the clocks a calendar has each time once.
+        // Between two clock changes, each local time occurs once.
         loop {
             count(Work::Offset);
             let offset = self.zone.to_offset(from);
@@ -110,7 +110,7 @@ impl Cron {
         }
     }
 
-    /// The last time up to `until`; `None` where there is none within five years.
+    /// The last time up to `until`; `None` if there is none within five years.
     pub fn last(&self, until: Timestamp) -> Option<Timestamp> {
         count(Work::Evaluation);
         let mut until = until;
@@ -134,19 +134,19 @@ impl Cron {
     }
 }
 
-/// When that year begins, as far as there are calendars.
+/// The beginning of a year, if it is in the supported range.
 fn at_midnight(year: i16) -> Option<DateTime> {
     (-9999..=9999).contains(&year).then(|| date(year, 1, 1).at(0, 0, 0, 0))
 }
 
-/// What takes time, counted by tests.
+/// The expensive steps, which tests count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
-    /// A next or last time was looked for.
+    /// A search for a next or last time.
     Evaluation,
-    /// Times between two changes of the clocks were looked for.
+    /// A search between two clock changes.
     Offset,
-    /// The days of a month were looked at.
+    /// An evaluation of the days of a month.
     Month,
 }
 

@@ -1,4 +1,4 @@
-//! From a compute to the spec that declares it as it is: the way back from what [`drift`](super::drift) compares.
+//! Derives the spec that declares a compute as it is: the reverse of [`drift`](super::drift).
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, Settings, Suspen
 /// The platform's default inactivity period, in seconds.
 pub const DEFAULT_INACTIVITY: u32 = 300;
 
-/// What a fresh compute has where nobody chose anything. The size is not in it: the platform names no default, because plan and project
-/// decide.
+/// The settings of a fresh compute without any choice by a user. The size is absent: the platform
+/// documents no default, because plan and project decide it.
 fn fresh() -> Settings {
     Settings {
         suspend_after: Some(SuspendAfter::Default),
@@ -23,7 +23,7 @@ fn fresh() -> Settings {
     }
 }
 
-/// What of these somebody has chosen, as far as that can be seen: everything that a fresh compute does not have.
+/// The settings that a user has visibly chosen: everything that differs from a fresh compute.
 pub fn beyond_defaults(seen: &Settings) -> Settings {
     let fresh = fresh();
     let suspends_by_default = seen.suspend_after == Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY));
@@ -42,7 +42,6 @@ fn chosen<T: Clone + PartialEq>(seen: &Option<T>, fresh: &Option<T>) -> Option<T
     seen.clone().filter(|_| seen != fresh)
 }
 
-/// The fields of a spec that declare settings of a compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fields {
@@ -60,7 +59,8 @@ pub struct Fields {
     pub disabled: Option<bool>,
 }
 
-/// The fields that declare these settings. A pooler's mode that has no word in a spec is left to the platform.
+/// The fields that declare these settings. A pooler mode that a spec cannot express is left to the
+/// platform.
 pub fn fields(settings: &Settings) -> Fields {
     let PostgresSettings(postgres_settings) = settings.postgres.clone();
     Fields {
@@ -91,7 +91,7 @@ fn scale_to_zero(suspend_after: SuspendAfter) -> ScaleToZero {
     }
 }
 
-/// As Kubernetes writes it, in the units that have a part of it: `1h30m`.
+/// In the notation of Kubernetes, without units that are zero: `1h30m`.
 fn duration(seconds: u32) -> Duration {
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
     let text: String =

@@ -1,4 +1,4 @@
-//! What is declared of a compute is what it has, and nothing else is left of a fresh one.
+//! Tests: the derived spec declares all settings of a compute, and omits those of a fresh one.
 
 use serde_json::{Value, json, to_value};
 
@@ -82,7 +82,7 @@ fn all_that_is_reported_is_declared() {
         for (field, reported) in reported {
             assert_eq!(has(field), reported, "{field} of {seen:?}");
         }
-        // A mode without a word in a spec is the platform's.
+        // A mode that a spec cannot express is left to the platform.
         let mode = seen.pooler_enabled.and(seen.pooler_mode.as_ref()).and_then(|mode| match mode {
             PoolerMode::Transaction => Some(json!("Transaction")),
             PoolerMode::Other(_) => None,

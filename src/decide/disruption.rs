@@ -1,4 +1,4 @@
-//! When a change that interrupts connections may be made.
+//! Decides when a change that interrupts connections may be made.
 
 use jiff::Timestamp;
 
@@ -6,21 +6,22 @@ use super::cron::Cron;
 use super::later;
 use crate::api::{Disruption, DisruptionPolicy, Duration, Window};
 
-/// Whether such a change may be made now.
+/// The permission for such a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
     Now,
-    /// Once the compute is idle; at that time in any case, where there is a deadline.
+    /// Once the compute is idle. With a deadline, at that time in any case.
     WhenIdle(Option<Timestamp>),
     /// When the window opens.
     At(Timestamp),
-    /// Not for years.
+    /// Not within five years.
     NotSoon(String),
-    /// Never: the window is not followed.
+    /// Never: the window is invalid.
     Never(String),
 }
 
-/// Whether a change that interrupts connections, and that has waited since then, may be made now to a compute that is `idle` or not.
+/// The permission for a change that interrupts connections and has waited since `since`, for a
+/// compute that is `idle` or not.
 pub fn permit(disruption: Option<&Disruption>, idle: bool, since: Timestamp, now: Timestamp) -> Permit {
     let Some(disruption) = disruption else { return Permit::Now };
     match (disruption.policy, &disruption.window) {
@@ -45,7 +46,7 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
         Ok(cron) => cron,
         Err(error) => return Permit::Never(error),
     };
-    // The window is open when it was opened within its length before now.
+    // The window is open if it opened within its length before now.
     let opened_after = Timestamp::from_second(now.as_second().saturating_sub_unsigned(length.as_secs())).unwrap_or(now);
     match cron.next(opened_after) {
         Some(opening) if opening <= now => Permit::Now,

@@ -1,4 +1,5 @@
-//! Differences between a compute and its spec, and the change that corrects them. Only declared fields are compared.
+//! Differences between a compute and its spec, and the change that corrects them. Only declared
+//! fields are compared.
 
 use super::declare::DEFAULT_INACTIVITY;
 use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero, Size};
@@ -9,18 +10,19 @@ use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSe
 pub struct Difference {
     /// The field's path in the spec.
     pub field: String,
-    /// How it differs, for people.
+    /// The difference in words.
     pub text: String,
-    /// What is declared, for people. The values of database settings may be confidential: only their names.
+    /// The declared value in words. The values of database settings may be confidential, so only
+    /// their names appear.
     pub declared: String,
-    /// Whether the platform reports the field at all.
+    /// The platform reports the field at all.
     pub reported: bool,
-    /// Whether correcting it interrupts connections.
+    /// Correcting it interrupts connections.
     pub disruptive: bool,
     pub change: ComputeChange,
 }
 
-/// Everything that a spec declares of a compute, for its creation.
+/// All settings that a spec declares, for the creation of a compute.
 pub fn declared(spec: &ComputeSpec) -> Settings {
     let (min, max) = limits(spec.size).unzip();
     Settings {
@@ -40,7 +42,7 @@ pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
     branch(spec, compute).into_iter().chain(unmet(&enforced(spec), &compute.settings)).collect()
 }
 
-/// What a spec declares, without what it leaves to others.
+/// The declared settings without the fields in spec.ignore.
 pub fn enforced(spec: &ComputeSpec) -> Settings {
     let mut settings = declared(spec);
     for field in &spec.ignore {
@@ -78,7 +80,7 @@ pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
     .collect()
 }
 
-/// The one change that corrects all of these.
+/// The single change that corrects all these differences.
 pub fn change(differences: &[&Difference]) -> ComputeChange {
     differences.iter().fold(ComputeChange::default(), |mut whole, difference| {
         let part = &difference.change;
@@ -101,13 +103,14 @@ pub fn text(differences: &[&Difference]) -> String {
     differences.iter().map(|difference| difference.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// Whether a change interrupts the connections of a compute.
+/// Returns true if a change interrupts the connections of a compute.
 pub fn interrupts(change: &ComputeChange, compute: &Compute) -> bool {
     let moves = change.branch_id.as_ref().is_some_and(|branch| *branch != compute.branch_id);
     moves || unmet(&change.settings, &compute.settings).iter().any(|difference| difference.disruptive)
 }
 
-/// Each of these settings and its value, for people. The values of database settings may be confidential.
+/// Each of these settings and its value in words. The values of database settings may be
+/// confidential.
 pub fn shown(settings: &Settings) -> Vec<(String, String)> {
     let switch = |name: &'static str, value: Option<bool>| value.map(|value| (name, value.to_string()));
     let fields = [
@@ -123,7 +126,7 @@ pub fn shown(settings: &Settings) -> Vec<(String, String)> {
     fields.chain(postgres).collect()
 }
 
-/// What one spec declares otherwise than another, of what schedules set: `size 4, scaleToZero never`.
+/// The scheduled settings in which `then` differs from `before`: `size 4, scaleToZero never`.
 pub fn changes(before: &ComputeSpec, then: &ComputeSpec) -> String {
     let (before, then) = (declared(before), declared(then));
     let size = then.min.zip(then.max).filter(|size| before.min.zip(before.max) != Some(*size));
@@ -133,7 +136,7 @@ pub fn changes(before: &ComputeSpec, then: &ComputeSpec) -> String {
     size.into_iter().chain(suspension).collect::<Vec<_>>().join(", ")
 }
 
-/// The smallest and the largest of a size.
+/// The smallest and the largest size.
 pub fn limits(size: Option<Size>) -> Option<(ComputeUnits, ComputeUnits)> {
     let size = size?;
     size.fixed.map(|fixed| (fixed, fixed)).or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
@@ -176,7 +179,8 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         declared,
         reported: seen.min.zip(seen.max).is_some(),
         disruptive: true,
-        // Both limits are always sent together: a platform checks one alone against the other's present value.
+        // Both limits are always sent together: the platform checks a single one against the
+        // present value of the other.
         change: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
     })
 }
@@ -238,7 +242,8 @@ fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         declared: names,
         reported: true,
         disruptive: false,
-        // Undeclared settings are sent with their present values, since the platform may replace the whole map.
+        // Undeclared settings are sent with their present values, because the platform may replace
+        // the whole map.
         change: of_settings(|settings| {
             settings.postgres = seen.postgres.clone();
             settings.postgres.0.extend(wanted.postgres.0.clone());

@@ -1,7 +1,8 @@
-//! What links a resource to the platform: its record.
+//! The record of a resource: the link from the resource to its objects on the platform.
 //!
-//! The record is in the status, which the operator alone writes. A copy of it is an annotation, so that a backup that is restored without
-//! status keeps it. Whoever may write the resource may write the annotation: what it says is a wish, and is checked before it counts.
+//! The record is in the status, which only the operator writes. An annotation holds a copy, so that
+//! a backup restored without status keeps it. Anybody with write access to the resource can change
+//! the annotation. Its content is therefore only a wish, and is checked before it counts.
 
 mod has;
 mod invalid;
@@ -27,13 +28,12 @@ use crate::domain::{self, NameSupport, Settings};
 /// How a Compute was bound to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// dbplane created it.
     Created,
-    /// It was the branch's primary, which `existing: Adopt` adopted.
+    /// It was the branch's primary, and `existing: Adopt` adopted it.
     Adopted,
-    /// `computeID` named it.
+    /// The spec names it in `computeID`.
     Imported,
-    /// `management: Observe`: it is only observed.
+    /// It is only observed (`management: Observe`).
     Observed,
 }
 
@@ -42,54 +42,57 @@ pub enum Origin {
 pub struct Binding {
     pub id: String,
     pub project: String,
-    /// The base URL of the platform that it is on.
+    /// The base URL of its platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The branch that it was on.
+    /// The branch of the compute at the time of binding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     pub origin: Origin,
     pub at: Timestamp,
 }
 
-/// The intent to create a compute, written before the call: from then on the create may have happened.
+/// The intent to create a compute, recorded before the call. From then on the create may have
+/// happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateIntent {
     pub at: Timestamp,
     pub branch: String,
-    /// The base URL of the platform that it is sent to.
+    /// The base URL of the platform that receives the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The computes of that type that the branch had before the create; absent where the mark alone tells what it creates.
+    /// The computes of that type that the branch had before the create. Absent if the mark alone
+    /// identifies the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BTreeSet<String>>,
-    /// When the platform created the newest of them, where it shows that: what is older may be new all the same.
+    /// When the platform created the newest compute of the baseline, if the platform shows that. An
+    /// older compute can still be a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<Timestamp>,
-    /// The unique name that the create gives the compute, where the platform shows names.
+    /// The unique name that the create gives the compute, if the platform shows names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// The requested settings; the spec may have changed since.
+    /// The requested settings. The spec may have changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Settings>,
 }
 
-/// What tells the result of a create from what else is created on its branch.
+/// How to recognize the result of a create among other computes of its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Told {
-    /// The unique name that it gives the compute: any number of them can be under way at once.
+    /// By the unique name. Any number of such creates can be in progress at once.
     ByMark,
-    /// That it was not there before: one comes after the other.
+    /// By absence from the baseline. Only one such create can be in progress on a branch.
     ByBaseline,
 }
 
 impl Told {
-    /// How a create is told that begins now.
+    /// The evidence for a create that begins now.
     pub fn now(names: NameSupport) -> Self {
         if names == NameSupport::Kept { Self::ByMark } else { Self::ByBaseline }
     }
 
-    /// Whether two creates on a branch can be under way at once.
+    /// Returns true if two creates can be in progress on a branch at once.
     pub fn goes_with(self, other: Self) -> bool {
         (self, other) == (Self::ByMark, Self::ByMark)
     }
@@ -100,8 +103,8 @@ impl CreateIntent {
         if self.baseline.is_none() { Told::ByMark } else { Told::ByBaseline }
     }
 
-    /// The unanswered creates, with this one added. Equal ones share one record, so that the annotation does not grow while
-    /// the platform never answers.
+    /// Adds this create to the unanswered creates. Equal ones share one record, so that the
+    /// annotation does not grow while the platform never answers.
     pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {
         let alike =
             |other: &&Self| (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked);
@@ -114,10 +117,12 @@ impl CreateIntent {
         others.chain([shared]).collect()
     }
 
-    /// The creates that have made computes, with this one, which has made `compute`. What else it has made is told by the mark where the
-    /// platform shows that, and by the baseline otherwise. A branch has one primary, and without a mark nothing is looked for beside that.
+    /// Adds this create, which made `compute`, to the creates that have made computes. The mark
+    /// identifies further results if the platform shows it, the baseline otherwise. A branch has
+    /// one primary: without a mark, its create can have no second result.
     pub fn made_in(&self, made: &[Self], compute: &domain::Compute) -> Vec<Self> {
-        // A platform makes what it makes soon: one of long ago is not looked for beside a newer one.
+        // A platform carries out a create soon. After `WATCHED`, an old create is dropped when a
+        // newer one is added.
         let is_recent = |other: &&Self| self.at < later(other.at, WATCHED);
         let others =
             made.iter().filter(is_recent).filter(|other| other.mark.is_none() || other.mark != self.mark).cloned();
@@ -129,22 +134,23 @@ impl CreateIntent {
     }
 }
 
-/// What is recorded of a Compute.
+/// The record of a Compute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComputeIdentity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Binding>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<CreateIntent>,
-    /// Creates that were never answered and whose result no snapshot has shown: a compute that one of them creates late is
-    /// recognized by this.
+    /// Creates without an answer, and without a result in any snapshot. They identify a compute
+    /// that appears late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<CreateIntent>,
-    /// The creates that a compute of the resource is from. A proxy may have repeated one: another compute is recognized by its mark, or, without
-    /// marks, as what was not there before and appears soon.
+    /// The creates that made computes of the resource. A proxy may have repeated such a request.
+    /// The mark identifies the further compute. Without marks, it is a compute outside the baseline
+    /// that appears soon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<CreateIntent>,
-    /// Such computes, and since when the status names them.
+    /// Further computes from repeated creates, and since when the status names them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub twins: BTreeMap<String, Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,29 +158,29 @@ pub struct ComputeIdentity {
 }
 
 impl ComputeIdentity {
-    /// Whether the resource is bound, and no create of it is open.
+    /// Returns true if the resource is bound and has no open create.
     pub fn is_settled(&self) -> bool {
         let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = self;
         binding.is_some() && intent.is_none() && unanswered.is_empty()
     }
 
-    /// Where the compute is, or was to be created.
+    /// The platform of the compute or of its intended create.
     pub fn platform(&self) -> Option<&str> {
         let intended = || self.intent.iter().chain(self.unanswered.last()).find_map(|intent| intent.platform.as_ref());
         self.binding.as_ref().and_then(|binding| binding.platform.as_ref()).or_else(intended).map(String::as_str)
     }
 
-    /// The intent of a create that is not resolved.
+    /// The unresolved create of a resource that is not bound.
     pub fn open_create(&self) -> Option<&CreateIntent> {
         self.intent.as_ref().filter(|_| self.binding.is_none())
     }
 
-    /// The creates that are not resolved.
+    /// All unresolved creates.
     pub fn creates(&self) -> impl Iterator<Item = &CreateIntent> {
         self.open_create().into_iter().chain(&self.unanswered)
     }
 
-    /// The same, with each platform as `of` has it.
+    /// Replaces each platform by the result of `of`.
     #[must_use]
     pub fn with_platforms(mut self, of: impl Fn(&str) -> String) -> Self {
         let binding = self.binding.iter_mut().map(|binding| &mut binding.platform);
@@ -184,12 +190,11 @@ impl ComputeIdentity {
         self
     }
 
-    /// The unique names of all creates of the resource.
     pub fn marks(&self) -> impl Iterator<Item = &String> {
         self.intent.iter().chain(&self.unanswered).chain(&self.made).filter_map(|create| create.mark.as_ref())
     }
 
-    /// When the call was recorded whose outcome is not known.
+    /// When the call with the unknown outcome was recorded.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
         let unanswered = || self.unanswered.last().map(|create| create.at);
@@ -200,27 +205,29 @@ impl ComputeIdentity {
 /// The record of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<T> {
-    /// What the status says.
+    /// From the status.
     pub identity: T,
-    /// What the annotation says, or the status of an earlier resource of the name, where the status says nothing of this one. Anybody who
-    /// may write the resource may have written it.
+    /// From the annotation, or from the status of an earlier resource of the same name. Present
+    /// only if the status has no record of this resource. Anybody with write access to the resource
+    /// may have written it.
     pub wish: Option<T>,
-    /// The text that the status has; `None` where nothing is recorded yet.
+    /// The text in the status; `None` if nothing is recorded yet.
     pub text: Option<String>,
-    /// Whether the annotation is a copy of it, as far as it matters.
+    /// The annotation is a copy of the record, as far as a restore needs it.
     pub is_annotated: bool,
 }
 
-/// What is recorded of a kind.
+/// The record type of a kind.
 pub trait Recorded: Default + PartialEq + DeserializeOwned {
-    /// Whether a resource that is restored from a copy in an annotation is restored as well as from this.
+    /// Returns true if restoring from `copy` is as good as restoring from this record.
     fn is_restored_by(&self, copy: &Self) -> bool {
         self == copy
     }
 }
 
 impl Recorded for ComputeIdentity {
-    /// A resource that is restored has nothing restarted. What a create has made besides is deleted by what the status says alone.
+    /// A restored resource does not restart. Further computes of a create are deleted only by the
+    /// record in the status.
     fn is_restored_by(&self, copy: &Self) -> bool {
         let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = copy;
         (&self.binding, &self.intent, &self.unanswered) == (binding, intent, unanswered)
@@ -236,33 +243,33 @@ impl<T: Default> Default for Record<T> {
 }
 
 impl<T> Record<T> {
-    /// The same, with `change` made to what is recorded and to the wish.
+    /// Applies `change` to the identity and to the wish.
     #[must_use]
     pub fn map(self, change: impl Fn(T) -> T) -> Self {
         Self { identity: change(self.identity), wish: self.wish.map(change), ..self }
     }
 
-    /// What the status says, or else the wish.
+    /// The wish if there is one, otherwise the identity from the status.
     pub fn identity_or_wish(self) -> T {
         self.wish.unwrap_or(self.identity)
     }
 }
 
 impl Record<ProjectKeyIdentity> {
-    /// What the status says, or else the keys of the wish, as keys that a backup may have brought.
+    /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
     pub fn known(self) -> ProjectKeyIdentity {
         self.wish.map_or(self.identity, ProjectKeyIdentity::restored)
     }
 }
 
-/// The text of the record that says this of a resource.
+/// The text of a record for this resource.
 pub fn written<T: Serialize>(identity: &T, meta: &ObjectMeta) -> String {
     let uid = meta.uid.clone().unwrap_or_default();
     let head = Head { form: (FORM > 1).then_some(FORM), uid, hand_over: None };
     seal::seal(RECORD, &Version { head, identity }, object_key(meta))
 }
 
-/// What is recorded, with its head.
+/// A record with its head.
 #[derive(Serialize)]
 struct Version<T> {
     #[serde(flatten)]
@@ -271,18 +278,18 @@ struct Version<T> {
     identity: T,
 }
 
-/// The form of what is recorded. A change that versions of dbplane before it must not overlook takes the next number, and writes it; the first
-/// one is not written.
+/// The version of the record's format. A change that older versions of dbplane must not overlook
+/// takes the next number and writes it. Version 1 is not written.
 const FORM: u32 = 1;
 
-/// How it is recorded, and of which resource.
+/// The format of a record, and the resource it belongs to.
 #[derive(Serialize, Deserialize)]
 struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     form: Option<u32>,
-    /// Of the resource. One that was restored from a backup has another.
+    /// The UID of the resource. A resource restored from a backup has another one.
     uid: String,
-    /// What older versions of dbplane recorded of a hand-over.
+    /// The hand-over that older versions of dbplane recorded.
     #[serde(default, skip_serializing)]
     hand_over: Option<IgnoredAny>,
 }
@@ -300,18 +307,20 @@ impl<T: DeserializeOwned> Version<T> {
     }
 }
 
-/// What is recorded of a Compute.
+/// Reads the record of a Compute.
 ///
 /// # Errors
-/// Where the status has no record and the annotation is not what dbplane wrote.
+/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
+/// version of dbplane wrote one of the two.
 pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
     read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// Reads the record of an unreadable resource, whose metadata has the record of the status as its only annotation.
+/// Reads the record of an unreadable resource. Its metadata holds the record from the status as its
+/// only annotation.
 ///
 /// # Errors
-/// Where the record is not what dbplane wrote.
+/// If the record is not as dbplane wrote it.
 pub fn of_unreadable<T: Recorded>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
     read(meta, annotation(meta))
 }
@@ -320,16 +329,18 @@ fn annotation(meta: &ObjectMeta) -> Option<&str> {
     meta.annotations.as_ref()?.get(RECORD).map(String::as_str)
 }
 
-/// What is recorded of a ProjectKey.
+/// Reads the record of a ProjectKey.
 ///
 /// # Errors
-/// Where the status has no record and the annotation is not what dbplane wrote.
+/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
+/// version of dbplane wrote one of the two.
 pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
     read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// What the status says of this very resource counts, and nothing else does. A text that is not what dbplane wrote is as if it were not there
-/// where the status counts, but for one that another version of dbplane wrote: it may say what this one does not.
+/// Only the status of this very resource is trusted. Texts that dbplane did not write are ignored
+/// if the status counts. A text of another version of dbplane is an error, because it may hold
+/// facts that this version cannot read.
 fn read<T: Recorded>(meta: &ObjectMeta, status: Option<&str>) -> Result<Record<T>, InvalidAnnotation> {
     let open = |text: &str| Version::<T>::open(text, object_key(meta));
     let annotation = annotation(meta);
@@ -358,7 +369,6 @@ fn read<T: Recorded>(meta: &ObjectMeta, status: Option<&str>) -> Result<Record<T
     Ok(Record { identity, wish: None, text: status.map(str::to_owned), is_annotated })
 }
 
-/// The namespace and name of an object.
 pub fn object_key(meta: &ObjectMeta) -> ObjectKey<'_> {
     let [namespace, name] = [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
     ObjectKey { namespace, name }

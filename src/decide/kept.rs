@@ -1,4 +1,5 @@
-//! Trims the metadata of objects before they are stored. Their authors may write a MiB of labels and annotations that dbplane does not read.
+//! Trims the metadata of objects before they are stored. Users may write a MiB of labels and
+//! annotations that dbplane does not read.
 
 use std::borrow::Cow;
 
@@ -7,21 +8,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::names::{digest, is_finalizer};
 use crate::api::ObjectMeta;
 
-/// Begins the keys of dbplane's own annotations.
+/// The prefix of dbplane's own annotations.
 const OWN: &str = "dbplane.dev/";
-/// A longer text of somebody else is only compared.
+/// A longer foreign text is kept as a digest, because it is only compared.
 const LONGEST_TEXT: usize = 64;
-/// Bytes of an object's metadata, about.
+/// The maximum size of an object's metadata in bytes, roughly.
 const MOST: usize = 32 * 1024;
-/// Of the reference to the controller where the metadata has more than that.
+/// The maximum size of the controller's reference in metadata that is too large.
 const LARGEST_OWNER: usize = 1024;
-/// What an entry of a list or a map takes besides its texts, about.
+/// The overhead of an entry in a list or a map, roughly.
 const ENTRY: usize = 64;
 
-/// The controllers that compare what else a Compute has.
+/// The kind of controller that compares all annotations of a Compute.
 const SET: &str = "ReadReplicaSet";
 
-/// Drops what nobody reads. A kind that is `selected` keeps its labels, and where a set controls the object, its annotations.
+/// Drops unused metadata. A `selected` kind keeps its labels, and its annotations if a set controls
+/// the object.
 pub fn trim(meta: &mut ObjectMeta, selected: bool) {
     meta.managed_fields = None;
     if !selected {
@@ -39,7 +41,7 @@ pub fn trim(meta: &mut ObjectMeta, selected: bool) {
     }
 }
 
-/// A foreign text as it is kept: the text itself, or a digest of it where it is long.
+/// The kept form of a foreign text: the text itself, or its digest if it is long.
 pub fn text(text: &str) -> Cow<'_, str> {
     match text.len() > LONGEST_TEXT {
         true => Cow::Owned(format!("sha256:{}", digest(text))),
@@ -47,10 +49,10 @@ pub fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Why metadata is too large to be kept, and the little of it that is.
+/// Reduces metadata that is too large to the minimum.
 ///
 /// # Errors
-/// Where it is.
+/// If the metadata is too large, with a message for the user.
 pub fn fits(meta: &mut ObjectMeta) -> Result<(), String> {
     let maps = [&meta.labels, &meta.annotations].into_iter().flatten().flatten();
     let entries = maps.map(|(key, value)| key.len() + value.len());
@@ -61,7 +63,7 @@ pub fn fits(meta: &mut ObjectMeta) -> Result<(), String> {
         return Ok(());
     }
     (meta.labels, meta.annotations) = (None, None);
-    // The set of a Compute has to know that it is there.
+    // The set of a Compute has to know that the Compute exists.
     let controller = meta.owner_references.take().into_iter().flatten().find(|owner| owner.controller == Some(true));
     meta.owner_references = controller.filter(|owner| size_of(owner) <= LARGEST_OWNER).map(|owner| vec![owner]);
     meta.finalizers.iter_mut().for_each(|finalizers| finalizers.retain(|finalizer| is_finalizer(finalizer)));

@@ -1,51 +1,53 @@
 //! The lease that decides which process leads.
 //!
-//! Wall clocks are not compared. The leader counts from when it sent the renewal that was accepted, every other process from
-//! when it saw the lease change. All times here are those of one process's clock, which nobody sets.
+//! Wall clocks are not compared. The leader counts from the moment it sent an accepted renewal; all
+//! other processes count from the moment they saw the lease change. All times here are from one
+//! process's monotonic clock.
 
 use std::time::Duration;
 
-/// How long a lease is valid. A successor makes no change before it has expired. The settle time has to be longer.
+/// The validity of a lease. A successor makes no change before it has expired. The settle time has
+/// to be longer.
 pub const LEASE_DURATION: Duration = Duration::from_secs(15);
-/// How long the leader acts after it sent a renewal that was accepted.
+/// How long the leader acts after it sent an accepted renewal.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// The pause between two requests.
 pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// The Lease, as the API server has it.
+/// The Lease in the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseView {
-    /// `None` where it was released.
+    /// `None` if it was released.
     pub holder: Option<String>,
     pub duration: Duration,
     /// Its resourceVersion.
     pub version: String,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
     Read,
-    /// Take or renew it, if it is still as it was seen; `None` creates it.
+    /// Acquire or renew the Lease if it is unchanged; `None` creates it.
     Write(Option<LeaseView>),
     Wait(Duration),
 }
 
-/// A process that wants to lead, or leads.
+/// A process that leads, or wants to lead.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// No other process has this identity.
+    /// Unique for each process.
     identity: String,
     seen: Option<Seen>,
     not_before: Duration,
     leads_until: Option<Duration>,
 }
 
-/// What was seen of the lease.
+/// The last observation of the lease.
 #[derive(Clone, Debug)]
 struct Seen {
     lease: Option<LeaseView>,
-    /// When this version of it was seen first.
+    /// When this version of it was first seen.
     since: Duration,
 }
 
@@ -58,7 +60,7 @@ impl Candidate {
         &self.identity
     }
 
-    /// Until when this process leads, if nothing changes.
+    /// Until when this process leads if nothing changes.
     pub fn leads_until(&self) -> Option<Duration> {
         self.leads_until
     }
@@ -80,7 +82,7 @@ impl Candidate {
         expired || lease.holder.as_ref().is_none_or(|holder| *holder == self.identity)
     }
 
-    /// The lease was read; the answer came at `now`.
+    /// Applies a read of the lease whose answer arrived at `now`.
     pub fn read(&mut self, lease: Option<LeaseView>, now: Duration) {
         let version = |lease: &Option<LeaseView>| lease.as_ref().map(|lease| lease.version.clone());
         let before = self.seen.take().filter(|seen| version(&seen.lease) == version(&lease));
@@ -95,19 +97,19 @@ impl Candidate {
         self.seen = Some(seen);
     }
 
-    /// The lease was written as this process's. The request was sent at `sent`, the answer came at `now`.
+    /// Applies a write of the lease by this process, sent at `sent` and answered at `now`.
     pub fn written(&mut self, lease: LeaseView, sent: Duration, now: Duration) {
         self.seen = Some(Seen { lease: Some(lease), since: now });
         self.leads_until = Some(sent.saturating_add(RENEW_DEADLINE));
         self.not_before = now.saturating_add(RETRY_PERIOD);
     }
 
-    /// The lease is not as it was seen.
+    /// The lease differs from the last observation.
     pub fn changed(&mut self) {
         self.seen = None;
     }
 
-    /// A request failed, or was not answered: whether it was carried out is not known.
+    /// A request failed or was not answered. Its outcome is unknown.
     pub fn failed(&mut self, now: Duration) {
         self.not_before = now.saturating_add(RETRY_PERIOD);
     }

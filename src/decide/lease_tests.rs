@@ -1,4 +1,5 @@
-//! Who may lead when: by hand, and in random orders of reads, writes, lost answers and frozen processes.
+//! Tests of leadership: by hand, and in random orders of reads, writes, lost answers and frozen
+//! processes.
 
 use std::collections::VecDeque;
 
@@ -62,10 +63,9 @@ fn a_leader_without_answers_leads_no_longer_than_the_last_one_allows() {
     assert_eq!(me.leads_until(), None, "somebody has given it to another");
 }
 
-/// A process, its clock and its request.
 struct Process {
     candidate: Candidate,
-    /// How far its clock is from that of the world.
+    /// The offset of its clock from the world's.
     offset: Duration,
     request: Option<Request>,
 }
@@ -73,7 +73,7 @@ struct Process {
 struct Request {
     step: LeaseStep,
     sent: Duration,
-    /// What the API server answered, once it has carried the request out.
+    /// The API server's answer, once it has carried the request out.
     answer: Option<Result<Option<LeaseView>, ()>>,
 }
 
@@ -81,7 +81,7 @@ struct World {
     processes: Vec<Process>,
     lease: Option<LeaseView>,
     versions: u32,
-    /// Requests whose process has given up waiting for the answer.
+    /// Requests whose process no longer waits for the answer.
     late: VecDeque<(String, LeaseStep)>,
     now: Duration,
 }
@@ -106,7 +106,7 @@ impl World {
         Ok(self.lease.clone())
     }
 
-    /// One process goes on; `lost` decides what becomes of its request.
+    /// One process continues; `lost` decides the fate of its request.
     fn go_on(&mut self, place: usize, lost: bool) {
         let now = self.now + self.processes[place].offset;
         let identity = self.processes[place].candidate.identity().to_owned();
@@ -151,7 +151,8 @@ proptest! {
     ) {
         let mut world = World::new();
         for (place, kind, pause) in events {
-            // Often nothing else happens for a while: processes are frozen, answers on their way.
+            // Often nothing else happens for a while: processes are frozen, and answers are in
+            // flight.
             world.now += Duration::from_millis(if kind < 4 { pause } else { pause / 50 });
             match world.processes.len() {
                 count if place < count => world.go_on(place, kind == 0),

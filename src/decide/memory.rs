@@ -1,5 +1,4 @@
-//! What one process remembers of a resource between two decisions. If it is lost, an action may be tried once more; nothing
-//! else depends on it.
+//! The memory of one process about a resource. If it is lost, an action may be retried once more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,49 +13,48 @@ use crate::api::LastOperation;
 use crate::domain::{ComputeChange, Fault, Settings};
 use crate::text::sentence;
 
-/// What was tried.
+/// An action that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     Create,
     Change,
     Restart,
     Delete,
-    /// Asking for one compute.
+    /// Reading one compute.
     Ask,
     AskOperations,
     CreateKey,
     Revoke,
     ListKeys,
-    /// Asking the platform whether it accepts a new key.
+    /// Checking that the platform accepts a new key.
     TryKey,
     WriteSecret,
-    /// Taking a Compute into a set, or letting it go.
+    /// Adding a Compute to a set, or removing it from one.
     Adopt,
-    /// Copying the record into the annotation.
     CopyRecord,
 }
 
-/// Why it did not succeed.
+/// Why an action failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// What the platform answered, or that it did not.
+    /// The platform's answer, or the missing answer.
     Platform(Fault),
-    /// Why the API server did not accept a Secret.
+    /// Why the API server rejected a Secret.
     Secret(String),
-    /// Why it did not accept another object.
+    /// Why the API server rejected another object.
     Object(String),
-    /// Which key the platform created, and does not accept.
+    /// The platform does not accept the key that it created.
     NewKey(String),
-    /// Why the call, which was not made, could not be recorded.
+    /// The call could not be recorded, and was not sent.
     NotRecorded(String),
 }
 
-/// The last try of an action, when it failed.
+/// The last attempt of an action, if it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub problem: Problem,
     pub at: Timestamp,
-    /// How many tries in a row have failed.
+    /// Failed attempts in a row.
     pub count: u32,
     pub generation: i64,
 }
@@ -65,23 +63,22 @@ pub struct Failure {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
     pub change: ComputeChange,
-    /// When it was sent first in a row.
+    /// When the first of the repeated changes was sent.
     pub since: Timestamp,
     pub at: Timestamp,
-    /// How often in a row it was sent.
+    /// How many times in a row it was sent.
     pub count: u32,
     /// When a snapshot last showed the changed value.
     pub in_force: Option<Timestamp>,
 }
 
-/// Whether a compute exists, as the platform answered at that time.
+/// The platform's answer whether a compute exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     pub at: Timestamp,
     pub exists: bool,
 }
 
-/// What one process remembers of a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     failures: BTreeMap<Action, Failure>,
@@ -89,22 +86,22 @@ pub struct Memory {
     recorded: BTreeMap<Action, Timestamp>,
     /// By the field's path in the spec: a platform may ignore one field and apply the others.
     sent: BTreeMap<String, Sent>,
-    /// What was declared when a snapshot last showed it in force.
+    /// The declared settings when a snapshot last showed them in force.
     in_force: Option<Settings>,
-    /// The platform accepted a change or restart, and no snapshot since then shows the compute settled.
+    /// The platform accepted a change or restart, and no later snapshot shows the compute settled.
     pub changing: bool,
     /// The compute that a create returned, until the resource is bound to it.
     pub created: Option<String>,
-    /// Since when snapshots lack the compute that the resource is bound to.
+    /// Since when snapshots lack the bound compute.
     pub missing_since: Option<Timestamp>,
-    /// What the platform answered last when it was asked for that compute.
+    /// The platform's last answer about the bound compute.
     pub asked: Option<Asked>,
-    /// The call whose outcome is unknown: when it was recorded, and when this process first saw that record.
+    /// The recorded call with an unknown outcome, and when this process first saw the record.
     unresolved: Option<(Timestamp, Timestamp)>,
-    /// The operation that our last change started, or that was asked for since, until the status shows it.
+    /// The operation of our last change, or a newer one that was listed, until the status shows it.
     pub last_operation: Option<LastOperation>,
     pub operations: Operations,
-    /// What a Compute's schedules set, and until when.
+    /// The settings that a Compute's schedules declare, and until when.
     pub agenda: Option<Arc<Agenda>>,
     /// The compute whose delete the platform last confirmed, and when.
     pub deleted: Option<(String, Timestamp)>,
@@ -121,12 +118,12 @@ const REFUSED_FIRST: Duration = Duration::from_secs(30);
 const REFUSED_MOST: Duration = Duration::from_secs(3600);
 const FAILED_FIRST: Duration = Duration::from_secs(1);
 const FAILED_MOST: Duration = Duration::from_secs(60);
-/// A difference that comes back after this long is a new one, not a persistent one.
+/// If a difference reappears after this time, it counts as new, not as persistent.
 const SETTLED: Duration = Duration::from_secs(600);
 const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
 /// No object has this generation.
 pub const NO_GENERATION: i64 = -1;
-/// How often a difference that comes back is corrected at once.
+/// How many times a reappearing difference is corrected at once.
 const AT_ONCE: u32 = 3;
 
 impl Memory {
@@ -138,38 +135,37 @@ impl Memory {
         self.failures.insert(action, Failure { problem, at: now, count, generation });
     }
 
-    /// Forgets failures of an action that has succeeded.
     pub fn succeeded(&mut self, action: Action) {
         self.failures.remove(&action);
     }
 
-    /// The account has other credentials: what the platform refused to the old ones is tried again at once, and what the
-    /// old ones did not see proves nothing.
+    /// Retries refused actions at once, and drops absences seen with the old credentials: they
+    /// prove nothing.
     pub fn credentials_changed(&mut self) {
         (self.missing_since, self.asked) = (None, None);
         self.operations.ask_anew();
         self.retry();
     }
 
-    /// What failed is tried again at once.
+    /// Retries failed actions at once.
     pub fn retry(&mut self) {
         for failure in self.failures.values_mut() {
             failure.generation = NO_GENERATION;
         }
     }
 
-    /// Remembers that this process recorded a call before it makes it.
+    /// Call this before the recorded call is sent.
     pub fn recorded(&mut self, action: Action, at: Timestamp) {
         self.recorded.insert(action, at);
     }
 
-    /// Whether this process recorded the call of that time.
+    /// Returns true if this process recorded the call of that time.
     pub fn is_own(&self, action: Action, begun: Timestamp) -> bool {
         self.recorded.get(&action) == Some(&begun)
     }
 
-    /// Whether this process recorded a call at that time and knows that it was not carried out. The outcome of a call that
-    /// another process recorded is not known here.
+    /// Returns true if this process recorded the call of that time and knows that it was not
+    /// carried out. The outcome of another process's call is not known here.
     pub fn not_done(&self, action: Action, begun: Timestamp) -> bool {
         let failure = self.failures.get(&action).filter(|failure| self.is_own(action, begun) && failure.at >= begun);
         failure.is_some_and(|failure| match &failure.problem {
@@ -179,7 +175,8 @@ impl Memory {
         })
     }
 
-    /// The key that the platform answered with in place of the one whose creation this process recorded at that time.
+    /// The key that the platform returned instead of the one whose creation was recorded at that
+    /// time.
     pub fn other_key(&self, begun: Timestamp) -> Option<i64> {
         let own = self.is_own(Action::CreateKey, begun);
         let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
@@ -193,7 +190,7 @@ impl Memory {
         self.failures.iter().map(|(action, failure)| (*action, failure))
     }
 
-    /// The platform's fault of the last try of an action, when it failed.
+    /// The platform's fault of the last attempt of an action, if it failed.
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
             Problem::Platform(fault) => Some(fault),
@@ -201,7 +198,7 @@ impl Memory {
         }
     }
 
-    /// The answer that leaves open whether the call of that time was carried out, as a sentence; nothing where none came.
+    /// The answer that leaves the outcome of that call open, as a sentence. `None` if none arrived.
     pub fn open_answer(&self, action: Action, begun: Timestamp) -> Option<String> {
         let own = self.fault(action).filter(|_| self.is_own(action, begun));
         let open =
@@ -209,7 +206,7 @@ impl Memory {
         open.map(|fault| format!("{}.", sentence(&fault.to_string())))
     }
 
-    /// Whether an action has to wait after a failure. After a refusal it waits longer, but not once the spec has changed.
+    /// How long to back off after a failure. A refusal backs off longer, until the spec changes.
     pub fn backoff(&self, action: Action, generation: i64, now: Timestamp) -> Option<Backoff> {
         let failure = self.failures.get(&action)?;
         if failure.generation != generation {
@@ -219,19 +216,22 @@ impl Memory {
         (now < until).then(|| Backoff { health: failure.health(), until })
     }
 
-    /// Remembers when this process first saw the record of a call whose outcome is unknown; `recorded` is the time in it.
+    /// Records when this process first saw the record of a call with an unknown outcome. `recorded`
+    /// is the time in that record.
     pub fn note_unresolved(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
         self.unresolved = recorded.map(|at| self.unresolved.filter(|(known, _)| *known == at).unwrap_or((at, now)));
     }
 
-    /// The end of the settle time of a call: a snapshot that begins later and lacks the call's result proves that it was not
-    /// carried out. Measured by this process's clock alone: the process that recorded the call may have had another one.
+    /// The end of the settle time of a call. If a later snapshot lacks the call's result, the call
+    /// was not carried out. The time is measured only by this process's clock: the recording
+    /// process may have had another clock.
     pub fn settles_at(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
         let unresolved = self.unresolved.filter(|(known, _)| *known == recorded);
         later(unresolved.map_or(recorded, |(_, since)| since), settle)
     }
 
-    /// Forgets an operation once the status shows it. When two leaders overlap, the one that writes later then prevails.
+    /// Drops an operation once the status shows it. The later of two overlapping leaders then
+    /// prevails.
     pub fn operation_shown(&mut self, operation: Option<&LastOperation>) {
         self.last_operation.take_if(|ours| operation == Some(ours));
         if let Some(operation) = operation {
@@ -239,14 +239,14 @@ impl Memory {
         }
     }
 
-    /// Remembers the operations that a change started, in the order of their work.
+    /// Keeps the operations that a change started, in the order of execution.
     pub fn operations_started(&mut self, started: &[LastOperation]) {
         let Some(first) = started.first() else { return };
         self.operations.started(started);
         self.last_operation = Some(self.operations.failed().unwrap_or(first).clone());
     }
 
-    /// Remembers the operations that were asked for, newest first.
+    /// Keeps the listed operations, newest first.
     pub fn operations_listed(&mut self, listed: &[LastOperation], now: Timestamp) {
         self.succeeded(Action::AskOperations);
         self.operations.listed(listed, now);
@@ -255,13 +255,12 @@ impl Memory {
         }
     }
 
-    /// Remembers that the platform does not list operations.
     pub fn operations_not_listed(&mut self) {
         self.succeeded(Action::AskOperations);
         self.operations.not_listed();
     }
 
-    /// Remembers that a change was sent, by the fields that it corrects.
+    /// Keeps a sent change by the fields that it corrects.
     pub fn sent(&mut self, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         for (field, change) in parts {
             let (since, count) = match self.sent.get(field) {
@@ -274,7 +273,7 @@ impl Memory {
         }
     }
 
-    /// Takes over what an earlier process has sent without effect since then, as the status says.
+    /// Adopts from the status a change that an earlier process has sent without effect since then.
     pub fn recall_sent(&mut self, field: &str, change: &ComputeChange, since: Timestamp, now: Timestamp) {
         let since = since.min(now);
         let (at, count) = last_sent(since, now);
@@ -282,30 +281,31 @@ impl Memory {
         self.sent.entry(field.to_owned()).or_insert(sent);
     }
 
-    /// Since when a change of a field is sent and not applied.
+    /// Since when a change of a field has been sent without effect.
     pub fn not_applied_since(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<Timestamp> {
         let (reason, _) = self.repeated(field, change, now)?;
         (reason == Reason::SettingNotApplied).then(|| self.sent[field].since)
     }
 
-    /// Remembers that exactly these fields differ from what is declared, as a snapshot shows.
+    /// Call this with all fields whose value in a snapshot differs from the declared one.
     pub fn note_differing(&mut self, fields: &[&str], now: Timestamp) {
         for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
             sent.in_force = Some(now);
         }
     }
 
-    /// Remembers that a snapshot shows what is declared in force.
+    /// Call this when a snapshot shows the declared settings in force.
     pub fn note_in_force(&mut self, declared: Settings) {
         self.in_force = Some(declared);
     }
 
-    /// Whether what is declared was in force before: then it was changed by somebody else since.
+    /// Returns true if the declared settings were in force before: somebody else changed them
+    /// since.
     pub fn was_in_force(&self, declared: &Settings) -> bool {
         self.in_force.as_ref() == Some(declared)
     }
 
-    /// Whether a change of a field that was sent before has to wait before it is sent again, and the reason to report.
+    /// The reason to report and the end of the pause, if a repeated change of a field has to wait.
     pub fn repeated(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
         let sent = self.sent.get(field).filter(|sent| &sent.change == change && !sent.stood())?;
         let (reason, pauses) = match sent.in_force {
@@ -321,7 +321,8 @@ fn unapplied_pause(pauses: u32) -> Duration {
     doubled(UNAPPLIED_FIRST, pauses, REFUSED_MOST)
 }
 
-/// When a change was sent last, and how often, that is sent since then without effect: once more after each pause.
+/// Estimates the last time and the count of a change that had no effect since `since`: once after
+/// each pause.
 fn last_sent(since: Timestamp, now: Timestamp) -> (Timestamp, u32) {
     let (mut at, mut count) = (since, 1);
     while unapplied_pause(count - 1) < REFUSED_MOST {
@@ -337,7 +338,7 @@ fn last_sent(since: Timestamp, now: Timestamp) -> (Timestamp, u32) {
 }
 
 impl Sent {
-    /// Whether it was in force for long enough that a difference now is a new one.
+    /// Returns true if it was in force long enough that a difference now counts as new.
     fn stood(&self) -> bool {
         self.in_force.is_some_and(|in_force| in_force >= later(self.at, SETTLED))
     }
@@ -347,23 +348,23 @@ impl Failure {
     fn pause(&self) -> Duration {
         let tries = self.count.saturating_sub(1);
         match &self.problem {
-            // A platform that names keys otherwise does so each time, and each time there is one more key.
+            // A platform that renames keys does so each time, and each attempt leaves one more key.
             Problem::Platform(fault) if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) => {
                 doubled(REFUSED_FIRST, tries, REFUSED_MOST)
             }
-            // What the platform says is enough, however often it says so.
+            // The platform's `Retry-After` is used as it is, without doubling.
             Problem::Platform(fault) => fault
                 .retry_after()
                 .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
             Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => {
                 doubled(FAILED_FIRST, tries, FAILED_MOST)
             }
-            // Each try costs a key.
+            // Each attempt costs a key.
             Problem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
         }
     }
 
-    /// What it means for the resource.
+    /// The resulting health of the resource.
     pub fn health(&self) -> Health {
         match &self.problem {
             Problem::Platform(fault) => of_fault(fault),
@@ -375,7 +376,6 @@ impl Failure {
     }
 }
 
-/// What a fault means for a resource.
 pub fn of_fault(fault: &Fault) -> Health {
     let message = sentence(&fault.to_string());
     match fault {

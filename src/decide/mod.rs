@@ -1,7 +1,9 @@
-//! What to do next: pure decisions, shared by the controller, the tests and everything that explains itself.
+//! Decisions: pure functions that choose the next step, shared by the controller, the tests and
+//! `dbplane plan`.
 //!
-//! A decision is made from the declared spec, an observation and the time, all of them plain values. Nothing here can look at a
-//! clock, a cluster or the platform: this module imports `api` and `domain`, and nothing else of this program.
+//! A decision depends on the declared spec, an observation and the time, all plain values. Code
+//! here cannot reach a clock, a cluster or the platform. This module imports only `api`, `domain`
+//! and `text` of this program.
 
 pub mod account;
 pub mod brake;
@@ -42,14 +44,13 @@ pub use needs::{Need, Needs};
 pub use reason::Reason;
 use seal::ObjectKey;
 
-/// What to do now, what to report, and when to decide again.
+/// The next step, the report, and the time of the next decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision<S> {
     /// At most one side effect.
     pub step: Option<S>,
-    /// The status to write when there is no step; `None` to keep the status as it is.
+    /// The status to write if there is no step; `None` keeps the present status.
     pub report: Option<Report>,
-    /// When to decide again.
     pub wake: Wake,
 }
 
@@ -59,7 +60,7 @@ impl<S> Decision<S> {
         Self { step: None, report: Some(report), wake: Wake::OnChange }
     }
 
-    /// No step and no new status: not enough is known yet.
+    /// No step and no new status, because too little is known yet.
     pub fn silent() -> Self {
         Self { step: None, report: None, wake: Wake::OnChange }
     }
@@ -69,7 +70,8 @@ impl<S> Decision<S> {
         Self { step: None, report: Some(report), wake: Wake::At(until) }
     }
 
-    /// The first of these decisions that has a step. When none has one: the report of the first, and the earliest wake.
+    /// The first of these decisions that has a step. If none has one: the report of the first, and
+    /// the earliest wake.
     pub fn first_step(choices: impl IntoIterator<Item = Self>) -> Self {
         let mut first: Option<Self> = None;
         for choice in choices {
@@ -84,13 +86,13 @@ impl<S> Decision<S> {
         first.unwrap_or_else(Self::silent)
     }
 
-    /// The same, decided again at `wake` at the latest.
+    /// Decides again at `wake` at the latest.
     #[must_use]
     pub fn no_later(self, wake: Wake) -> Self {
         Self { wake: self.wake.earlier(wake), ..self }
     }
 
-    /// One step; after it the next pass decides again, on a new observation.
+    /// One step. The next pass decides again, on a new observation.
     pub fn act(step: S, report: Report) -> Self {
         Self { step: Some(step), report: Some(report), wake: Wake::OnChange }
     }
@@ -99,14 +101,12 @@ impl<S> Decision<S> {
 /// When to decide again. Waiting is never an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// When the resource, what it refers to, or the platform's objects change.
+    /// When the resource, an object it refers to, or the platform's objects change.
     OnChange,
-    /// At that time at the latest.
     At(Timestamp),
 }
 
 impl Wake {
-    /// The earlier one.
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         match (self, other) {
@@ -117,7 +117,7 @@ impl Wake {
     }
 }
 
-/// The part of an observation that is about the resource itself, the same for every kind.
+/// The part of an observation about the resource itself, the same for every kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     pub namespace: String,
@@ -125,41 +125,44 @@ pub struct Meta {
     pub generation: i64,
     pub deleting: bool,
     pub has_finalizer: bool,
-    /// The text of its record, as its status has it.
+    /// The text of its record in the status.
     pub record: Option<String>,
-    /// The annotation is not that text.
+    /// The annotation differs from that text.
     pub record_lost: bool,
     pub paused: bool,
     /// The status says that it can be used.
     pub ready: bool,
     pub brake: Brake,
-    /// That the platform is to be looked at anew, as people asked last.
+    /// The last value of the annotation by which users ask to re-read the platform.
     pub reconcile: Option<String>,
 }
 
 impl Meta {
-    /// The resource, as dbplane's annotations name it.
+    /// The resource's namespace and name, as in dbplane's annotations.
     pub fn object_key(&self) -> ObjectKey<'_> {
         ObjectKey { namespace: &self.namespace, name: &self.name }
     }
 
-    /// What the status shows of such requests: `old` as long as the platform was not looked at since the last.
+    /// The last handled request for the status: `old` until the platform has been read after the
+    /// last request.
     fn handled_reconcile(&self, looked: bool, old: Option<&String>) -> Option<String> {
         self.reconcile.as_ref().filter(|_| looked).or(old).cloned()
     }
 }
 
-/// The times and numbers that decisions rest on.
+/// The durations and numbers that decisions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The settle time: how long after an unanswered create a snapshot without its result proves nothing. Longer than
-    /// the request timeout and the leader lease together.
+    /// The settle time: within it, a snapshot without the result of an unanswered create proves
+    /// nothing. It is longer than the request timeout and the leader lease together.
     pub settle: Duration,
     /// How long a compute may take to start before that is reported as a fault.
     pub start: Duration,
-    /// The time between two checks whether the platform still has a key, at most: where it lists keys, the list shows that sooner.
+    /// The maximum time between two checks of a key. If the platform lists keys, the list shows a
+    /// revocation sooner.
     pub key_check: Duration,
-    /// How many deletions on the platform within a minute need no confirmation; 0 switches the brake off.
+    /// How many deletions on the platform within a minute need no confirmation; 0 disables the
+    /// brake.
     pub deletes_per_minute: u32,
 }
 
@@ -174,27 +177,25 @@ impl Default for Limits {
     }
 }
 
-/// The account that a resource refers to, as the resource may use it.
+/// The account of a resource, from the view of that resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountView {
-    /// It has credentials that can be used; `organization` is the one that its spec names.
+    /// Its credentials can be used. `organization` is from its spec.
     Usable { organization: Option<String> },
-    /// It has not been checked yet.
     Pending,
-    /// There is no such account.
     Missing { name: String },
-    /// A ClusterAccount, of which this installation reads none.
+    /// A ClusterAccount, and this installation does not read ClusterAccounts.
     NotServed { name: String },
     /// A ClusterAccount that does not admit the namespace.
     NamespaceNotAllowed { name: String },
-    /// A ClusterAccount that admits the namespace, and not for this project.
+    /// A ClusterAccount that admits the namespace, but not for this project.
     ProjectNotAllowed { name: String, project: String },
-    /// It cannot be used; `message` is that of its own condition.
+    /// It cannot be used. `message` is from its own condition.
     NotReady { name: String, message: String },
 }
 
 impl AccountView {
-    /// Why the account cannot be used; `None` where it can.
+    /// Why the account cannot be used; `None` if it can.
     pub fn obstacle(&self) -> Option<Health> {
         match self {
             Self::Usable { .. } | Self::Pending => None,
@@ -226,26 +227,27 @@ impl AccountView {
     }
 }
 
-/// What to report while a person has paused the resource.
+/// The report while a user has paused the resource.
 fn paused(meta: &Meta) -> Option<Report> {
     let meanwhile = if meta.deleting { "the deletion waits" } else { "nothing is written" };
     let text = || format!("Paused by the annotation {}; {meanwhile}.", names::PAUSED);
     meta.paused.then(|| Report::of(Health::Paused(text())))
 }
 
-/// How long a key that was never seen accepted has to be refused until it counts as refused. A platform may need a while until it knows a
-/// new key, and clocks, which may differ, do not tell how old a key is.
+/// How long a key that was never seen accepted has to be refused until it counts as refused. A
+/// platform may need time to accept a new key everywhere. Clocks may differ, so they do not show
+/// the age of a key.
 const YOUNG_KEY: Duration = Duration::from_secs(60);
-/// How long after an unanswered create its result is still looked for: a compute, or a key.
+/// How long after an unanswered create its result is still expected: a compute, or a key.
 const WATCHED: Duration = Duration::from_secs(24 * 3600);
 
-/// `length` after `time`, or the latest time that can be represented.
+/// `time` plus `length`, or the latest time that can be represented.
 pub fn later(time: Timestamp, length: Duration) -> Timestamp {
     let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     time.checked_add(length).unwrap_or(Timestamp::MAX)
 }
 
-/// A pause that doubles with each time.
+/// A pause that doubles with each attempt.
 fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
     first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
 }

@@ -1,4 +1,5 @@
-//! Names that dbplane writes: finalizer, annotations, labels, and the unique names of keys and computes.
+//! Names that dbplane writes: finalizer, annotations, labels, and the unique names of keys and
+//! computes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,12 +22,13 @@ pub struct AccountFinalizers {
 }
 
 impl AccountFinalizers {
-    /// Those of an operator that knows all resources of an account.
+    /// For an operator that knows all resources of an account.
     pub fn whole() -> Self {
         Self { account: FINALIZER.to_owned(), credential: CREDENTIAL_FINALIZER.to_owned() }
     }
 
-    /// Those of an operator that watches these namespaces alone, on an account of all namespaces: others have their own.
+    /// For an operator that watches only these namespaces, on an account of all namespaces. Other
+    /// operators have finalizers of their own.
     pub fn confined_to(namespaces: &[String]) -> Self {
         let names: BTreeSet<&String> = namespaces.iter().collect();
         let digest = digest(&names.into_iter().map(|name| format!("{name}\n")).collect::<String>());
@@ -36,102 +38,109 @@ impl AccountFinalizers {
     }
 }
 
-/// Whether a finalizer of a Secret is one of an account in use: of this operator, or of one that watches other namespaces.
+/// Returns true for the finalizer of a Secret in use by an account, of this operator or of one for
+/// other namespaces.
 pub fn is_for_credentials(finalizer: &str) -> bool {
     is_or_is_confined(finalizer, CREDENTIAL_FINALIZER)
 }
 
-/// Whether a finalizer is one of dbplane, whichever operator has set it.
+/// Returns true for a finalizer of dbplane, set by any operator.
 pub fn is_finalizer(finalizer: &str) -> bool {
     is_or_is_confined(finalizer, FINALIZER) || is_for_credentials(finalizer)
 }
 
-/// Whether it is this one, or that of an operator that watches certain namespaces.
+/// Returns true for `own`, or for its variant of an operator that watches certain namespaces.
 fn is_or_is_confined(finalizer: &str, own: &str) -> bool {
     finalizer.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Who writes, in server-side apply and in events.
+/// The field manager of server-side apply, and the reporter of events.
 pub const FIELD_MANAGER: &str = "dbplane";
-/// The Lease of whoever leads, in the operator's namespace.
+/// The name of the leader's Lease, in the operator's namespace.
 pub const LEASE: &str = "dbplane";
 
 /// `"true"` stops every write for the resource.
 pub const PAUSED: &str = "dbplane.dev/paused";
-/// Any change of its value restarts the compute once, as spec.restartToken does; removing it does not.
+/// A new value restarts the compute once, as spec.restartToken does. Removing it does not.
 pub const RESTART: &str = "dbplane.dev/restart";
-/// Any new value replaces the key of a ProjectKey once; removing it does not. The status shows the last value for which that was done.
+/// A new value replaces the key of a ProjectKey once. Removing it does not. The status shows the
+/// last value that was carried out.
 pub const ROTATE: &str = "dbplane.dev/rotate";
-/// Any new value: the platform is looked at anew, and what it has refused is tried again. The status shows the last value for which
-/// that was done.
+/// A new value re-reads the platform and retries refused changes. The status shows the last value
+/// that was carried out.
 pub const RECONCILE: &str = "dbplane.dev/reconcile-requested-at";
-/// Keys that people have revoked themselves: names or numbers separated by commas, or `all`. What it says counts once.
+/// Keys that a user has revoked: names or numbers separated by commas, or `all`. Each value counts
+/// once.
 pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
-/// Computes that no create of the resource has created, as people have found out: identifiers separated by commas.
+/// Computes that are not the result of any create of the resource, as a user has confirmed:
+/// identifiers separated by commas.
 pub const NOT_CREATED: &str = "dbplane.dev/not-created";
 
-/// So much of an annotation that names several things counts.
+/// At most this many entries of a comma-separated annotation count.
 const MOST_LISTED: usize = 256;
 
-/// What an annotation names that people write: words, separated by commas.
+/// The words of a comma-separated annotation that users write.
 pub fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').take(MOST_LISTED).map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// A time (RFC 3339): confirms a deletion that was requested until then, where the brake on mass deletion has paused it.
+/// A time (RFC 3339). It confirms deletions requested until then that the brake on mass deletion
+/// has paused.
 pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
 
-/// The record of a resource: its intents, and what it is bound to. The status has a copy.
+/// The copy of a resource's record: its intents and its binding. The record itself is in the
+/// status.
 pub const RECORD: &str = "dbplane.dev/record";
 
 /// On a Secret: the identifier of the key in it.
 pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";
 /// On a Secret: the record of the key in it.
 pub const SECRET_KEY: &str = "dbplane.dev/key";
-/// On a Secret: which entry holds the key before, and which key that is.
+/// On a Secret: the entry of the previous key, and which key that is.
 pub const SECRET_PREVIOUS: &str = "dbplane.dev/previous-key";
-/// On a Secret: a digest of the key that dbplane wrote, which shows whether it was altered by hand.
+/// On a Secret: a digest of the key that dbplane wrote, which shows a manual change.
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
-/// On a Secret: a digest of the names of its parts that dbplane wrote, which shows whether one is no longer declared.
+/// On a Secret: a digest of the names of its parts that dbplane wrote, which shows that one is no
+/// longer declared.
 pub const SECRET_SHAPE: &str = "dbplane.dev/shape";
 /// On a Secret: the kind and the name of the resource that it was made for.
 pub const SECRET_OF: &str = "dbplane.dev/secret-of";
-/// On a Secret: who manages it.
+/// On a Secret: the program that manages it.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane");
 
-/// The most of a key's name that people choose.
+/// The maximum length of the part of a key's name that users choose.
 const LONGEST_READABLE: usize = 32;
-/// The longest name that the platform takes for a key or a compute.
+/// The maximum length of a name on the platform, for a key or a compute.
 const LONGEST_NAME: usize = 64;
 
-/// The longest name of an object in Kubernetes.
+/// The maximum length of an object name in Kubernetes.
 const LONGEST_OBJECT: usize = 253;
 
-/// The identity of a cluster, part of every unique name: with it clusters that manage one organization recognize their own
-/// keys and computes.
+/// The identity of a cluster, part of every unique name. By it, clusters that share one
+/// organization recognize their own keys and computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterId(String);
 
 const CLUSTER_LENGTH: usize = 6;
-/// Of the number drawn for an attempt, in hexadecimal.
+/// The length of an attempt's random number, in hexadecimal digits.
 const DRAW_LENGTH: usize = 8;
-/// Of the digest of a resource's namespace and name.
+/// The length of the digest of a resource's namespace and name.
 const DIGEST_LENGTH: usize = 13;
 /// Crockford's base 32: no two of its digits look alike.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 impl ClusterId {
-    /// The identity of the cluster whose namespace kube-system has this UID.
+    /// The identity of a cluster: the beginning of the UID of its namespace kube-system.
     pub fn of_uid(uid: &str) -> Option<Self> {
         uid.get(..CLUSTER_LENGTH)?.parse().ok()
     }
 
-    /// One that nobody knows: no UID begins so.
+    /// A placeholder. No UID begins like this.
     pub fn unknown() -> Self {
         Self("z".repeat(CLUSTER_LENGTH))
     }
 
-    /// Whether this cluster issued a unique name.
+    /// Returns true if this cluster issued a unique name.
     pub fn issued(&self, name: &str) -> bool {
         Mark::of(name).is_some_and(|mark| mark.cluster == self.0)
     }
@@ -158,21 +167,21 @@ fn is_cluster(text: &str) -> bool {
     text.len() == CLUSTER_LENGTH && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
 }
 
-/// What a unique name shows: the cluster that issued it, and for which resource.
+/// The parts of a unique name that identify the issuing cluster and the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark<'a> {
     pub cluster: &'a str,
-    /// What people chose.
+    /// The part that users choose.
     pub chosen: &'a str,
     owner: NameOwner<'a>,
 }
 
-/// How a unique name shows the resource that it was issued for.
+/// The part of a unique name that identifies its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameOwner<'a> {
     /// A digest of its namespace and name: no resource of another namespace can have it.
     Digest(&'a str),
-    /// The beginning of its UID, in names that earlier versions issued. It is too short to prove anything.
+    /// The beginning of its UID, in names of earlier versions. It is too short to prove anything.
     Uid(&'a str),
 }
 
@@ -191,20 +200,20 @@ impl<'a> Mark<'a> {
         (is_hex(draw) && is_cluster(cluster) && !chosen.is_empty()).then_some(Self { cluster, chosen, owner })
     }
 
-    /// Whether the name was issued for the resource of this namespace and name. A resource that is restored from a backup keeps
-    /// its names.
+    /// Returns true if the name was issued for the resource of this namespace and name. A resource
+    /// restored from a backup keeps its names.
     pub fn is_for(&self, object_key: ObjectKey) -> bool {
         self.owner == NameOwner::Digest(&owner_digest(object_key))
     }
 
-    /// Whether an earlier version issued the name: it does not show the namespace.
+    /// Returns true for a name of an earlier version, which does not show the namespace.
     pub fn is_of_earlier_version(&self) -> bool {
         matches!(self.owner, NameOwner::Uid(_))
     }
 }
 
-/// The unique name of one attempt to create a key or a compute: what people chose, the cluster, a digest of the resource's
-/// namespace and name, and a number drawn for this attempt.
+/// The unique name of one attempt to create a key or a compute. Its parts: the readable part, the
+/// cluster, a digest of the resource's namespace and name, and the attempt's random number.
 pub fn unique(readable: &str, cluster: &ClusterId, object_key: ObjectKey, draw: u32) -> String {
     let tail = format!("-{cluster}-{}-{draw:08x}", owner_digest(object_key));
     let room = LONGEST_NAME - tail.len();
@@ -220,18 +229,18 @@ fn owner_digest(object_key: ObjectKey) -> String {
     (0..DIGEST_LENGTH).map(digit).collect()
 }
 
-/// A resource's name as a part of a unique name: where it is too long, its beginning and a digest.
+/// Shortens a resource's name for a unique name: its beginning and a digest if it is too long.
 pub fn shortened(name: &str) -> String {
     cut(name, LONGEST_READABLE, 8)
 }
 
-/// The name of an object that belongs to another one: the other's name and a tail, or where that is too long, the beginning of the
-/// other's name, a digest of it, and the tail.
+/// The name of a dependent object: the owner's name and a tail. An owner's name that is too long is
+/// cut, and gets a digest before the tail.
 pub fn derived(name: &str, tail: &str) -> String {
     format!("{}{tail}", fitted(name, LONGEST_OBJECT.saturating_sub(tail.len())))
 }
 
-/// A name, or where it is longer than that, its beginning and a digest.
+/// Cuts a name that is longer than `longest` to its beginning and a digest.
 pub fn fitted(name: &str, longest: usize) -> String {
     cut(name, longest, 16)
 }
@@ -245,21 +254,21 @@ fn cut(name: &str, longest: usize, digits: usize) -> String {
     format!("{}-{digest}", head.trim_end_matches(['-', '.']))
 }
 
-/// Whether a name belongs to any attempt for this resource.
+/// Returns true if a name belongs to any attempt for this resource.
 pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, object_key: ObjectKey) -> bool {
     let beginning = attempts(readable, cluster, object_key);
     let length = beginning.len() + DRAW_LENGTH;
     Mark::of(name).is_some() && name.len() == length && name.starts_with(&beginning)
 }
 
-/// How the names of all attempts for a resource begin.
+/// The common beginning of the names of all attempts for a resource.
 pub fn attempts(readable: &str, cluster: &ClusterId, object_key: ObjectKey) -> String {
     let mut name = unique(readable, cluster, object_key, 0);
     name.truncate(name.len() - DRAW_LENGTH);
     name
 }
 
-/// Tells one text from another.
+/// A short digest, to compare texts.
 pub fn digest(text: &str) -> String {
     hex(text, 8)
 }
@@ -268,8 +277,8 @@ fn hex(text: &str, bytes: usize) -> String {
     Sha256::digest(text).iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A digest of the names of the entries, labels and annotations that are written to a Secret: it differs once the spec no
-/// longer names something that still stands.
+/// A digest of the names of the entries, labels and annotations of a Secret. It changes when the
+/// spec no longer declares one that is still there.
 pub fn shape(names: [Vec<&String>; 3]) -> String {
     hex(&serde_json::to_string(&names).unwrap_or_default(), 12)
 }

@@ -68,10 +68,10 @@ fn names_at_the_limits_are_derived_within_them() {
             assert_eq!(first == format!("{one}{tail}"), length + tail.len() <= LONGEST_OBJECT, "{length} {tail}");
         }
     }
-    // No part of it ends with a sign.
+    // No part of the name ends with a sign.
     let dotted = derived(&format!("{}.{}", "x".repeat(218), "y".repeat(34)), ".7fffffffffffffff");
     assert!(dotted.starts_with(&format!("{}-", "x".repeat(218))), "{dotted}");
-    // Finalizers have 63 after their domain.
+    // Finalizers may have 63 characters after their domain.
     let finalizers = AccountFinalizers::confined_to(&vec!["n".repeat(63); 100]);
     for finalizer in [finalizers.account, finalizers.credential] {
         assert!(finalizer.split_once('/').is_some_and(|(_, name)| name.len() <= 63), "{finalizer}");

@@ -1,31 +1,31 @@
-//! Who has to do something next, as the conditions say: what people look for first in a fleet.
+//! Derives from the conditions what a resource waits for: a user, a time, or work in progress.
+//! Users look for that first in a fleet.
 
 use super::Reason;
 use crate::api::Condition;
 
-/// What a resource waits for; the most urgent first.
+/// The kind of action that a resource waits for, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Needs {
-    /// A person: nothing improves, or nothing is right, until somebody has acted.
+    /// A user: nothing improves until somebody acts.
     Person,
-    /// Time: a window, a pause, or something that dbplane tries again.
+    /// Time: a window, a pause, or a retry of dbplane.
     Time,
-    /// Nothing but the work that is under way.
+    /// Only the work in progress.
     Work,
-    /// Nothing.
     Nothing,
 }
 
-/// What a resource needs, and the condition that says so.
+/// The need of a resource, and the condition that shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need<'a> {
     pub what: Needs,
-    /// The one that says it best; `None` where there are no conditions yet.
+    /// The most telling condition; `None` if there are no conditions yet.
     pub condition: Option<&'a Condition>,
 }
 
 impl Needs {
-    /// What the conditions of a resource say it needs.
+    /// Derives the need of a resource from its conditions.
     pub fn of(conditions: &[Condition]) -> Need<'_> {
         let stalled = conditions.iter().find(|condition| condition.type_ == "Stalled" && condition.status == "True");
         if stalled.is_some() {
@@ -44,7 +44,7 @@ impl Needs {
     }
 }
 
-/// Whether nothing is to be said: the two conditions that are always there are true, and the others are not.
+/// Returns true for a healthy condition: Ready and Synced are true, all others are not.
 fn is_well(condition: &Condition) -> bool {
     match condition.type_.as_str() {
         "Ready" | "Synced" => condition.status == "True",
@@ -53,18 +53,19 @@ fn is_well(condition: &Condition) -> bool {
 }
 
 fn of(condition: &Condition) -> Needs {
-    // A reason of another version of dbplane.
+    // The reason is from another version of dbplane.
     let unknown = if condition.type_ == "Reconciling" { Needs::Work } else { Needs::Person };
     Reason::of(&condition.reason).map_or(unknown, Reason::needs)
 }
 
 impl Reason {
-    /// The reason that a condition has, if this version knows it.
+    /// Parses the reason of a condition, if this version knows it.
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|reason| reason.as_str() == text)
     }
 
-    /// What a resource needs that has this reason and is not stalled. docs/conditions.md says what is to be done.
+    /// The need of a resource with this reason that is not stalled. docs/conditions.md says what to
+    /// do.
     pub fn needs(self) -> Needs {
         use Reason as R;
         match self {
@@ -83,7 +84,7 @@ impl Reason {
             | R::CallNotRecorded
             | R::NewKeyRefused
             | R::RotationWaiting => Needs::Time,
-            // The account, or the replica, says itself what it needs.
+            // The condition of the account or of the replica shows its own need.
             R::AccountNotReady | R::ReplicaNotReady => Needs::Time,
             R::DeletionPaused | R::DeletionProtected | R::InvalidSchedule | R::Paused => Needs::Person,
             R::Drifted

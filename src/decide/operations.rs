@@ -1,5 +1,5 @@
-//! Operations of the platform: which of them have failed, and when to ask for them. Nothing is changed because of one: what is
-//! not as declared shows in the list of computes.
+//! Operations of the platform: which ones failed, and when to list them. They cause no change: a
+//! difference from the spec shows in the list of computes.
 
 use std::time::Duration;
 
@@ -8,29 +8,30 @@ use jiff::Timestamp;
 use super::{doubled, later};
 use crate::api::LastOperation;
 
-/// How long a change may take before its operations are asked for; the first pause between two questions, doubled with each.
+/// How long a change may take before its operations are listed. Also the first pause between two
+/// lists, which doubles each time.
 const ASK_AFTER: Duration = Duration::from_secs(30);
 const ASK_MOST: Duration = Duration::from_secs(300);
-/// How old the list may be that shows that something takes long.
+/// The maximum age of a list that counts as evidence that a change takes long.
 const RECENT: Duration = Duration::from_secs(10);
-/// How many operations of a compute are remembered and shown.
+/// How many operations of a compute are kept and shown.
 const SHOWN: usize = 3;
 
-/// What one process knows of the operations of a compute. Nothing is asked while all is well.
+/// The known operations of a compute in one process. While all is well, nothing is requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operations {
-    /// The newest ones, newest first; `None` until one was seen.
+    /// The newest operations, newest first; `None` until one was seen.
     newest: Option<Vec<LastOperation>>,
-    /// When the platform was asked for them last, and how often in a row.
+    /// When they were last requested, and how many times in a row.
     asked: Option<(Timestamp, u32)>,
-    /// The platform does not list them: only its answers to changes show any.
+    /// The platform does not list operations; only its answers to changes show some.
     not_listed: bool,
     /// Since when snapshots show the compute unsettled.
     unsettled_since: Option<Timestamp>,
 }
 
 impl Operations {
-    /// The newest ones that are known, newest first.
+    /// The newest known operations, newest first.
     pub fn newest(&self) -> &[LastOperation] {
         self.newest.as_deref().unwrap_or_default()
     }
@@ -39,31 +40,31 @@ impl Operations {
         !self.not_listed
     }
 
-    /// The one that keeps the compute from what was asked of it.
+    /// The failed operation that blocks the requested state.
     pub fn failed(&self) -> Option<&LastOperation> {
         failed(self.newest())
     }
 
-    /// When to ask for them: not before something takes long, as a list of `seen` shows, or has failed. `late` is whether it has taken
-    /// too long already.
+    /// When to request the list: after a failure, or once a change takes long according to a
+    /// snapshot at `seen`. `late`: it has taken too long already.
     pub fn ask_at(&self, late: bool, seen: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let since = self.unsettled_since.filter(|_| !late).map(|since| later(since, ASK_AFTER));
         let suspected = self.unsettled_since.is_some() || self.failed().is_some();
         let first = if self.failed().is_some() { now } else { since.unwrap_or(now) };
         let next = |(at, times): (Timestamp, u32)| later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST));
         let due = self.asked.map_or(first, next);
-        // Under a rate limit it may be a while until a list shows that a compute has started.
+        // Under a rate limit, the list may show late that a compute has started.
         let is_known = now < due || late || self.failed().is_some() || later(seen, RECENT) >= due;
         (suspected && !self.not_listed).then(|| if is_known { due } else { later(now, ASK_AFTER) })
     }
 
-    /// The answer to a change: `started` is what it began, in the order of their work.
+    /// The answer to a change. `started` are its operations, in the order of execution.
     pub(super) fn started(&mut self, started: &[LastOperation]) {
         self.newest = Some(started.iter().rev().take(SHOWN).cloned().collect());
         self.asked = None;
     }
 
-    /// The platform was asked: `listed` is newest first.
+    /// The answer to a request for the list, newest first.
     pub(super) fn listed(&mut self, listed: &[LastOperation], now: Timestamp) {
         self.newest = Some(listed.iter().take(SHOWN).cloned().collect());
         self.asked = Some((now, self.asked.map_or(0, |(_, times)| times).saturating_add(1)));
@@ -78,13 +79,14 @@ impl Operations {
         (self.not_listed, self.asked) = (false, None);
     }
 
-    /// What an earlier process saw, as the status shows it.
+    /// An operation that an earlier process saw, from the status.
     pub(super) fn shown(&mut self, operation: &LastOperation) {
         self.newest.get_or_insert_with(|| vec![operation.clone()]);
     }
 
-    /// A snapshot shows whether the compute is settled, and whether it is as declared. What failed before is over then where
-    /// nothing else can show that; otherwise it is over when a later operation has finished.
+    /// Applies a snapshot: the compute is settled or not, and as declared or not. A failure ends
+    /// when a later operation finishes. If the platform lists no operations, a settled compute that
+    /// is as declared ends it.
     pub(super) fn observed(&mut self, settled: bool, as_declared: bool, now: Timestamp) {
         if !settled {
             self.unsettled_since.get_or_insert(now);
@@ -98,10 +100,10 @@ impl Operations {
     }
 }
 
-/// The one of these that failed, newest first, where no later one has finished.
+/// The newest failed operation, if no later one has finished. The list is newest first.
 pub(super) fn failed(newest: &[LastOperation]) -> Option<&LastOperation> {
     let unfinished = || newest.iter().take_while(|operation| !is_finished(operation));
-    // What was cancelled because a later one replaced it is no failure.
+    // Cancelling an operation because a later one replaced it is no failure.
     unfinished()
         .find(|operation| has_failed(operation))
         .or_else(|| newest.first().filter(|it| it.status == "cancelled"))
@@ -116,12 +118,11 @@ fn has_failed(operation: &LastOperation) -> bool {
         || matches!(operation.status.as_str(), "failed" | "error")
 }
 
-/// Whether the platform has given it up.
+/// Returns true if the platform has given up the operation.
 pub(super) fn is_given_up(operation: &LastOperation) -> bool {
     matches!(operation.status.as_str(), "error" | "cancelled")
 }
 
-/// An operation in a sentence.
 pub(super) fn text(operation: &LastOperation) -> String {
     let LastOperation { id, action, status, failures, error } = operation;
     let failures = match failures {
@@ -161,7 +162,7 @@ mod tests {
             (vec![("a", "a word of a later version", 0)], None),
             (vec![("a", "failed", 0)], Some("a")),
             (vec![("a", "error", 3)], Some("a")),
-            // It is tried again.
+            // The platform retries it.
             (vec![("a", "running", 2)], Some("a")),
             (vec![("a", "finished", 2)], None),
             (vec![("b", "scheduling", 0), ("a", "failed", 1)], Some("a")),
@@ -170,7 +171,7 @@ mod tests {
             (vec![("b", "skipped", 0), ("a", "error", 1)], None),
             (vec![("a", "cancelled", 0)], Some("a")),
             (vec![("a", "cancelled", 1)], Some("a")),
-            // It was replaced.
+            // The operation was replaced.
             (vec![("b", "running", 0), ("a", "cancelled", 1)], None),
         ] {
             let newest: Vec<_> = newest.iter().map(|(id, status, count)| operation(id, status, *count)).collect();

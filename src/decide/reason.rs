@@ -1,4 +1,5 @@
-//! The reasons of conditions: a closed set. docs/conditions.md describes each and what to do; a test compares the two.
+//! The reasons of conditions: a closed set. docs/conditions.md describes each and its remedy;
+//! a test compares the two.
 
 use std::fmt;
 
@@ -59,7 +60,7 @@ reasons! {
     Drifted,
     /// The platform accepted a setting and does not apply it.
     SettingNotApplied,
-    /// A declared field is changed back again and again by someone else.
+    /// Something else changes a declared field back again and again.
     DriftPersists,
     /// The stored object does not fit its definition.
     Unreadable,
@@ -107,7 +108,7 @@ reasons! {
     AnswerTooLarge,
     /// The platform, or the API server, refuses what was asked for.
     Refused,
-    /// A replica of the set needs a person, or could not be looked at.
+    /// A replica of the set needs attention, or could not be observed.
     ReplicaNotReady,
     /// The branch has a primary compute that this resource may not take over.
     PrimaryExists,
@@ -115,9 +116,9 @@ reasons! {
     ClaimedByAnother,
     /// The compute that is imported or observed does not exist.
     ComputeNotFound,
-    /// Which compute an unanswered create has created is not clear.
+    /// The computes do not show which one is the result of an unanswered create.
     AmbiguousCreate,
-    /// A compute has appeared that an unanswered create may have created late.
+    /// A compute has appeared that may be the late result of an unanswered create.
     StrayCompute,
     /// The annotations that link the resource to the platform do not fit it.
     BindingConflict,
@@ -135,7 +136,7 @@ reasons! {
     KeyRevoked,
     /// The platform does not accept the key that was to replace another one.
     NewKeyRefused,
-    /// A key is replaced once one of those before it is revoked.
+    /// A key is replaced only once one of the previous keys is revoked.
     RotationWaiting,
     /// The platform offers no call to revoke keys.
     RevocationUnsupported,

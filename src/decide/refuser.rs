@@ -1,4 +1,4 @@
-//! Who refuses what is asked of the API server, as far as its message says.
+//! Finds out who refused a request to the API server, from the error message.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ const LONGEST_NAME: usize = 100;
 
 type Refused = fn(String) -> Refuser;
 
-/// What the names of refusers follow in messages, and what ends them.
+/// The text before a refuser's name, and the character after it.
 const NAMED: [(&str, char, Refused); 4] = [
     ("admission webhook \"", '"', Refuser::Webhook),
     ("failed calling webhook \"", '"', Refuser::Webhook),
@@ -21,12 +21,12 @@ pub enum Refuser {
     Webhook(String),
     Policy(String),
     Quota(String),
-    /// Nobody else is named.
+    /// The message names nobody else.
     ApiServer,
 }
 
 impl Refuser {
-    /// As the message of the API server names it.
+    /// Parses the message of the API server.
     pub fn of(message: &str) -> Self {
         let found = NAMED.iter().find_map(|(before, end, who)| {
             let (name, _) = message.split_once(before)?.1.split_once(*end)?;

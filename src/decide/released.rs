@@ -1,25 +1,24 @@
-//! What is released: a resource that is being deleted and that the operator does nothing for any more. Somebody else's finalizer may keep the
-//! object for as long as that likes. It claims nothing, as if it were gone.
+//! Released resources: in deletion, and without the operator's finalizer. A finalizer of another
+//! program may keep the object for any time. A released resource claims nothing, as if it were
+//! gone.
 
 use super::names;
 use crate::api::ObjectMeta;
 
-/// Whether an object has our finalizer.
 pub fn has_finalizer(meta: &ObjectMeta) -> bool {
     has_finalizer_named(meta, names::FINALIZER)
 }
 
-/// Whether an object has a finalizer of this name.
 pub fn has_finalizer_named(meta: &ObjectMeta, name: &str) -> bool {
     meta.finalizers.iter().flatten().any(|finalizer| finalizer == name)
 }
 
-/// Whether it is being deleted without our finalizer, which nobody can add any more.
+/// Returns true if it is being deleted without our finalizer, which can no longer be added.
 pub fn is_released(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some() && !has_finalizer(meta)
 }
 
-/// What people are told when a resource is released because its project does not exist any more.
+/// The message for a resource that is released because its project no longer exists.
 pub fn gone_with_its_project(project: &str, what: &str) -> String {
     format!(
         "Project {project} is not listed any more, and the platform does not know it, so {what} counts as gone with it. A project that was \

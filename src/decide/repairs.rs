@@ -1,4 +1,5 @@
-//! Repairs that something else undoes each time. They are made at a pace that wears out nobody, and people are told.
+//! Repairs that something else undoes each time. They are rate-limited and reported, so that two
+//! writers do not fight at full speed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -9,11 +10,11 @@ use jiff::Timestamp;
 
 use super::later;
 
-/// So often within a minute one thing is written again at once.
+/// One thing is written again at once at most this many times within `WINDOW`.
 pub const AT_ONCE: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// What is written.
+/// The thing that is written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// The record and the finalizer of the resource.
@@ -35,24 +36,24 @@ impl fmt::Display for What {
     }
 }
 
-/// Writing again what is as it was written before, or was. What is changed because something is declared anew is none.
+/// A write that restores an earlier content, or repeats it. A write caused by a spec change is not
+/// a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     pub what: What,
-    /// The same for the same content.
+    /// A hash of the content: equal contents have equal hashes.
     pub content: u64,
 }
 
-/// The repairs of the last minute.
 #[derive(Clone, Debug, Default)]
 pub struct Repairs(BTreeMap<String, Resource>);
 
-/// Of one resource.
+/// The repairs of one resource.
 #[derive(Clone, Debug, Default)]
 struct Resource {
-    /// By what is written.
+    /// By the thing that is written.
     made: BTreeMap<What, Made>,
-    /// What people were told.
+    /// The reported message.
     told: Option<String>,
 }
 
@@ -75,7 +76,7 @@ impl Made {
         self.times.back().is_none_or(|last| later(*last, WINDOW) <= now)
     }
 
-    /// From when on it may be made again, where it was made too often.
+    /// When it may be made again, if it was made too often.
     fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
         let first = self.times.len().checked_sub(AT_ONCE).and_then(|first| self.times.get(first))?;
         Some(later(*first, WINDOW)).filter(|until| now < *until)
@@ -83,7 +84,7 @@ impl Made {
 }
 
 impl Repairs {
-    /// A repair is made.
+    /// Counts a repair that is made.
     pub fn made(&mut self, uid: &str, repair: Repair, now: Timestamp) {
         let resource = self.0.entry(uid.to_owned()).or_default();
         resource.made.retain(|_, made| !made.is_over(now));
@@ -97,18 +98,19 @@ impl Repairs {
         made.times.push_back(now);
     }
 
-    /// From when on a repair may be made, where it has to wait.
+    /// When a repair may be made, if it has to wait.
     pub fn waits_until(&self, uid: &str, repair: &Repair, now: Timestamp) -> Option<Timestamp> {
         let made = self.0.get(uid)?.made.get(&repair.what).filter(|made| made.content == repair.content)?;
         made.waits_until(now)
     }
 
-    /// People are told.
+    /// Keeps the message that was reported.
     pub fn tell(&mut self, uid: &str, message: String) {
         self.0.entry(uid.to_owned()).or_default().told = Some(message);
     }
 
-    /// What people were told, and until when that is so at least. A resource of which nothing was repaired for a minute is forgotten.
+    /// The reported message, and until when it is true at least. A resource without a repair for a
+    /// minute is forgotten.
     pub fn undone(&mut self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
         let resource = self.0.get(uid)?;
         let Some(until) = resource.made.values().filter_map(|made| made.waits_until(now)).max() else {
@@ -125,12 +127,13 @@ impl Repairs {
     }
 }
 
-/// Whether something happened just now. The times of managed fields are whole seconds.
+/// Returns true for a time within the last two seconds. The times of managed fields are whole
+/// seconds.
 pub fn is_recent(time: Timestamp, now: Timestamp) -> bool {
     now < later(time, Duration::from_secs(2))
 }
 
-/// What people are told of something that is written again and again; `by` is who has written it last, where that is known.
+/// The message about a thing that is written again and again. `by` is the last writer, if known.
 pub fn message(what: &What, by: Option<&str>) -> String {
     let who = by.map_or_else(|| "Something else".to_owned(), |by| format!("{by} (a field manager)"));
     format!(

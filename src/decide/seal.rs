@@ -1,7 +1,8 @@
-//! Seals: each of dbplane's annotations names the resource that it belongs to and carries a digest. So an annotation that was
-//! edited by hand, or copied with a manifest, is recognized.
+//! Seals: each annotation of dbplane names its resource and carries a digest. This detects an
+//! annotation that was edited by hand or copied with a manifest.
 //!
-//! A seal finds mistakes. It does not protect: whoever may edit a resource may link it to any compute by its spec.
+//! A seal finds mistakes, but is no protection: anybody with write access to a resource can link it
+//! to any compute by its spec.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,11 +23,12 @@ pub struct ObjectKey<'a> {
 /// Why an annotation is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidAnnotation {
-    /// It is not what dbplane writes, with the error.
+    /// It is not in a format of dbplane, with the error.
     Unreadable(String),
-    /// A newer version of dbplane wrote it, in a form that this one does not know.
+    /// A newer version of dbplane wrote it, in a format that this one does not know.
     Newer,
-    /// An older version of dbplane wrote it: the resource has handed over to another one, or taken over from it. That feature is gone.
+    /// An older version of dbplane wrote it: the resource handed over to another one, or took over
+    /// from it. dbplane no longer supports that.
     HandOver,
     /// It was written for this resource and changed since.
     Edited,
@@ -39,12 +41,13 @@ const SEAL: &str = "seal";
 
 /// The text of an annotation: the value with its seal.
 pub fn seal<T: Serialize>(annotation: &str, value: &T, object_key: ObjectKey) -> String {
-    // Plain data with text keys is always an object; anything else would be refused when it is read.
+    // Plain data with text keys is always an object. Anything else would be rejected when it is
+    // read.
     let mut fields = match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    // Of what was read before, the old one.
+    // Drop the previous seal.
     fields.remove(SEAL);
     fields.insert(OBJECT.to_owned(), Value::String(object_key.to_string()));
     let digest = digest(annotation, &fields);
@@ -58,14 +61,15 @@ pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: Objec
     read(text)
 }
 
-/// A part of what the text of an annotation says, which was checked before.
+/// Parses a part of an annotation whose seal was checked before.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, InvalidAnnotation> {
     serde_json::from_str(text).map_err(|error| InvalidAnnotation::Unreadable(error.to_string()))
 }
 
-/// Whether dbplane wrote this text, on this very resource.
+/// Checks that dbplane wrote this text on this very resource.
 fn check(annotation: &str, text: &str, object_key: ObjectKey) -> Result<(), InvalidAnnotation> {
-    // As it was written, in nearly all cases: then nothing of it has to be written anew for the digest.
+    // The raw text is almost always as dbplane wrote it. It is then hashed without serializing the
+    // fields again.
     let as_it_stands: Option<BTreeMap<&str, &RawValue>> = serde_json::from_str(text).ok();
     let sealed = as_it_stands.is_some_and(|mut fields| {
         let sealed = fields.remove(SEAL).map(RawValue::get);
@@ -95,13 +99,13 @@ fn digest<'a>(
     let mut hash = Sha256::new();
     hash.update(annotation);
     for (name, value) in fields {
-        // Nothing is refused that is written into memory.
+        // Writing into memory cannot fail.
         let _ = write!(Hashing(&mut hash), "\n{}={value}", name.as_ref());
     }
     hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is written is hashed.
+/// A writer that hashes its input.
 struct Hashing<'a>(&'a mut Sha256);
 
 impl std::fmt::Write for Hashing<'_> {

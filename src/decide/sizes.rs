@@ -1,11 +1,11 @@
-//! What a size provides, from the platform's table of sizes.
+//! The capacity of a size, from the platform's table of sizes.
 
 use crate::api::Capacity;
 use crate::domain::ComputeUnits;
 
 /// Memory of one CU, in GB.
 const MEMORY_PER_CU: f64 = 4.0;
-/// The part of memory that the local file cache may take.
+/// The share of memory that the local file cache may use.
 const CACHE_SHARE: f64 = 0.8;
 
 /// `max_connections` by size: the documented values, which no formula reproduces.
@@ -21,11 +21,11 @@ const CONNECTIONS: [(f64, u32); 10] = [
     (7., 3154),
     (8., 3604),
 ];
-/// From 9 CU on.
+/// For sizes from 9 CU on.
 const MOST_CONNECTIONS: u32 = 4000;
 
-/// What a compute between `min` and `max` provides: connections by the smallest size, everything else by the largest.
-/// `None` for a smallest size that is not in the platform's table.
+/// The capacity of a compute between `min` and `max`: connections by the smallest size, everything
+/// else by the largest. `None` if the smallest size is not in the platform's table.
 pub fn capacity(min: ComputeUnits, max: ComputeUnits) -> Option<Capacity> {
     let memory = max.value() * MEMORY_PER_CU;
     Some(Capacity {
@@ -36,7 +36,7 @@ pub fn capacity(min: ComputeUnits, max: ComputeUnits) -> Option<Capacity> {
     })
 }
 
-/// The size as the status shows it: one number, or a range.
+/// The size in the form of the status: one number, or a range.
 pub fn text(min: ComputeUnits, max: ComputeUnits) -> String {
     if min == max { min.to_string() } else { format!("{min}-{max}") }
 }

@@ -1,10 +1,11 @@
-//! Texts with placeholders, as {{ name }}.
+//! Fills texts with placeholders of the form {{ name }}.
 
-/// More than Kubernetes takes as one Secret, which it refuses then.
+/// One byte more than Kubernetes accepts in one Secret.
 const TOO_MUCH: usize = 1024 * 1024 + 1;
 
-/// Fills the templates of one Secret. Each may name the same long value hundreds of times: once they are too much for a Secret together, the
-/// rest is left out, and Kubernetes says that it is too large.
+/// Fills the templates of one Secret. Each may repeat the same long value hundreds of times. Once
+/// they exceed the size of a Secret, the rest is omitted, and Kubernetes rejects the Secret as too
+/// large.
 #[derive(Debug)]
 pub struct Filler {
     left: usize,
@@ -17,7 +18,8 @@ impl Default for Filler {
 }
 
 impl Filler {
-    /// Replaces placeholders once: inserted values are not searched again. Anything else between braces stays.
+    /// Replaces placeholders once: inserted values are not searched again. Other text between
+    /// braces stays.
     pub fn fill<'a>(&mut self, text: &'a str, value: impl Fn(&str) -> Option<&'a str>) -> String {
         let mut filled = String::new();
         let mut rest = text;
@@ -48,7 +50,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_a_secret_is_left_out() {
-        // 32 entries of 4096 bytes are admitted.
+        // The limits admit 32 entries of 4096 bytes.
         let text = "{{ password }}".repeat(4096 / "{{ password }}".len());
         let password = "x".repeat(4096);
         let mut filler = Filler::default();

@@ -1,8 +1,8 @@
-//! What a compute is doing.
+//! The state of a compute.
 
 use std::fmt;
 
-/// What a compute is doing. Its text is the platform's word, which is what people are shown.
+/// The state of a compute. Its text is the platform's word, which messages show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ComputeState {
     /// It was created and has not started yet.
@@ -10,18 +10,19 @@ pub enum ComputeState {
     /// It is suspended, and starts when a client connects.
     Idle,
     Active,
-    /// Another word of the platform: a new state must not break a reading.
+    /// Any other word of the platform, so that a new state does not break a reading.
     Other(String),
 }
 
 impl ComputeState {
-    /// Whether dbplane knows what it means. A word of another kind, such as "failed", shows nothing.
+    /// True if dbplane knows the meaning of the state. Any other word, such as "failed", proves
+    /// nothing.
     pub fn is_known(&self) -> bool {
         !matches!(self, Self::Other(_))
     }
 }
 
-/// The platform's word for it.
+/// Parses the platform's word.
 impl From<String> for ComputeState {
     fn from(word: String) -> Self {
         let known = [Self::Init, Self::Idle, Self::Active].into_iter().find(|state| state.to_string() == word);

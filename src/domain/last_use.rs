@@ -1,10 +1,11 @@
-//! When a key was last used.
+//! Compares the times of a key's last use.
 
 use jiff::Timestamp;
 
 const HOUR: i64 = 3600;
 
-/// Whether two times of a last use are reported as one: of a key that is used all the time, one use in each hour counts.
+/// True if two times count as the same last use: for a key in constant use, one use per hour
+/// counts.
 pub fn is_same_use(one: Option<Timestamp>, other: Option<Timestamp>) -> bool {
     let hour = |time: Timestamp| time.as_second().div_euclid(HOUR);
     one.map(hour) == other.map(hour)

@@ -1,17 +1,17 @@
-//! A list of the platform, entry by entry: some of them may not be readable.
+//! A list of the platform, some of whose entries may be unreadable.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// How many entries that cannot be read are named in a text.
+/// Number of unreadable entries that a message names.
 const NAMED: usize = 5;
 
-/// An entry that cannot be read. It exists, and nothing else is known of it: it may be on any branch, of any type, of any name.
+/// An unreadable entry. It exists, but may have any branch, type and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnreadableEntry {
-    /// Its identifier, where that can be read.
+    /// Its identifier, if it is readable.
     pub id: Option<String>,
-    /// The field that cannot be read, such as branch_id.
+    /// The unreadable field, such as branch_id.
     pub field: String,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for UnreadableEntry {
     }
 }
 
-/// The entries of a list that cannot be read.
+/// The unreadable entries of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreadable(Arc<[UnreadableEntry]>);
 
@@ -41,19 +41,20 @@ impl Unreadable {
         self.0.iter()
     }
 
-    /// Their identifiers, as far as they can be read.
+    /// The readable identifiers among them.
     pub fn ids(&self) -> impl Iterator<Item = &String> {
         self.0.iter().filter_map(|entry| entry.id.as_ref())
     }
 
-    /// The one that may be what has this identifier. What is known by something else, such as its name, may be any of them.
+    /// An unreadable entry that may have this identifier. An object that is known only by other
+    /// properties, such as its name, may be any of them.
     pub fn hiding(&self, id: Option<&str>) -> Option<&UnreadableEntry> {
         self.0.iter().find(|entry| entry.id.as_deref().zip(id).is_none_or(|(one, other)| one == other))
     }
 }
 
 impl From<Vec<UnreadableEntry>> for Unreadable {
-    /// In an order of their own: the same ones are equal, however a list was sorted.
+    /// Sorted, so that the same entries compare equal in any order of the list.
     fn from(mut entries: Vec<UnreadableEntry>) -> Self {
         entries.sort();
         Self(entries.into())
@@ -71,21 +72,21 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// What a list shows, and what it does not prove. That an entry is not among those that are shown says nothing by itself: ask with
-/// [`Listed::find`] or [`Unreadable::hiding`].
+/// The entries of a list, and what it cannot prove. That an entry is not among those shown proves
+/// nothing by itself: use [`Listed::find`] or [`Unreadable::hiding`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed<T> {
     shown: Vec<T>,
     unreadable: Unreadable,
 }
 
-/// What a list shows of one thing.
+/// The result of looking for one object in a list.
 #[derive(Debug)]
 pub enum Shown<'a, T> {
     Entry(&'a T),
-    /// An entry that cannot be read is it, or may be it.
+    /// An unreadable entry is the object, or may be it.
     Unclear(&'a UnreadableEntry),
-    /// The list lacks it.
+    /// The list does not contain it.
     Absent,
 }
 
@@ -94,7 +95,7 @@ impl<T> Listed<T> {
         Self { shown, unreadable }
     }
 
-    /// The entries that can be read.
+    /// The readable entries.
     pub fn shown(&self) -> &[T] {
         &self.shown
     }
@@ -107,17 +108,16 @@ impl<T> Listed<T> {
         (self.shown, self.unreadable)
     }
 
-    /// Those that cannot.
+    /// The unreadable entries.
     pub fn unreadable(&self) -> &Unreadable {
         &self.unreadable
     }
 
-    /// How many entries it has.
     pub fn count(&self) -> usize {
         self.shown.len() + self.unreadable.len()
     }
 
-    /// What it shows of that which `is_it` recognizes, and which has this identifier where one is known.
+    /// Looks for the object that `is_it` recognizes, with this identifier if one is known.
     pub fn find(&self, id: Option<&str>, is_it: impl Fn(&T) -> bool) -> Shown<'_, T> {
         match (self.shown.iter().find(|entry| is_it(entry)), self.unreadable.hiding(id)) {
             (Some(found), _) => Shown::Entry(found),
@@ -133,7 +133,7 @@ impl<T> Default for Listed<T> {
     }
 }
 
-/// A list of which everything can be read.
+/// A list without unreadable entries.
 impl<T> From<Vec<T>> for Listed<T> {
     fn from(shown: Vec<T>) -> Self {
         Self { shown, unreadable: Unreadable::default() }

@@ -1,5 +1,5 @@
-//! The platform's things and faults as plain data, in the platform's words: what decisions are made on, and what the
-//! port speaks. Below everything else: it imports no other module.
+//! The platform's objects and faults as plain data, in the platform's terms. Decisions and the port
+//! use them. This is the lowest module: it imports no other.
 
 mod compute_state;
 mod fault;

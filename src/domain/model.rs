@@ -1,4 +1,4 @@
-//! The platform's objects in domain terms: what decisions are based on.
+//! The platform's objects in domain terms. Decisions are based on them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,24 +27,24 @@ pub struct Project {
 /// The role of a compute on its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// It takes writes; a branch has at most one.
+    /// For writes; a branch has at most one.
     Primary,
-    /// It is read from; a branch may have several.
+    /// For reads; a branch may have several.
     Replica,
 }
 
 /// When a compute suspends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SuspendAfter {
-    /// When the platform does by default.
+    /// The platform's default.
     Default,
     Never,
-    /// After so many seconds without activity.
+    /// After this many seconds without activity.
     Seconds(u32),
 }
 
 impl SuspendAfter {
-    /// As the platform writes it, and whoever repeats it: 0 is its default, less is never.
+    /// The platform's encoding: 0 is its default, a negative number is never.
     pub fn of_seconds(seconds: i64) -> Self {
         match seconds {
             0 => Self::Default,
@@ -54,13 +54,13 @@ impl SuspendAfter {
     }
 }
 
-/// How a pooler shares connections.
+/// How the pooler shares connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PoolerMode {
-    /// A server connection is assigned for one transaction.
+    /// Assigns a server connection for one transaction.
     Transaction,
-    /// Another word of the platform.
+    /// Any other word of the platform.
     #[serde(untagged)]
     Other(String),
 }
@@ -74,14 +74,14 @@ impl fmt::Display for PoolerMode {
     }
 }
 
-/// The platform's word for it.
+/// Parses the platform's word.
 impl From<String> for PoolerMode {
     fn from(word: String) -> Self {
         if word == Self::Transaction.to_string() { Self::Transaction } else { Self::Other(word) }
     }
 }
 
-/// Database settings by name. Their values may be confidential, and are not printed.
+/// Database settings by name. Their values may be confidential, so they are not printed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PostgresSettings(pub BTreeMap<String, String>);
@@ -98,7 +98,8 @@ impl fmt::Debug for PostgresSettings {
     }
 }
 
-/// The attributes of a compute that can be declared. `None` means "not reported" in a snapshot, and "do not change" in a change.
+/// The attributes of a compute that can be declared. `None` means "not reported" in a snapshot, and
+/// "do not change" in a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Settings {
@@ -112,7 +113,8 @@ pub struct Settings {
     pub pooler_enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_mode: Option<PoolerMode>,
-    /// Database settings by name. In a change only those named are declared; a change sends the whole map that should result.
+    /// Database settings by name. A change declares only those it names, but sends the whole
+    /// resulting map.
     #[serde(skip_serializing_if = "PostgresSettings::is_empty")]
     pub postgres: PostgresSettings,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,23 +133,23 @@ pub struct Compute {
     pub region: Option<String>,
     pub role: Role,
     pub host: Option<String>,
-    /// The host of the connection pooler in front of it, where the platform shows one.
+    /// The host of the connection pooler in front of it, if the platform shows one.
     pub pooled_host: Option<String>,
     pub name: Option<String>,
     pub current_state: ComputeState,
-    /// The state that the platform is bringing it to.
+    /// The state that the platform is changing it to.
     pub pending_state: Option<ComputeState>,
     pub settings: Settings,
     pub last_active: Option<Timestamp>,
     pub created_at: Option<Timestamp>,
     pub updated_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
-    /// What this reading shows of what the platform supports.
+    /// The features of the platform that this reading shows.
     pub support: Support,
 }
 
 impl Compute {
-    /// The state that dbplane does not know, where it shows one: the one that it is in, or the one that it is being brought to.
+    /// The current or pending state, if dbplane does not know it.
     pub fn unknown_state(&self) -> Option<&ComputeState> {
         [Some(&self.current_state), self.pending_state.as_ref()].into_iter().flatten().find(|state| !state.is_known())
     }
@@ -158,31 +160,30 @@ impl Compute {
 pub struct NewCompute {
     pub branch_id: String,
     pub role: Role,
-    /// Only where the platform shows names: the mark by which a create is recognized.
+    /// The mark that identifies the create; only if the platform shows names.
     pub name: Option<String>,
     pub settings: Settings,
 }
 
-/// The attributes of a compute to change; what is `None` or empty is not sent.
+/// The attributes of a compute to change. `None` or empty attributes are not sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComputeChange {
     pub branch_id: Option<String>,
     pub settings: Settings,
 }
 
-/// An operation record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     pub id: String,
     pub compute_id: Option<ComputeId>,
     pub action: String,
     pub status: String,
-    /// How often it has failed so far.
+    /// Number of failures so far.
     pub failures: Option<u32>,
     pub error: Option<String>,
 }
 
-/// A key as its creation returns it. The secret is shown this once.
+/// A key in the answer to its create. The secret is shown only this once.
 #[derive(Clone, Debug)]
 pub struct CreatedKey {
     pub id: i64,
@@ -193,7 +194,7 @@ pub struct CreatedKey {
     pub project_id: Option<ProjectId>,
 }
 
-/// A key as the list of keys shows it, where the platform offers one.
+/// A key in the list of keys, if the platform offers one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEntry {
     pub id: i64,

@@ -1,32 +1,32 @@
-//! The optional features that a platform was seen to support.
+//! The optional features that a platform was observed to support.
 
 use super::Compute;
 
-/// What the platform supports, as a compute or a list of computes shows it. The adapter detects it: dialects have different
-/// fields.
+/// The features of the platform that a compute or a list of computes shows. The adapter detects
+/// them from the fields, which differ between dialects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Support {
     pub names: NameSupport,
-    /// Computes show when they suspend.
+    /// Computes show their scale-to-zero setting.
     pub scale_to_zero: bool,
     /// Computes show their database settings, or that they have none.
     pub settings: bool,
 }
 
-/// Support of names of computes; each value includes the ones before it.
+/// Support for names of computes. Each value includes the previous ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameSupport {
-    /// Not known: the platform may refuse or ignore a name.
+    /// Unknown: the platform may reject or ignore a name.
     #[default]
     Unseen,
-    /// Computes show fields that only a platform with names has.
+    /// Computes show fields that only exist on platforms with names.
     Offered,
-    /// Some compute shows a name, so the platform keeps names.
+    /// At least one compute shows a name, so the platform keeps names.
     Kept,
 }
 
 impl Support {
-    /// The support that these computes show together.
+    /// The features that any of these computes shows.
     pub fn among(computes: &[Compute]) -> Self {
         computes.iter().fold(Self::default(), |all, compute| Self {
             names: all.names.max(compute.support.names),

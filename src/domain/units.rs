@@ -10,19 +10,19 @@ pub const COMPUTE_SIZES: [f64; 38] = [
     30., 32., 34., 36., 38., 40., 42., 44., 46., 48., 50., 52., 54., 56.,
 ];
 
-/// A size in compute units (CU), held in thousandths so that sizes can be compared and hashed.
+/// A size in compute units (CU), stored in thousandths so that sizes can be compared and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComputeUnits(u32);
 
 impl ComputeUnits {
-    /// `value` in CU, rounded to a thousandth; `None` where it is negative, not finite or beyond any size.
+    /// `value` in CU, rounded to a thousandth. `None` if it is negative, not finite or larger than
+    /// any size.
     pub fn new(value: f64) -> Option<Self> {
         let thousandths = (value * 1000.0).round();
-        // The bound keeps the cast exact.
+        // The limit keeps the cast exact.
         (0.0..=1e9).contains(&thousandths).then_some(Self(thousandths as u32))
     }
 
-    /// The size in CU.
     pub fn value(self) -> f64 {
         f64::from(self.0) / 1000.0
     }

@@ -1,4 +1,4 @@
-//! The files: a kustomization, a folder for each project, a file for each resource.
+//! Lays out the files: a kustomization, a directory for each project, and a file for each resource.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use crate::decide::names::Mark;
 /// A file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Below the folder that is written to.
+    /// Relative to the target directory.
     pub path: String,
     pub text: String,
     pub role: FileRole,
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileRole {
-    /// A resource that changes nothing on the platform when it is applied as it is.
+    /// A resource that changes nothing on the platform when it is applied unchanged.
     Resource,
-    /// A key that is created when it is applied: the kustomization names it in a comment alone.
+    /// A ProjectKey whose apply creates a key, so the kustomization names it only in a comment.
     Replacement,
     Kustomization,
 }
 
-/// What is declared of one project.
+/// The resources of one project.
 #[derive(Debug, Default)]
 pub struct Project {
     /// By the name of the resource.
@@ -33,10 +33,10 @@ pub struct Project {
     pub keys: Vec<Key>,
 }
 
-/// Where the replacements are within a project's folder.
+/// The directory of replacements within a project's directory.
 const KEYS: &str = "keys";
 
-/// All files, in a settled order.
+/// All files, in a stable order.
 pub fn layout(projects: &BTreeMap<&str, Project>, preface: &[String]) -> Vec<File> {
     let folders = projects.keys().map(|project| (*project).to_owned());
     let mut files = vec![kustomization("", &text::comment(preface), folders, "")];

@@ -1,4 +1,4 @@
-//! The manifest of one compute, or of the key that replaces one.
+//! Renders the manifest of a compute, or of a ProjectKey that replaces a key.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -74,10 +74,11 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// The manifest as text, with what its reader has to know above it. What the resource cannot say is left out, and named there.
+/// The manifest as text, with notes for its reader above it. Settings that a resource cannot
+/// declare are left out, and listed there.
 ///
 /// # Errors
-/// The reasons why it cannot be declared at all.
+/// The reasons why nothing can be declared.
 pub fn of_compute(found: &Found, name: &str, choices: &Choices, checker: &Checker) -> Result<String, String> {
     let settings = if choices.all_fields { found.settings.clone() } else { beyond_defaults(&found.settings) };
     let mut declared = fields(&settings);
@@ -108,7 +109,7 @@ pub fn of_compute(found: &Found, name: &str, choices: &Choices, checker: &Checke
             let comments = above(found, name).into_iter().chain(left_out);
             return Ok(text::comment(comments) + &yaml(&manifest)?);
         };
-        // The rest is checked again without what cannot be declared.
+        // Check again without the settings that cannot be declared.
         let before = declared.clone();
         for problem in &problems {
             if leave_out(&mut declared, &problem.path) {
@@ -121,7 +122,7 @@ pub fn of_compute(found: &Found, name: &str, choices: &Choices, checker: &Checke
     }
 }
 
-/// The ProjectKey that replaces a key.
+/// The manifest of the ProjectKey that replaces a key.
 ///
 /// # Errors
 /// The reasons why it cannot be declared.
@@ -169,7 +170,7 @@ fn check<S: Serialize>(manifest: &Manifest<S>, checker: &Checker) -> Result<(), 
     checker.check(&value, None)
 }
 
-/// Whether the field at this path was one of these, and is none any more.
+/// Removes the field at this path. Returns true if it was set.
 fn leave_out(declared: &mut Fields, path: &str) -> bool {
     let before = declared.clone();
     match path.split(['.', '[']).nth(1) {

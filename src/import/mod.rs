@@ -1,5 +1,5 @@
-//! From what exists on the platform, or stands in a state of Terraform, to the manifests that declare it as it is. The same computes
-//! always give the same files, byte for byte.
+//! Writes manifests that declare the current state of the platform or of a Terraform state. The
+//! same computes always give the same files, byte for byte.
 
 mod files;
 mod manifest;
@@ -18,15 +18,15 @@ use crate::validate::Checker;
 pub use files::{File, FileRole};
 pub use text::quoted;
 
-/// What the manifests say beside what the computes are.
+/// The contents of the manifests that do not come from the computes.
 #[derive(Clone, Debug)]
 pub struct Choices {
     pub account: AccountRef,
-    /// What `metadata.namespace` is; left out where there is none.
+    /// The value of `metadata.namespace`, which is left out if this is `None`.
     pub namespace: Option<String>,
     pub management: Management,
     pub deletion: Deletion,
-    /// Also the fields that a fresh compute has.
+    /// Also declare fields with the values of a new compute.
     pub all_fields: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Found {
     pub name: Option<String>,
     pub created_at: Option<Timestamp>,
     pub settings: Settings,
-    /// For who reads the manifest, a line each.
+    /// Notes for the reader of the manifest, one per line.
     pub notes: Vec<String>,
 }
 
@@ -59,13 +59,13 @@ impl From<domain::Compute> for Found {
     }
 }
 
-/// An API key of one project, which cannot be imported.
+/// An API key of one project. It cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub project: String,
     pub name: String,
     pub id: String,
-    /// Its address in a state of Terraform: a ProjectKey that replaces it is written.
+    /// Its address in a Terraform state. A ProjectKey that replaces it is then written.
     pub address: Option<String>,
 }
 
@@ -76,30 +76,29 @@ impl Key {
     }
 }
 
-/// Everything that is to be declared.
+/// The objects to declare.
 #[derive(Clone, Debug, Default)]
 pub struct Subjects {
     pub computes: Vec<Found>,
     pub keys: Vec<Key>,
-    /// Names that other resources have.
+    /// Names that other resources already use.
     pub taken: BTreeSet<String>,
-    /// What the uppermost file says, a line each.
+    /// Notes at the top of the first file, one per line.
     pub preface: Vec<String>,
 }
 
-/// What came of it.
+/// The result of an import.
 #[derive(Debug, Default)]
 pub struct Import {
     pub files: Vec<File>,
-    /// How many computes are declared.
+    /// Number of declared computes.
     pub computes: usize,
-    /// How many projects have a folder.
+    /// Number of projects with a directory.
     pub projects: usize,
-    /// What could not be declared, and why.
+    /// Objects that could not be declared, with the reasons.
     pub undeclared: Vec<String>,
 }
 
-/// Declares everything.
 pub fn import(subjects: &Subjects, choices: &Choices, checker: &Checker) -> Import {
     let names = names::assign(&subjects.computes, &subjects.taken);
     let mut import = Import::default();
@@ -117,7 +116,7 @@ pub fn import(subjects: &Subjects, choices: &Choices, checker: &Checker) -> Impo
     let key_names = names::of_keys(&subjects.keys);
     for (key, name) in subjects.keys.iter().zip(&key_names) {
         let Some(address) = &key.address else {
-            // The keys of a project that nothing is declared of are nobody's concern.
+            // Keys matter only in projects with declared resources.
             projects.get_mut(key.project.as_str()).into_iter().for_each(|project| project.keys.push(key.clone()));
             continue;
         };

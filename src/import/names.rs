@@ -1,4 +1,5 @@
-//! Names of resources: valid, the same at each import, one for each compute, and such that people recognize it.
+//! Generates names of resources: valid, readable, unique for each compute, and the same at each
+//! import.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +7,18 @@ use super::{Found, Key};
 use crate::decide::names::{Mark, digest};
 use crate::domain::Role;
 
-/// The longest name of an object that may also be a label.
+/// Maximum length of a name that is also valid as a label value.
 const LONGEST: usize = 63;
-/// Room for what tells one compute from another of the same name.
+/// Leaves room for the digest that distinguishes computes with the same name.
 const LONGEST_READABLE: usize = 46;
-/// How much of a digest tells two computes apart, mostly.
+/// Length of a digest that usually distinguishes two computes.
 const SHORTEST_DIGEST: usize = 6;
 
-/// A name for each compute, by its id. Of several that would have the same, the oldest gets it: a younger compute never takes the name
-/// of an older one.
+/// A name for each compute, by its ID. If several computes would get the same name, the oldest one
+/// gets it. A younger compute never takes the name of an older one.
 pub fn assign(computes: &[Found], taken: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut ordered: Vec<&Found> = computes.iter().collect();
-    // One without a time is a very old one.
+    // A compute without a creation time counts as the oldest.
     ordered.sort_by_key(|found| (found.created_at, &found.project, &found.id));
     let mut used = taken.clone();
     let mut names = BTreeMap::new();
@@ -31,7 +32,7 @@ pub fn assign(computes: &[Found], taken: &BTreeSet<String>) -> BTreeMap<String, 
     names
 }
 
-/// A name for each of these keys, in their order.
+/// A name for each of these keys, in the same order.
 pub fn of_keys(keys: &[Key]) -> Vec<String> {
     let mut used = BTreeSet::new();
     let name = |key: &Key| {
@@ -45,7 +46,7 @@ pub fn of_keys(keys: &[Key]) -> Vec<String> {
     keys.iter().map(name).collect()
 }
 
-/// The readable name, and then with more and more of the digest.
+/// The readable name, and then the same with increasing parts of the digest.
 fn numbered(readable: String, digest: &str) -> impl Iterator<Item = String> {
     let longer: Vec<String> =
         (SHORTEST_DIGEST..=digest.len()).map(|length| format!("{readable}-{}", &digest[..length])).collect();
@@ -64,12 +65,12 @@ fn readable(found: &Found) -> String {
     })
 }
 
-/// What people chose of a name that dbplane gave.
+/// The part of a name that the user chose, if dbplane generated the name.
 fn chosen(name: &str) -> &str {
     Mark::of(name).map_or(name, |mark| mark.chosen)
 }
 
-/// As much of a text as can be a name: small letters, digits, and - between them.
+/// The text as a valid name: lower-case letters, digits, and - between them.
 pub fn plain(text: &str, longest: usize) -> String {
     let mut plain = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {

@@ -1,8 +1,8 @@
-//! A state of Terraform (or OpenTofu) with resources of the public providers of this family of platforms: which computes and keys it
-//! has, and what stays in it.
+//! Reads the computes and keys in a Terraform or OpenTofu state with resources of the public
+//! providers of this platform family. It also lists the resources that stay in the state.
 //!
-//! A state holds secrets readably. Of each resource only the attributes that are named here are looked at; nothing that the state marks
-//! as sensitive is.
+//! A state contains secrets in plain text. Only the attributes that are named here are read, and
+//! none that the state marks as sensitive.
 
 mod attributes;
 mod state;
@@ -13,26 +13,27 @@ use crate::domain::{PoolerMode, PostgresSettings, Role, Settings, SuspendAfter};
 
 pub use state::StateError;
 
-/// What the providers' types begin with.
+/// The prefix of the providers' resource types.
 const PREFIX: &str = "neon_";
 
-/// What a state holds that concerns this platform.
+/// The resources of this platform in a state.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     pub computes: Vec<Found>,
     pub keys: Vec<Key>,
-    /// Addresses of the resources that dbplane takes over: they are to be removed from the state.
+    /// Addresses of the resources that dbplane takes over. The user has to remove them from the
+    /// state.
     pub taken_over: Vec<String>,
     /// Addresses of the resources that stay with Terraform.
     pub staying: Vec<String>,
-    /// What could not be understood, and why.
+    /// Resources that could not be understood, with the reasons.
     pub unclear: Vec<String>,
 }
 
 /// Reads a state.
 ///
 /// # Errors
-/// Where it is no state of version 4.
+/// If it is not a state of version 4.
 pub fn read(text: &str) -> Result<Contents, StateError> {
     let mut contents = Contents::default();
     let mut within = Vec::new();
@@ -47,7 +48,7 @@ pub fn read(text: &str) -> Result<Contents, StateError> {
             }
         }
     }
-    // A compute may be a resource of its own beside the project that names it.
+    // A compute may also be a resource of its own, besides the project that names it.
     for found in within {
         if !contents.computes.iter().any(|known| (&known.project, &known.id) == (&found.project, &found.id)) {
             contents.computes.push(found);
@@ -84,13 +85,13 @@ impl Contents {
         let identity = (attributes.text("project_id"), attributes.text("name"), attributes.text("id"));
         match identity {
             (Some(project), Some(name), Some(id)) => self.keys.push(Key { project, name, id, address: Some(address) }),
-            // A key of a person or of the whole organization.
+            // The key of a user or of the whole organization.
             _ => self.staying.push(address),
         }
     }
 }
 
-/// The compute that a project or a branch has made with it, and that is no resource of its own.
+/// The compute that a project or a branch has created, and that is not a resource of its own.
 fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<Found> {
     let (project, branch) = match kind {
         "project" => (attributes.text("id"), attributes.block("branch")),
@@ -118,7 +119,7 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
     })
 }
 
-/// The providers have two sets of names for the same attributes.
+/// The providers use two sets of names for the same attributes.
 fn settings(attributes: &Attributes) -> Settings {
     let nested = attributes.block("settings").texts("pg_settings");
     let postgres = attributes.texts("pg_settings").into_iter().chain(nested).collect();

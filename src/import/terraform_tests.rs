@@ -1,4 +1,4 @@
-//! What is read of a state, in the words of each provider.
+//! Tests of reading a state, with the attribute names of each provider.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Names, what is left out, and where things are written.
+//! Tests of names, of omitted objects, and of the layout of files.
 
 use std::collections::BTreeSet;
 

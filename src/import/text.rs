@@ -1,4 +1,4 @@
-//! Texts of others within comments and commands.
+//! Makes untrusted texts safe in comments and commands.
 
 /// One line without control characters, for a comment.
 pub fn line(text: &str) -> String {
@@ -7,12 +7,12 @@ pub fn line(text: &str) -> String {
         .collect()
 }
 
-/// One word for a shell.
+/// A single word for a shell.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Lines of a comment in YAML.
+/// The lines of a YAML comment.
 pub fn comment<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> String {
     lines.into_iter().map(|text| format!("# {}", line(text.as_ref())).trim_end().to_owned() + "\n").collect()
 }

@@ -1,4 +1,5 @@
-//! What is assumed of Secrets that may not be read: that they are as the resources that write or read them have recorded.
+//! Assumes the content of Secrets that may not be read. The resources that write or read them have
+//! recorded it.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +16,9 @@ use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
 use crate::controller::{NOT_READ, assumed_key_secret};
 
-/// A guess for every Secret that resources name.
+/// Assumes a content for every Secret that resources name.
 pub fn assume(objects: &Objects, secrets: &mut Secrets, settings: &PassSettings) {
-    // First: an account may have its credentials from the Secret of a key.
+    // Keys come first, because an account may have its credentials in the Secret of a key.
     objects.all::<ProjectKey>().iter().for_each(|key| of_key(key, objects, secrets));
     objects.all::<Account>().iter().for_each(|account| of_account(account.as_ref(), secrets, settings));
     objects.all::<ClusterAccount>().iter().for_each(|account| of_account(account.as_ref(), secrets, settings));

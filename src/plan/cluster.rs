@@ -1,4 +1,4 @@
-//! The port to the API server, as a plan has it: reads go there, and writes stay in memory.
+//! The port to the API server for a plan: reads reach the cluster, and writes stay in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,6 @@ use super::steps::Step;
 use super::trail::Trail;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
 
-/// The cluster of a plan.
 #[derive(Debug)]
 pub struct Overlay {
     objects: Mutex<Objects>,
@@ -40,7 +39,7 @@ fn read<K: Object>(value: Value) -> Result<K, kube::Error> {
     serde_json::from_value(value).map_err(kube::Error::SerdeError)
 }
 
-/// Whether one may not do this.
+/// True if the user lacks the right for this request.
 pub fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
@@ -67,12 +66,12 @@ impl Overlay {
         &self.trail
     }
 
-    /// Whether what is known of a Secret is assumed.
+    /// True if the content of a Secret is assumed.
     pub fn is_assumed(&self, place: &Place) -> bool {
         self.secrets().known.get(place).is_some_and(|known| known.assumed)
     }
 
-    /// A Secret is read once. What one may not read is as is assumed.
+    /// Reads each Secret once. The content of a Secret that may not be read is assumed.
     async fn known(&self, place: &Place) -> Result<Option<Secret>, kube::Error> {
         if let Some(known) = self.secrets().known.get(place) {
             return Ok(known.secret.clone());
@@ -92,7 +91,7 @@ impl Overlay {
         Ok(secret)
     }
 
-    /// What was written is told, unless nothing is known of what was there before.
+    /// Reports a write of a Secret, unless its previous content is unknown.
     fn tell(&self, (namespace, name): (&str, &str), written: &Written) {
         if written.assumed && !written.new {
             self.trail.not_read(format!("Whether Secret {namespace}/{name} would be written anew."));
@@ -114,7 +113,7 @@ impl Overlay {
         read(written)
     }
 
-    /// Those of objects that are gone.
+    /// Drops the Secrets of objects that are gone.
     fn forget_secrets(&self) {
         let uids: Vec<String> = {
             let objects = self.objects();
@@ -177,7 +176,7 @@ impl Cluster for Overlay {
         Ok(())
     }
 
-    /// Nobody is told of what is not done.
+    /// A plan publishes no events, because nothing happens.
     async fn publish<K: Object>(&self, _: &K, _: &Event) {}
 
     async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {

@@ -1,5 +1,5 @@
-//! With which key an account's platform is read, if with any: one that is not in the cluster is sent nowhere that the cluster does not
-//! send it.
+//! Chooses the key that an account's platform is read with, if any. A key from a Secret is used
+//! only if the account in the cluster names the same platform and Secret.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
 use crate::platform::{ConnectError, Platform};
 
-/// What an account in the cluster says, whatever manifests say of it.
+/// The platform and credential of an account in the cluster, regardless of manifests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stands {
     pub base_url: String,
     pub credential: CredentialRef,
 }
 
-/// A key that people gave, and the one platform that it is for.
+/// A key from the user, and the one platform that it is for.
 #[derive(Clone, Debug)]
 pub struct Given {
     pub key: SecretString,
@@ -33,13 +33,13 @@ pub struct Credentials {
     pub outside: Arc<dyn Outside>,
     pub given: Option<Given>,
     pub stands: BTreeMap<AccountName, Stands>,
-    /// What the records and statuses of resources show of each platform.
+    /// The state of each platform according to the records and statuses of resources.
     pub recorded: BTreeMap<AccountName, Arc<Recorded>>,
 }
 
 impl Credentials {
-    /// The platform of an account: read with the key that was given for it, or with that of the account; where neither may be used, as it is
-    /// recorded.
+    /// The platform of an account. It is read with the user's key for it, or with the account's
+    /// key. If neither may be used, the recorded state is used.
     pub fn connect(
         &self,
         name: &AccountName,
@@ -75,7 +75,7 @@ fn is_same(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
-/// Where an account has its key from, as it is planned.
+/// The planned source of an account's key.
 fn credential(name: &AccountName, cluster: &Overlay) -> Option<CredentialRef> {
     let objects = cluster.objects();
     match name.kind {

@@ -1,4 +1,5 @@
-//! The environment of the passes of a plan: the clock stands still, and nothing that they do reaches anybody.
+//! The environment for the passes of a plan: time does not advance, and passes have no effects
+//! outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,10 +32,10 @@ pub enum Wanted {
     Keys(AccountName, String),
 }
 
-/// The platforms of accounts, with the address of each.
+/// The platforms of accounts, each with its address.
 type Platforms = BTreeMap<AccountName, (String, Arc<Imagined>)>;
 
-/// What every pass of a plan has at hand.
+/// The state that all passes of a plan share.
 #[derive(Debug)]
 pub struct Planner {
     pub now: Timestamp,
@@ -42,7 +43,7 @@ pub struct Planner {
     pub cluster: Overlay,
     pub trail: Arc<Trail>,
     pub credentials: Credentials,
-    /// Labels of namespaces, as far as they may be read.
+    /// The labels of namespaces that may be read.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
     state: ProcessState<RateLimited>,
     ticks: Ticks,
@@ -73,11 +74,11 @@ impl Planner {
         }
     }
 
-    /// Reads what passes have asked for since; whether there was anything.
+    /// Reads the lists that passes have requested. Returns true if there were any.
     pub async fn read_wanted(&self) -> bool {
         let wanted = std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
         for want in &wanted {
-            // A list that cannot be read is shown as such to whoever asked for it.
+            // If a list cannot be read, the next pass sees the failure.
             match want {
                 Wanted::Computes(account, project) => {
                     if let Some(platform) = self.platform(account) {
@@ -166,7 +167,8 @@ impl Environment for Planner {
         self.namespaces.get(name).cloned()
     }
 
-    /// An account that gets another key while the plan is made has the same platform, read with the key from before.
+    /// If an account's key changes during the plan, its platform stays the same and is read with
+    /// the previous key.
     fn connect(
         &self,
         name: &AccountName,
@@ -233,6 +235,6 @@ impl Environment for Planner {
         client.admit_key_creation().await.map(Some)
     }
 
-    /// All that is planned is looked at in each round.
+    /// Each round runs a pass for everything that is planned.
     fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
 }

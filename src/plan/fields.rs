@@ -1,4 +1,4 @@
-//! Which fields of an object somebody has applied, as its managed fields say.
+//! Finds the applied fields of an object in its managed fields.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ pub fn applied_entries(secret: &Secret, manager: &str) -> BTreeSet<String> {
     fields.flat_map(Map::keys).filter_map(|name| name.strip_prefix("f:")).map(str::to_owned).collect()
 }
 
-/// Removes from `object` what `applied` has (as managed fields write it) and `manifest` lacks.
+/// Removes the fields from `object` that `applied` (in the form of managed fields) has and
+/// `manifest` lacks.
 pub fn remove_applied(object: &mut Value, manifest: &Value, applied: &Value) {
     let (Some(fields), Some(applied)) = (object.as_object_mut(), applied.as_object()) else { return };
     for (name, below) in applied.iter().filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below))) {
@@ -26,7 +27,7 @@ pub fn remove_applied(object: &mut Value, manifest: &Value, applied: &Value) {
     }
 }
 
-/// Removes from `object` what `before` has, which is a manifest that was applied, and `manifest` lacks.
+/// Removes the fields from `object` that `before`, an applied manifest, has and `manifest` lacks.
 pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
     let (Some(fields), Some(before)) = (object.as_object_mut(), before.as_object()) else { return };
     for (name, below) in before {
@@ -44,7 +45,7 @@ pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
 
 fn remove_field(fields: &mut Map<String, Value>, (name, declared): (&str, &Value), below: Option<&Value>) {
     match (declared, below) {
-        // What is below may be somebody else's too: only what was applied goes.
+        // Fields below may belong to other managers too, so only applied ones are removed.
         (Value::Null, Some(below)) => {
             let Some(field) = fields.get_mut(name) else { return };
             remove_applied(field, &Value::Null, below);

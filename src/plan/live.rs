@@ -1,4 +1,4 @@
-//! The resources of a cluster, read once, as far as one may.
+//! Reads the resources of a cluster once, as far as the user's rights allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,31 +16,31 @@ use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
 use crate::decide::names::ClusterId;
 
-/// What is read.
+/// What to read.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// Where one may not list all namespaces, these are listed.
+    /// The namespaces to list if the user may not list all of them.
     pub namespaces: BTreeSet<String>,
-    /// The namespaces that the operator watches; all where there are none.
+    /// The namespaces that the operator watches; all if empty.
     pub watched: BTreeSet<String>,
-    /// Whose resources are selected: those of this namespace, or of all.
+    /// The namespace of the selected resources, or `None` for all.
     pub selected: Option<String>,
-    /// Labels of selected resources.
+    /// The label selector for resources.
     pub labels: ListParams,
 }
 
-/// What was read.
+/// The resources that were read.
 #[derive(Debug, Default)]
 pub struct Listed {
     pub objects: Vec<Value>,
     pub selected: BTreeSet<Id>,
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
-    /// Which cluster it is, where that may be read.
+    /// The identity of the cluster, if it may be read.
     pub cluster: Option<ClusterId>,
     pub not_read: Vec<String>,
 }
 
-/// What could not be read, and has to be.
+/// Required resources could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot list {what}: {}", explained(.cause))]
 pub struct ListError {
@@ -53,7 +53,7 @@ struct Described {
     plural: String,
     api_version: String,
     namespaced: bool,
-    /// Of all namespaces, and of one.
+    /// The URL for one namespace, or for all.
     url: fn(Option<&str>) -> String,
 }
 
@@ -74,7 +74,7 @@ impl KindVisitor for All {
 /// Lists all kinds.
 ///
 /// # Errors
-/// Where one may not list what is to be planned.
+/// If the user may not list the resources to plan.
 pub async fn list(client: &Client, listing: &Listing) -> Result<Listed, ListError> {
     let mut kinds = All(Vec::new());
     AllKinds::each(&mut kinds);
@@ -122,7 +122,7 @@ async fn of_namespaces(
     Ok(())
 }
 
-/// The API server leaves kind and version out in lists.
+/// Adds kind and version, which the API server leaves out in lists.
 fn named(mut item: Value, kind: &Described) -> Value {
     item["kind"] = json!(kind.kind);
     item["apiVersion"] = json!(kind.api_version);
@@ -144,7 +144,7 @@ async fn select(client: &Client, listing: &Listing, kinds: &[Described], listed:
         listed.selected = listed.objects.iter().filter_map(Id::of_value).filter(is_selected).collect();
         return Ok(());
     }
-    // The API server knows what a selector means.
+    // The API server evaluates the selector.
     for kind in kinds.iter().filter(|kind| kind.namespaced || listing.selected.is_none()) {
         let url = (kind.url)(listing.selected.as_deref());
         let found = items(client, url, &listing.labels).await;

@@ -1,4 +1,4 @@
-//! Manifests laid over what is in the cluster, as an apply would.
+//! Applies manifests to the resources of the cluster, in memory.
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -18,7 +18,8 @@ use crate::decide::names::FIELD_MANAGER;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What a manifest is about; `None` where it is neither a resource of dbplane nor a Secret.
+/// Applies a manifest. Returns its resource, or `None` if it is neither a resource of dbplane nor a
+/// Secret.
 pub fn lay(
     (objects, secrets): (&mut Objects, &mut Secrets),
     manifest: &Value,
@@ -60,7 +61,8 @@ pub fn lay(
     Ok(Some((id, Manifest::Changed)))
 }
 
-/// What an apply makes of an object: what the manifest declares, without what was applied before and is not declared any more.
+/// The object after an apply. It gets the fields of the manifest, and loses fields that were
+/// applied earlier and are no longer declared.
 fn applied(stands: &Value, manifest: &Value) -> Value {
     let mut next = stands.clone();
     let before = stands["metadata"]["annotations"][LAST_APPLIED].as_str();
@@ -88,7 +90,7 @@ fn applied(stands: &Value, manifest: &Value) -> Value {
         }
     }
     merge(&mut next["spec"], &manifest["spec"]);
-    // What says the same in other words is not another version.
+    // An equivalent spec does not count as a change.
     if canonical(&next) == canonical(stands) {
         next["spec"] = stands["spec"].clone();
     }
@@ -112,7 +114,7 @@ fn canonical(object: &Value) -> Option<Value> {
     read.1
 }
 
-/// Whether objects of a kind are in namespaces.
+/// True if objects of a kind are in namespaces.
 pub fn is_namespaced(kind: &str) -> bool {
     struct Named<'a>(&'a str, bool);
     impl KindVisitor for Named<'_> {
@@ -136,7 +138,7 @@ fn without_nulls(mut value: Value) -> Value {
     value
 }
 
-/// A Secret that is applied together with what refers to it.
+/// A Secret that is applied together with resources that refer to it.
 fn declare(secrets: &mut Secrets, mut manifest: Value, namespace: &str) -> Result<(), String> {
     let text = manifest["stringData"].take();
     let mut secret: Secret = serde_json::from_value(manifest).map_err(|_| "a Secret cannot be read".to_owned())?;

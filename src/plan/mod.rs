@@ -1,8 +1,10 @@
-//! What the operator would do: its own passes, over what is in the cluster and on the platform, and over manifests that are not in the
-//! cluster yet. They are given an environment in which reads are real and whatever they write stays in memory.
+//! Plans what the operator would do. It runs the operator's own passes on the resources of the
+//! cluster and the platform, and on manifests that are not in the cluster yet. In the environment
+//! of these passes, reads are real and writes stay in memory.
 //!
-//! Time stands still, and what is asked of the platform is carried out at once and as asked. So a plan ends where the operator would have to
-//! wait: it says for what and until when, and not what comes after.
+//! Time does not advance, and changes on the platform succeed at once. A plan therefore ends where
+//! the operator would have to wait. It shows the reason and the time limit of the wait, but not
+//! what happens after it.
 
 mod assumed;
 mod cluster;
@@ -47,27 +49,26 @@ use crate::controller::account::AnyAccount;
 use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
 
-/// What a plan begins with.
+/// The input of a plan.
 #[derive(Debug)]
 pub struct Beginning {
     pub now: Timestamp,
     pub settings: PassSettings,
-    /// The resources in the cluster, as the API server writes them.
+    /// The resources in the cluster, as JSON of the API server.
     pub objects: Vec<Value>,
-    /// Labels of namespaces.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
-    /// What is not in the cluster yet.
+    /// Manifests that are not in the cluster yet.
     pub manifests: Vec<Value>,
     /// The namespace of manifests that name none.
     pub namespace: String,
-    /// What is planned where there are no manifests.
+    /// The resources to plan if there are no manifests.
     pub selected: BTreeSet<Id>,
     pub given: Option<Given>,
-    /// What could not be read so far.
+    /// Parts that could not be read so far.
     pub not_read: Vec<String>,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("{0}")]
@@ -79,10 +80,10 @@ pub enum PlanError {
     SeveralPlatforms(Vec<String>),
 }
 
-/// For which platform a key is that people gave.
+/// Finds the platform of a key that the user gave.
 ///
 /// # Errors
-/// Where that is not certain.
+/// If there are several platforms to choose from.
 pub fn given(key: SecretString, base_url: Option<&String>, objects: &[Value]) -> Result<Given, PlanError> {
     if let Some(base_url) = base_url {
         return Ok(Given { key, base_url: base_url.clone() });
@@ -98,10 +99,10 @@ pub fn given(key: SecretString, base_url: Option<&String>, objects: &[Value]) ->
     }
 }
 
-/// What the operator would do.
+/// Makes the plan.
 ///
 /// # Errors
-/// Where a manifest cannot be read.
+/// If a manifest cannot be read.
 pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Plan, PlanError> {
     let Beginning { now, settings, objects: listed, namespaces, manifests, namespace, selected, given, not_read } =
         beginning;

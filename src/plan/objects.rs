@@ -1,4 +1,4 @@
-//! The custom resources that a plan is about: as the API server has them, with what the passes write over them.
+//! The custom resources of a plan: as stored in the API server, with the writes of the passes.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,7 +17,7 @@ use crate::controller::index::Key;
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
 
-/// Which resource.
+/// Identifies a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Id {
     pub kind: String,
@@ -31,7 +31,7 @@ impl Id {
         Self { kind: K::kind(&()).into_owned(), namespace: object.namespace(), name: object.name_any() }
     }
 
-    /// That of an object as JSON; `None` where it has no kind or name.
+    /// The identity of an object as JSON, or `None` if it has no kind or name.
     pub fn of_value(value: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let metadata = &value["metadata"];
@@ -59,7 +59,7 @@ impl fmt::Display for Id {
 
 type Typed = Arc<dyn Any + Send + Sync>;
 
-/// An object as it is stored, and read as its kind.
+/// An object as it is stored, and parsed as its kind.
 #[derive(Clone)]
 pub struct Stored {
     pub value: Value,
@@ -75,7 +75,7 @@ impl fmt::Debug for Stored {
 
 impl Stored {
     /// # Errors
-    /// Where it cannot be read as its kind, or the kind is none of dbplane's.
+    /// If it cannot be read as its kind, or is not a kind of dbplane.
     fn read(value: Value) -> Result<Self, String> {
         let mut read = Read { value: &value, found: None };
         AllKinds::each(&mut read);
@@ -127,26 +127,25 @@ impl KindVisitor for Read<'_> {
     }
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub struct Objects {
     all: BTreeMap<Id, Stored>,
     by_key: HashMap<(String, Key), BTreeSet<Id>>,
-    /// Those that cannot be read, by kind.
+    /// Unreadable objects, by kind.
     unreadable: BTreeMap<String, Vec<Arc<ObjectMeta>>>,
-    /// Those that are gone, and whose ends nobody has heard of yet.
+    /// Deleted objects whose deletion is not handled yet.
     pub gone: Vec<(Id, Stored)>,
-    /// How often something was changed.
+    /// Number of changes so far.
     pub writes: u64,
     made: u64,
 }
 
-/// Why the API server would refuse a write.
+/// The status codes of rejected writes.
 pub const CONFLICT: u16 = 409;
 pub const NOT_FOUND: u16 = 404;
 
 impl Objects {
-    /// An object as the API server has it. One that cannot be read counts as such.
+    /// Adds an object as stored in the API server. It may be unreadable.
     pub fn insert(&mut self, value: Value) {
         let Some(id) = Id::of_value(&value) else { return };
         match Stored::read(value.clone()) {
@@ -188,7 +187,7 @@ impl Objects {
         self.unreadable.get(K::kind(&()).as_ref()).cloned().unwrap_or_default()
     }
 
-    /// The UID of something that is not made yet.
+    /// A UID for an object that does not exist yet.
     pub fn placeholder(&mut self) -> String {
         self.made += 1;
         format!("{:08x}-0000-4000-8000-000000000000", self.made)
@@ -212,10 +211,10 @@ impl Objects {
         Some(stored)
     }
 
-    /// A new object, with what the API server gives to one.
+    /// Creates an object, with the metadata that the API server sets.
     ///
     /// # Errors
-    /// 409 where one of that name exists; 422 where it cannot be read.
+    /// 409 if one with this name exists; 422 if it cannot be read.
     pub fn create(&mut self, mut value: Value, now: jiff::Timestamp) -> Result<Value, u16> {
         let id = Id::of_value(&value).ok_or(422_u16)?;
         if self.all.contains_key(&id) {
@@ -232,10 +231,10 @@ impl Objects {
         Ok(value)
     }
 
-    /// Changes an object as `change` says, if it is still the one with this UID and version.
+    /// Changes an object if it still has this UID and version.
     ///
     /// # Errors
-    /// 404 where it is gone, 409 where it is another one.
+    /// 404 if it is gone, 409 if it has another UID or version.
     pub fn change(
         &mut self,
         id: &Id,
@@ -262,13 +261,14 @@ impl Objects {
         let mut written = stored.value.clone();
         self.set(id.clone(), stored);
         if self.collect(id) {
-            // What goes with its last finalizer is answered with the version from before.
+            // The answer to the removal of the last finalizer has the previous version.
             written["metadata"]["resourceVersion"] = json!(before.to_string());
         }
         Ok(written)
     }
 
-    /// Deletes an object, if it is still the one with this UID and version; it goes at once where nothing holds it.
+    /// Deletes an object if it still has this UID and version. It disappears at once if it has no
+    /// finalizers.
     ///
     /// # Errors
     /// As [`Self::change`].
@@ -282,7 +282,8 @@ impl Objects {
         .map(drop)
     }
 
-    /// What is deleted and held by nothing goes, and with it what it owns; whether it does.
+    /// Removes a deleted object without finalizers, and deletes the objects that it owns. Returns
+    /// true if it was removed.
     fn collect(&mut self, id: &Id) -> bool {
         let Some(stored) = self.all.get(id) else { return false };
         let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
@@ -296,7 +297,7 @@ impl Objects {
         let owned = self.all.iter().filter(|(_, stored)| stored.is_owned_by(&uid));
         let owned: Vec<Id> = owned.map(|(id, _)| id.clone()).collect();
         for child in owned {
-            // It is there: it was just found.
+            // It exists, because it was just found.
             let _ = self.delete(&child, (None, None), at.unwrap_or_default());
         }
         true

@@ -1,4 +1,5 @@
-//! What a plan reads while it is made: Secrets and namespaces of the cluster, and the platforms of accounts. Nothing is written.
+//! The reads of a plan: Secrets and namespaces of the cluster, and the platforms of accounts.
+//! Nothing is written.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use crate::platform::{
     Budget, ConnectError, Endpoint, HttpOptions, HttpPlatform, NoMeter, Platform, Rate, RateLimited, Reach, ReadsOnly,
 };
 
-/// Reads alone.
+/// Offers reads only.
 #[async_trait]
 pub trait Outside: Debug + Send + Sync {
     async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error>;
 
     async fn is_namespace_terminating(&self, name: &str) -> Result<bool, kube::Error>;
 
-    /// A client that sends nothing but reads.
+    /// A client that only sends reads.
     fn connect(&self, access: &PlatformAccess, key: &SecretString) -> Result<Arc<dyn Platform>, ConnectError>;
 }
 
@@ -59,7 +60,8 @@ impl Outside for Network {
         let options = HttpOptions { request_timeout: self.request_timeout, ..HttpOptions::default() };
         let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
         let standard = Rate::default();
-        // The operator uses the same account at the same time.
+        // The operator uses the same account at the same time, so the plan keeps to its rate limit,
+        // too.
         let budget = Arc::new(Budget::new(access.rate_limit.map_or(standard, |limit| Rate {
             requests_per_minute: limit.requests_per_minute,
             burst: limit.burst.unwrap_or(standard.burst),

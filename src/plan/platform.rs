@@ -1,4 +1,4 @@
-//! The platform of a plan: read once, and changed in memory alone. What is asked for is carried out at once.
+//! The platform of a plan: read once, and changed only in memory. Changes succeed at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ use crate::domain::{
 };
 use crate::platform::{Answer, Computes, KeyList, Keys, Latest, Platform, Reading, Tick};
 
-/// Numbers of keys that are not made yet: larger than those of any platform, and still exact in JSON.
+/// IDs of planned keys: larger than those of any platform, and still exact in JSON.
 const FIRST_NUMBER: i64 = 9_000_000_000_000_000;
-/// What the secret of a key is that is not made yet.
+/// The placeholder for the secret of a planned key.
 const NO_SECRET: &str = "known-once-the-key-is-made";
 
-/// One account's platform.
+/// The platform of one account.
 pub struct Imagined {
     source: Arc<dyn Platform>,
     trail: Arc<Trail>,
@@ -42,14 +42,14 @@ struct State {
     projects: Option<Result<Listed<Project>, Fault>>,
     computes: BTreeMap<String, Result<Known<Compute>, Fault>>,
     keys: BTreeMap<String, Result<Known<KeyEntry>, Fault>>,
-    /// The readings that were shown last, with the number of changes that they show.
+    /// The latest readings, with the number of changes that they show.
     shown: BTreeMap<String, (u64, Arc<Reading<Computes>>)>,
     shown_keys: Option<(u64, Arc<KeyList>)>,
     made: i64,
     changes: u64,
 }
 
-/// A list as it was read, and as it is by now.
+/// A list as it was read, and with the changes so far.
 #[derive(Clone, Debug)]
 struct Known<T> {
     before: Vec<T>,
@@ -62,7 +62,7 @@ impl<T: Clone> Known<T> {
     }
 }
 
-/// A compute before and after.
+/// A compute before and after the plan.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     pub before: Option<Compute>,
@@ -78,7 +78,7 @@ impl Imagined {
         run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is known of a project; `None` where it was not read.
+    /// The state of a project, or `None` if it was not read.
     pub fn snapshot(&self, project: &str, tick: Tick, after: Option<Tick>) -> Option<Latest<Computes>> {
         self.with(|state| {
             let computes = match state.computes.get(project)? {
@@ -97,7 +97,7 @@ impl Imagined {
         })
     }
 
-    /// The same of the keys of an organization.
+    /// The state of the keys of an organization, or `None` if they were not read.
     pub fn keys(&self, organization: &str, tick: Tick, after: Option<Tick>) -> Option<Latest<Keys>> {
         self.with(|state| {
             let keys = match state.keys.get(organization)? {
@@ -116,7 +116,7 @@ impl Imagined {
         })
     }
 
-    /// What becomes of a compute.
+    /// The change of a compute in this plan.
     pub fn change_of(&self, project: &str, id: &str) -> Change {
         self.with(|state| {
             let Some(Ok(listed)) = state.computes.get(project) else { return Change::default() };
@@ -125,7 +125,7 @@ impl Imagined {
         })
     }
 
-    /// A compute of a project that was read.
+    /// Changes a compute in a project that was read.
     fn change<T>(&self, project: &str, id: &str, change: impl FnOnce(&mut Compute) -> T) -> Result<T, Fault> {
         self.with(|state| {
             state.changes += 1;
@@ -148,7 +148,7 @@ fn not_found(what: &str, id: &str) -> Fault {
     Fault::NotFound { message: format!("there is no {what} {id}") }
 }
 
-/// What is not known of a new compute stands as a word.
+/// Unknown properties of a new compute have placeholders.
 fn imagined(project: &str, new: &NewCompute, others: &[Compute], (number, now): (i64, Timestamp)) -> Compute {
     let id = format!("new-compute-{number}");
     let support = Support::among(others);
@@ -174,7 +174,7 @@ fn imagined(project: &str, new: &NewCompute, others: &[Compute], (number, now): 
     }
 }
 
-/// The fields that a change sets, with what they were.
+/// The fields that a change sets, with their previous values.
 fn fields(change: &ComputeChange, compute: Option<&Compute>) -> Vec<Field> {
     let before = compute.map(|compute| drift::shown(&compute.settings)).unwrap_or_default();
     let set = drift::shown(&change.settings).into_iter().map(|(field, after)| {
@@ -186,11 +186,11 @@ fn fields(change: &ComputeChange, compute: Option<&Compute>) -> Vec<Field> {
         before: compute.map(|compute| compute.branch_id.clone()),
         after: branch.clone(),
     });
-    // Database settings are sent whole, although most stay.
+    // A change sends all database settings, although most stay the same.
     branch.chain(set).filter(|field| field.before.as_ref() != Some(&field.after)).collect()
 }
 
-/// Settings after a change.
+/// The settings after a change.
 fn set(settings: &mut Settings, change: &Settings) {
     let Settings { min, max, suspend_after, pooler_enabled, pooler_mode, postgres, passwordless_access, disabled } =
         change.clone();
@@ -229,7 +229,7 @@ impl Platform for Imagined {
         read
     }
 
-    /// Nothing is asked: where the platform has no call that reads one compute, only one that changes could tell.
+    /// Uses the list: a platform without a call to read one compute could answer only a change.
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
         let listed = self.list_computes(project).await?;
         Ok(!matches!(listed.find(Some(compute), |listed| listed.id == compute), Shown::Absent))
@@ -278,7 +278,7 @@ impl Platform for Imagined {
     }
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
-        // It is sent whatever a list shows.
+        // It is sent even if a list does not show the compute.
         self.trail.note(Step::DeleteCompute { project: project.to_owned(), compute: compute.clone() });
         self.list_computes(project).await?;
         self.with(|state| {
@@ -328,7 +328,8 @@ impl Platform for Imagined {
         })
     }
 
-    /// Keys that are not made yet are good, and so are those that could not be read. Others are asked for by a read, as the operator does.
+    /// Planned keys and keys that could not be read count as accepted. Other keys are checked with
+    /// a read, as the operator does.
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
         let stands_for = |word: &&str| secret.expose_secret().starts_with(*word);
         match [NO_SECRET, NOT_READ].iter().any(stands_for) {
@@ -356,7 +357,8 @@ impl Platform for Imagined {
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
         let key = if id > FIRST_NUMBER { "a new one".to_owned() } else { id.to_string() };
         match self.list_keys(organization).await {
-            // Who offers no list is not known to offer this call: that is found out when it is made.
+            // A platform without a list of keys may lack this call, too, which only a real call
+            // would show.
             Err(fault @ Fault::Unsupported { .. }) => return Err(fault),
             Err(_) => self.trail.note(Step::RevokeKey { key }),
             Ok(listed) => {

@@ -1,4 +1,4 @@
-//! A platform that is not read: what the records and statuses of resources show of it.
+//! A platform that is not read. Its state comes from the records and statuses of resources.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::domain::{
 };
 use crate::platform::{Answer, Platform};
 
-/// What is recorded through one account.
+/// The state that was recorded through one account.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// By project.
@@ -22,7 +22,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The compute that a resource is bound to, as it was seen last.
+    /// Adds the compute that a resource is bound to, as it was last observed.
     pub fn add_compute(&mut self, object: &api::Compute) {
         let project = &object.spec.project_id;
         let known = self.computes.entry(project.clone()).or_default();
@@ -52,7 +52,7 @@ impl Recorded {
         });
     }
 
-    /// The keys that a resource has.
+    /// Adds the keys of a resource.
     pub fn add_key(&mut self, object: &api::ProjectKey) {
         let Ok(record) = identity::of_key(object) else { return };
         let records = record.known().records;
@@ -71,12 +71,13 @@ impl Recorded {
     }
 }
 
-/// Statuses that show none are taken for one of a compute that serves.
+/// A status without a state is treated as that of an active compute.
 fn state(word: Option<&String>) -> ComputeState {
     word.map_or(ComputeState::Active, |word| word.clone().into())
 }
 
-/// A status shows the size. Anything else was as it was declared where nothing else has been declared since.
+/// The status shows the size. Other settings are as declared, if the resource is synced with its
+/// current spec.
 fn settings(object: &api::Compute, status: &api::ComputeStatus) -> Settings {
     let is_synced = status.conditions.iter().any(|condition| {
         condition.type_ == "Synced"
@@ -92,7 +93,7 @@ fn settings(object: &api::Compute, status: &api::ComputeStatus) -> Settings {
     }
 }
 
-/// One number, or a range.
+/// Parses one number, or a range.
 fn size(text: &str) -> Option<(ComputeUnits, ComputeUnits)> {
     let (min, max) = text.split_once('-').unwrap_or((text, text));
     let units = |text: &str| ComputeUnits::new(text.trim().parse().ok()?);

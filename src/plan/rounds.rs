@@ -1,4 +1,4 @@
-//! Passes over what is planned, round by round, until nothing more is done.
+//! Runs passes in rounds, until they change nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,22 +19,23 @@ use crate::decide::{Report, Wake};
 
 /// More than any chain of resources that wait for each other.
 const MOST_ROUNDS: usize = 500;
-/// How many passes over one resource follow each other in a round at most.
+/// Maximum number of consecutive passes over one resource in a round.
 const AT_ONCE: usize = 12;
 
-/// How the passes over a resource ended.
+/// The end of the passes over a resource.
 #[derive(Clone, Debug)]
 pub enum Ended {
-    /// With this report, and the next pass is due then.
+    /// The last report, and the time of the next pass.
     Rests(Option<Report>, Wake),
-    /// With this error.
+    /// The pass failed with this error.
     Failed(String),
-    /// They go on and on.
+    /// The passes do not end.
     Busy,
 }
 
 impl Planner {
-    /// Passes over these resources, over what they make, and over the accounts that they need.
+    /// Runs passes over these resources, over those that they create, and over the accounts that
+    /// they need.
     pub async fn come_to_rest(&self, selected: &BTreeSet<Id>) -> BTreeMap<Id, Ended> {
         let mut ended = BTreeMap::new();
         for _ in 0..MOST_ROUNDS {
@@ -51,12 +52,12 @@ impl Planner {
         ended
     }
 
-    /// How much was done so far.
+    /// Number of effects so far.
     fn effects(&self) -> (u64, u64) {
         (self.trail.count(), self.cluster.objects().writes)
     }
 
-    /// Passes over one resource, as long as one follows another at once.
+    /// Runs passes over one resource, as long as one follows another at once.
     async fn passes(&self, id: &Id) -> Ended {
         self.trail.begin(id);
         for _ in 0..AT_ONCE {
@@ -64,7 +65,7 @@ impl Planner {
             AllKinds::each(&mut one);
             let Some(pass) = one.pass.take() else { return Ended::Rests(None, Wake::OnChange) };
             match pass.await {
-                // Its own write is heard of at once; the next pass sees it.
+                // The pass conflicted with its own write, which the next pass sees.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
                 Err(error) => return Ended::Failed(explained(&error)),
                 Ok(Pass { next: Next::Now | Next::OnOwnWrite, .. }) => {}
@@ -75,7 +76,7 @@ impl Planner {
         Ended::Busy
     }
 
-    /// Hears of objects that are gone.
+    /// Handles the deletion of objects.
     fn hear(&self) {
         let gone = std::mem::take(&mut self.cluster.objects().gone);
         for (id, stored) in &gone {
@@ -83,7 +84,7 @@ impl Planner {
         }
     }
 
-    /// What was selected and what that owns, after the accounts that these need.
+    /// The accounts that the planned resources need, and then these resources.
     fn concerned(&self, selected: &BTreeSet<Id>) -> Vec<Id> {
         let planned = self.planned(selected);
         let objects = self.cluster.objects();
@@ -101,7 +102,7 @@ impl Planner {
         accounts.into_iter().chain(planned.into_iter().filter(|id| !ids.contains(id))).collect()
     }
 
-    /// What was selected, as far as it is still there, and what that owns.
+    /// The selected resources that still exist, and those that they own.
     pub fn planned(&self, selected: &BTreeSet<Id>) -> BTreeSet<Id> {
         let objects = self.cluster.objects();
         let uids: BTreeSet<String> = selected
@@ -150,7 +151,8 @@ impl KindVisitor for Gone<'_> {
     }
 }
 
-/// The accounts that resources refer to, and the Secrets that they write, which accounts may read.
+/// The accounts that resources refer to, and the Secrets that they write, because accounts may read
+/// them.
 struct Needs {
     accounts: BTreeSet<AccountName>,
     secrets: BTreeSet<(String, String)>,

@@ -1,4 +1,5 @@
-//! The Secrets of a plan: read when they are needed, and changed in memory alone. Their values are never shown.
+//! The Secrets of a plan: read when needed, and changed only in memory. Their values are never
+//! shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,11 +17,11 @@ use crate::decide::names::FIELD_MANAGER;
 /// Namespace and name.
 pub type Place = (String, String);
 
-/// A Secret as it is by now.
+/// The current state of a Secret.
 #[derive(Clone)]
 pub struct Known {
     pub secret: Option<Secret>,
-    /// It could not be read: this is what is taken for it.
+    /// The Secret could not be read, so its content is assumed.
     pub assumed: bool,
 }
 
@@ -30,7 +31,7 @@ impl fmt::Debug for Known {
     }
 }
 
-/// What was read so far, and what may be assumed of those that cannot be read.
+/// The Secrets that were read, and the assumptions for those that cannot be read.
 #[derive(Debug, Default)]
 pub struct Secrets {
     pub known: BTreeMap<Place, Known>,
@@ -38,15 +39,15 @@ pub struct Secrets {
     made: u64,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Written {
     pub new: bool,
-    /// The names of entries that have come, changed or gone.
+    /// Names of the added, changed or removed entries.
     pub entries: BTreeSet<String>,
-    /// Whether nothing is known of what was there.
+    /// True if the previous content is unknown.
     pub assumed: bool,
-    /// Whether anything differs.
+    /// True if anything changed.
     pub changed: bool,
 }
 
@@ -61,7 +62,7 @@ impl Secrets {
         self.known.get(place)?.secret.clone()
     }
 
-    /// A Secret that people put there.
+    /// A Secret that the user declares.
     pub fn declare(&mut self, place: Place, mut secret: Secret) {
         if let Some(before) = self.get(&place) {
             secret.metadata = before.metadata;
@@ -70,7 +71,7 @@ impl Secrets {
         self.known.insert(place, Known { secret: Some(secret), assumed: false });
     }
 
-    /// What is to be taken for a Secret that cannot be read, unless there is a guess already.
+    /// Sets the assumed content of a Secret, unless there is one already.
     pub fn assume(&mut self, place: Place, guess: Option<Secret>) {
         let secret = guess.map(|mut secret| {
             (secret.metadata.namespace, secret.metadata.name) = (Some(place.0.clone()), Some(place.1.clone()));
@@ -90,7 +91,7 @@ impl Secrets {
         Ok(self.put(place, secret))
     }
 
-    /// Server-side apply, forced. In a dry run nothing stays.
+    /// A forced server-side apply. A dry run has no effect.
     pub fn apply(&mut self, namespace: &str, applied: &AppliedSecret, dry_run: bool) -> Result<(Secret, Written), u16> {
         let place = (namespace.to_owned(), applied.name.clone());
         let stands = self.get(&place);
@@ -127,7 +128,6 @@ impl Secrets {
         Ok((self.get(&place).unwrap_or_default(), written))
     }
 
-    /// Merge patch.
     pub fn patch(&mut self, place: &Place, patch: &Value) -> Result<Written, u16> {
         let secret = self.get(place).ok_or(NOT_FOUND)?;
         let wanted = patch["metadata"]["resourceVersion"].as_str();
@@ -144,7 +144,7 @@ impl Secrets {
         Ok(self.put(place, next))
     }
 
-    /// The owner is gone.
+    /// Removes the Secrets of an owner that is gone.
     pub fn collect(&mut self, uid: &str) {
         for known in self.known.values_mut() {
             let owned = known.secret.as_ref().is_some_and(|secret| {

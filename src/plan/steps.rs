@@ -1,11 +1,11 @@
-//! What a plan says, as plain data.
+//! The content of a plan, as plain data.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::objects::Id;
 
-/// One thing that the operator does.
+/// A step of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Step {
@@ -14,7 +14,7 @@ pub enum Step {
         branch: String,
         #[serde(rename = "type")]
         type_: String,
-        /// A word for the compute, which has no identifier yet.
+        /// A placeholder for the compute, which has no identifier yet.
         compute: String,
         fields: Vec<Field>,
     },
@@ -32,7 +32,7 @@ pub enum Step {
         project: String,
         compute: String,
     },
-    /// The resource is linked to a compute that exists.
+    /// The resource is bound to an existing compute.
     LinkCompute {
         compute: String,
     },
@@ -40,14 +40,14 @@ pub enum Step {
         project: String,
     },
     RevokeKey {
-        /// The platform's number of it; a word for one that has none yet.
+        /// The platform's ID of the key, or a placeholder for a planned key.
         key: String,
     },
     WriteSecret {
         name: String,
-        /// Whether there is none of that name yet.
+        /// True if the Secret does not exist yet.
         new: bool,
-        /// The names of the entries that are written or removed.
+        /// Names of the entries that are written or removed.
         entries: Vec<String>,
     },
     CreateObject {
@@ -65,7 +65,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether connections are interrupted by it.
+    /// True if the step interrupts connections.
     pub fn interrupts(&self) -> bool {
         match self {
             Self::ChangeCompute { interrupts, .. } => *interrupts,
@@ -84,18 +84,18 @@ pub struct Field {
     pub after: String,
 }
 
-/// What a manifest is to the cluster.
+/// How a manifest relates to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Manifest {
-    /// There is no object of that name yet.
+    /// No object with this name exists.
     New,
-    /// It declares something else than the object in the cluster.
+    /// It differs from the object in the cluster.
     Changed,
     Unchanged,
 }
 
-/// A condition, as the status will have it.
+/// A condition of the planned status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Said {
     pub status: String,
@@ -103,27 +103,27 @@ pub struct Said {
     pub message: String,
 }
 
-/// What waits, and until when.
+/// The reason and the time limit of a wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Waits {
     pub reason: String,
     pub message: String,
-    /// When the operator decides anew at the latest; absent where it waits for a change.
+    /// The latest time of the next decision; absent if only a change ends the wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// What becomes of one resource.
+/// The plan for one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Planned {
     #[serde(flatten)]
     pub id: Id,
-    /// Absent for what is in the cluster alone.
+    /// Absent for a resource that exists only in the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Manifest>,
     /// In this order.
     pub steps: Vec<Step>,
-    /// Whether the resource is gone in the end.
+    /// True if the resource is gone in the end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,15 +132,15 @@ pub struct Planned {
     pub synced: Option<Said>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// When the operator looks at it again without any other cause.
+    /// The time of the next pass without another cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
-    /// Why not more can be said.
+    /// The reason why the plan is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
 
-/// Compute units: of all computes of the planned resources together.
+/// Compute units of all computes of the planned resources together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Units {
     pub min: f64,
@@ -153,7 +153,7 @@ pub struct Cost {
     pub after: Units,
 }
 
-/// How much of what there is to do.
+/// Number of resources and of steps of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
@@ -172,22 +172,21 @@ pub struct Counts {
     pub waiting: usize,
 }
 
-/// What the operator would do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub at: Timestamp,
     pub resources: Vec<Planned>,
     pub counts: Counts,
-    /// Absent where the sizes of some compute are not known.
+    /// Absent if the size of a compute is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// What could not be read, and what is assumed in its place.
+    /// Parts that could not be read, and the assumptions instead.
     pub not_read: Vec<String>,
 }
 
 impl Planned {
-    /// Whether something is done, or waits to be done.
+    /// True if a step is planned, or waits.
     pub fn has_changes(&self) -> bool {
         !self.steps.is_empty() || self.gone || self.waits.is_some()
     }
@@ -198,7 +197,7 @@ impl Plan {
         self.resources.iter().any(Planned::has_changes)
     }
 
-    /// Whether something about a planned resource could not be found out.
+    /// True if a planned resource has an unknown part.
     pub fn is_incomplete(&self) -> bool {
         self.resources.iter().any(|planned| planned.unknown.is_some())
     }

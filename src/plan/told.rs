@@ -1,4 +1,4 @@
-//! What passes have come to, as a plan tells it.
+//! Renders the results of passes as a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::rounds::Ended;
 use super::steps::{Cost, Counts, Manifest, Plan, Planned, Said, Step, Units, Waits};
 use crate::api::Compute;
 
-/// What a resource is bound to on the platform.
+/// The compute that a resource is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     account: AccountName,
@@ -22,7 +22,7 @@ pub struct Bound {
     compute: String,
 }
 
-/// What every Compute is bound to.
+/// The binding of every Compute.
 pub fn bindings(objects: &Objects) -> BTreeMap<Id, Bound> {
     objects.all::<Compute>().iter().filter_map(|compute| bound(compute)).collect()
 }
@@ -59,7 +59,7 @@ pub fn plan(
     }
 }
 
-/// That a resource gets a compute which exists.
+/// The step that binds a resource to an existing compute, if there is one.
 fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> Option<Step> {
     let after = after.filter(|after| before.is_none_or(|before| before.compute != after.compute))?;
     let existed = change_of(planner, after)?.before.is_some();
@@ -124,7 +124,7 @@ fn at(wake: Wake) -> Option<jiff::Timestamp> {
     }
 }
 
-/// What a resource waits for that is not as it is declared to be.
+/// The wait of a resource that does not match its spec.
 fn waits(report: &Report, wake: Wake) -> Option<Waits> {
     use crate::decide::{Health, Sync};
     let (reason, message) = match (&report.health, &report.sync) {
@@ -139,7 +139,7 @@ fn waits(report: &Report, wake: Wake) -> Option<Waits> {
     Some(Waits { reason: reason.to_string(), message: message.to_owned(), until })
 }
 
-/// Compute units of the computes that planned resources have, before and after; `None` where a size is not known.
+/// Compute units of the planned resources' computes, before and after. `None` if a size is unknown.
 fn cost<'a>(planner: &Planner, bound: impl Iterator<Item = &'a Bound>) -> Option<Cost> {
     let mut cost = Cost::default();
     let mut seen = BTreeSet::new();

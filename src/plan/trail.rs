@@ -1,4 +1,4 @@
-//! Which resource has what done: noted where it would be done.
+//! Records the steps of each resource, where they would be performed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::objects::Id;
 use super::steps::Step;
 
-/// What was noted so far.
+/// The steps so far.
 #[derive(Debug, Default)]
 pub struct Trail(Mutex<Noted>);
 
@@ -14,18 +14,18 @@ pub struct Trail(Mutex<Noted>);
 struct Noted {
     acting: Option<Id>,
     steps: BTreeMap<Id, Vec<Step>>,
-    /// How often something was done.
+    /// Number of steps so far.
     count: u64,
     not_read: Vec<String>,
 }
 
 impl Trail {
-    /// A pass over this resource begins.
+    /// Starts a pass over this resource.
     pub fn begin(&self, id: &Id) {
         self.with(|noted| noted.acting = Some(id.clone()));
     }
 
-    /// Something is done for the resource whose pass is being made.
+    /// Adds a step to the resource of the current pass.
     pub fn note(&self, step: Step) {
         self.with(|noted| {
             noted.count += 1;
@@ -37,7 +37,7 @@ impl Trail {
         });
     }
 
-    /// Something could not be read; said once.
+    /// Records something that could not be read, once.
     pub fn not_read(&self, what: impl Into<String>) {
         let what = what.into();
         self.with(|noted| {
@@ -68,7 +68,7 @@ fn is_same_secret(known: &Step, step: &Step) -> bool {
     matches!((known, step), (Step::WriteSecret { name: one, .. }, Step::WriteSecret { name: other, .. }) if one == other)
 }
 
-/// A Secret that is created empty first, and filled then, is written once to people.
+/// Merges the create of an empty Secret and its later write, so that users see one step.
 fn together(known: Step, step: Step) -> Step {
     match (known, step) {
         (Step::WriteSecret { new, entries: before, .. }, Step::WriteSecret { name, new: anew, entries }) => {

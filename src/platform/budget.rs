@@ -1,8 +1,11 @@
-//! The rate budget of one account: how many requests may be sent to the platform, in which order, and when none.
+//! The rate budget of one account: how many requests dbplane may send to the platform, and in which
+//! order.
 //!
-//! Changes come first, then reads that a decision waits for, then polling, then polls before their time; within each of these, namespaces take
-//! turns. Reads and polls may each use only a share, so that a change can be sent at once even while everything is being read. A request that was overtaken often enough is next, so
-//! that a long run of changes does not prevent the reads that show their result; a poll before its time is never urgent.
+//! Changes go first, then reads that a decision waits for, then regular polls, then early polls.
+//! Within each class, namespaces take turns. Reads and polls may each use only a share, so a change
+//! can be sent at once even under a full load of reads. A request that was overtaken often enough
+//! is next, so a long run of changes does not block the reads that show their result. An early poll
+//! never becomes urgent.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,27 +25,27 @@ use super::turns::{Party, Turns};
 /// A random number from 0 (included) to 1 (excluded).
 pub type Jitter = fn() -> f64;
 
-/// Reads may use this part of the budget, in percent.
+/// Percentage of the budget that reads may use.
 const READ_SHARE: u32 = 80;
-/// Polls may use this part of the budget, in percent.
+/// Percentage of the budget that polls may use.
 const POLL_SHARE: u32 = 50;
-/// How often a request of each priority is overtaken before it competes as an equal.
+/// How often a request of each priority may be overtaken before it competes as an equal.
 const PATIENCE: [u32; PRIORITIES] = [0, 10, 10, u32::MAX];
-/// Creations of keys a second; platforms limit these more than anything else.
+/// Key creates per second. Platforms limit them more than any other request.
 const KEYS_A_SECOND: u32 = 2;
-/// The pause after a first refusal that does not say how long to wait; doubled with each further one.
+/// The pause after a first 429 without Retry-After. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// What a request is for, most urgent first.
+/// The purpose of a request, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// It changes something.
+    /// A change.
     Change,
-    /// Someone waits for what it reads.
+    /// A read that a caller waits for.
     FreshRead,
-    /// It looks whether something has changed.
+    /// A regular read that looks for changes.
     Poll,
-    /// The same before its time, because something is expected to have changed.
+    /// A poll before its regular time, because a change is expected.
     EarlyPoll,
 }
 
@@ -62,28 +65,28 @@ impl Priority {
     }
 }
 
-/// How a budget stands.
+/// The current state of a budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BudgetFigures {
-    /// Requests that are allowed in any minute.
+    /// Limit of requests in any minute.
     pub requests_per_minute: u32,
-    /// Requests that may be made at once; none during a pause.
+    /// Requests that may be sent at once; none during a pause.
     pub left: u32,
-    /// How long nobody may make one.
+    /// Time until the end of the pause.
     pub pause: Duration,
     pub waits: Vec<Waits>,
 }
 
-/// The requests of one priority that wait, or have waited, for the budget.
+/// Requests of one priority that wait or have waited for the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
     pub priority: Priority,
     pub waiting: u32,
-    /// How long, all together.
+    /// Total waiting time of all requests.
     pub waited: Duration,
 }
 
-/// tokio's clock, so that waiting and counting agree, also where a test moves the time.
+/// tokio's clock, so that waiting and counting agree even if a test moves the time.
 #[derive(Clone, Copy, Debug)]
 struct Ticks(Instant);
 
@@ -99,7 +102,8 @@ type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticks, StateInformationMiddl
 
 /// The rate budget of one account, shared by everything that calls the platform for it.
 pub struct Budget {
-    /// For everything, for reads, for polls, for those before their time: a request of one priority passes its own and all before it.
+    /// One limiter per priority. A request must pass the limiter of its own priority and those of
+    /// all more urgent ones.
     shares: [Limiter; PRIORITIES],
     keys: Limiter,
     key_lane: Turns,
@@ -108,7 +112,7 @@ pub struct Budget {
     changed: Notify,
     jitter: Jitter,
     rate: Rate,
-    /// Whose budget limits this one's requests as well.
+    /// The organization whose shared budget also limits these requests.
     organization: OnceLock<Arc<Organization>>,
     unlimited: bool,
 }
@@ -116,14 +120,14 @@ pub struct Budget {
 #[derive(Debug, Default)]
 struct State {
     waiting: [u32; PRIORITIES],
-    /// How long requests have waited, all together, until `counted`.
+    /// Total waiting time of all requests until `counted`.
     waited: [Duration; PRIORITIES],
     counted: Option<Instant>,
-    /// The last request that was granted left so many, then.
+    /// The burst that was left after the last granted request, and the time of that request.
     left: Option<(Instant, u32)>,
     overtaken: [u32; PRIORITIES],
     paused_until: Option<Instant>,
-    /// Pauses in a row without a success between them.
+    /// Consecutive pauses without a success in between.
     pauses: u32,
 }
 
@@ -151,12 +155,11 @@ impl fmt::Debug for Budget {
 }
 
 impl Budget {
-    /// A full budget.
     pub fn new(rate: Rate) -> Self {
         Self::with_jitter(rate, rand::random)
     }
 
-    /// A full budget whose pauses are lengthened by `jitter`.
+    /// A full budget. `jitter` shortens its pauses by a random part.
     pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
         let ticks = Ticks(Instant::now());
         let limiter = |quota| -> Limiter { RateLimiter::direct_with_clock(quota, ticks).with_middleware() };
@@ -175,12 +178,13 @@ impl Budget {
         }
     }
 
-    /// A budget that nobody waits for, where time is simulated and cannot be waited by.
+    /// A budget without limits, for simulated time, in which waiting is not possible.
     pub fn unlimited() -> Self {
         Self { unlimited: true, ..Self::with_jitter(Rate::default(), || 0.0) }
     }
 
-    /// Waits until one request may be made. Giving up while waiting costs at most a part of a share.
+    /// Waits until one request may be sent. If the caller stops waiting, only the limiters that it
+    /// has already passed have counted the request.
     pub async fn acquire(&self, priority: Priority, party: &Party) {
         if self.unlimited {
             return;
@@ -194,9 +198,9 @@ impl Budget {
         }
     }
 
-    /// From now on its requests also count for what its organization may send.
+    /// From now on, requests also count against the budget of the organization.
     pub(super) fn join(&self, organization: Arc<Organization>) {
-        // The first one stays: it is the same.
+        // Later calls have no effect: an account has one organization.
         let _ = self.organization.set(organization);
     }
 
@@ -235,15 +239,15 @@ impl Budget {
         self.acquire(Priority::Change, party).await;
     }
 
-    /// The platform asked for fewer requests: nobody makes one for `retry_after`, or, where it did not say, for a while
-    /// that doubles from 1 s to 60 s with each time, of which a random half may be left out.
+    /// The platform asked for fewer requests: nothing is sent for `retry_after`. Without it, the
+    /// pause doubles each time from 1 s to 60 s, minus a random part of up to half.
     pub fn throttled(&self, retry_after: Option<Duration>) {
         if self.unlimited {
             return;
         }
         let now = Instant::now();
         let mut state = self.state();
-        // Requests that were under way together are refused together; they count as one.
+        // Requests that were in progress together are rejected together. They count as one.
         if state.paused_until.is_none_or(|until| until <= now) {
             state.pauses = state.pauses.saturating_add(1);
         }
@@ -255,7 +259,7 @@ impl Budget {
         state.paused_until = Some(state.paused_until.map_or(until, |earlier| earlier.max(until)));
     }
 
-    /// The platform carried out a request: a later pause begins small again.
+    /// The platform carried out a request, so the next pause is short again.
     pub fn succeeded(&self) {
         let mut state = self.state();
         if state.paused_until.is_none() {
@@ -263,13 +267,12 @@ impl Budget {
         }
     }
 
-    /// How long nobody may make a request, as things stand.
+    /// The remaining pause, if there is one.
     pub fn pause(&self) -> Option<Duration> {
         let until = self.state().paused_until?;
         until.checked_duration_since(Instant::now()).filter(|pause| !pause.is_zero())
     }
 
-    /// How it stands.
     pub fn figures(&self) -> BudgetFigures {
         let pause = self.pause();
         let mut state = self.state();
@@ -323,7 +326,7 @@ impl Budget {
         Attempt::Granted
     }
 
-    /// After a pause requests come one by one, not as the burst that was saved up meanwhile.
+    /// After a pause, requests are sent at the steady rate, without a saved-up burst.
     fn drain(&self) {
         for share in &self.shares {
             while share.check().is_ok() {}
@@ -341,7 +344,7 @@ enum Attempt {
     AfterOthers,
 }
 
-/// A place among those that wait; given up when dropped, also by a caller that stops waiting.
+/// A place among the waiting requests. Dropping it gives it up, also if the caller stops waiting.
 struct Place<'a>(&'a Budget, usize);
 
 impl<'a> Place<'a> {

@@ -13,7 +13,7 @@ fn of(namespace: &str) -> Party {
     Party::from([std::sync::Arc::from(namespace)])
 }
 
-/// How long `count` requests of one priority take.
+/// The time that `count` requests of one priority take.
 async fn time_for(budget: &Budget, priority: Priority, count: u32) -> Duration {
     let start = Instant::now();
     for _ in 0..count {
@@ -28,7 +28,7 @@ async fn settle() {
     }
 }
 
-/// Puts a request into the queue, which reports its name when it is granted.
+/// Queues a request, which sends its name when it is granted.
 async fn enqueue(
     budget: &Arc<Budget>,
     priority: Priority,
@@ -253,7 +253,8 @@ async fn the_figures_say_what_is_left_and_how_long_requests_wait() {
     assert_eq!((left(), budget.figures().pause), (0, Duration::ZERO));
 }
 
-/// How many of a namespace that has a thousand waiting are granted before the single request of another one, which comes last.
+/// Number of requests that are granted before the last one. It is a single request of `quiet`,
+/// behind a thousand of `noisy`.
 async fn before_the_single(priority: Option<Priority>, noisy: &'static str, quiet: &'static str) -> usize {
     let budget = budget(6000, 1);
     let (granted, mut order) = mpsc::unbounded_channel();
@@ -280,7 +281,7 @@ async fn before_the_single(priority: Option<Priority>, noisy: &'static str, quie
 async fn a_thousand_requests_of_one_namespace_delay_that_of_another_by_about_a_turn() {
     let classes = Priority::ALL.map(Some).into_iter().chain([None]);
     for class in classes {
-        // Some are granted before the last one comes.
+        // Some requests are granted before the last one is queued.
         let before = before_the_single(class, "evil", "shop").await;
         assert!(before <= 6, "{class:?}: {before}");
         assert_eq!(before_the_single(class, "evil", "evil").await, 1000, "in one namespace the first comes first");

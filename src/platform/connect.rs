@@ -1,4 +1,5 @@
-//! Making the client of an account. Nothing outside this module knows in which dialect, or over what, a platform is called.
+//! Makes the client of an account. Only this module knows the dialect and the transport of a
+//! platform.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,41 +12,43 @@ use thiserror::Error;
 
 use super::{Budget, Clients, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Reach, Room, Transport};
 
-/// Where the platform is, and for which organization it is called.
+/// The address of a platform, and the organization that it is called for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
     /// Base URL, ending with the version segment, with or without a trailing slash.
     pub base_url: String,
-    /// The organization whose projects are meant; every request names it.
+    /// The organization whose projects dbplane manages. Every request names it.
     pub organization_id: Option<String>,
-    /// Where it may be.
+    /// The hosts that it may have.
     pub reach: Reach,
 }
 
-/// One spelling of a base URL for all that mean the same: with a default port and without, in capitals, with a slash at its end.
+/// The canonical spelling of a base URL: without a default port, in lower case, and without a slash
+/// at its end.
 pub(super) fn normalized(base_url: &str) -> String {
     let url = Url::parse(base_url).map_or_else(|_| base_url.to_owned(), String::from);
     url.trim_end_matches('/').to_owned()
 }
 
-/// The platforms, as they are recorded and compared.
+/// Maps base URLs to platforms, for records and comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platforms(BTreeMap<String, String>);
 
 impl Platforms {
-    /// With these base URLs for others.
+    /// Treats these base URLs as other names of a platform.
     pub fn with_aliases(aliases: impl IntoIterator<Item = PlatformAlias>) -> Self {
         Self(aliases.into_iter().map(|PlatformAlias { alias, platform }| (alias, platform)).collect())
     }
 
-    /// The platform that a base URL leads to. It may have got another host more than once.
+    /// The platform of a base URL. Follows several aliases, because its host may have changed more
+    /// than once.
     pub fn of(&self, base_url: &str) -> String {
         let follow = |url: String, _: &String| self.0.get(&url).cloned().unwrap_or(url);
         self.0.keys().fold(normalized(base_url), follow)
     }
 }
 
-/// That a base URL leads to the same platform as another one.
+/// Declares that two base URLs lead to the same platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlatformAlias {
     alias: String,
@@ -66,7 +69,8 @@ impl FromStr for PlatformAlias {
     }
 }
 
-/// Why a platform cannot be called with what was given. No text repeats the URL or the key: either may hold a secret.
+/// The reason why a platform cannot be called. No message repeats the URL or the key, because
+/// either may contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConnectError {
     #[error("the base URL is not an absolute URL with a host: {0}")]
@@ -89,25 +93,25 @@ pub enum ConnectError {
     Client(String),
 }
 
-/// How an account's platform is called, but for its API key.
+/// The parameters for calling an account's platform, except its API key.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub endpoint: Endpoint,
-    /// For a whole request, from its first byte to the last byte of the answer.
+    /// For a whole request, until the last byte of the answer.
     pub request_timeout: Duration,
     pub rate: Rate,
-    /// Changes are made only while it holds.
+    /// Changes are sent only while it holds.
     pub leadership: Leadership,
-    /// Whose lists share the memory of its own.
+    /// The memory limit of the namespace, which all its accounts' lists share.
     pub room: Arc<Room>,
 }
 
-/// Makes clients: [`OverHttp`] when the operator runs, and what a test puts in its place.
+/// Makes clients: [`OverHttp`] in the operator, and a replacement in tests.
 pub trait Connect: std::fmt::Debug + Send + Sync {
-    /// A client within a budget of its own. Nothing is sent yet.
+    /// A client with its own budget. Nothing is sent yet.
     ///
     /// # Errors
-    /// Where the base URL or the key cannot be used.
+    /// If the base URL or the key is unusable.
     fn connect(
         &self,
         access: &Access,
@@ -121,7 +125,7 @@ pub trait Connect: std::fmt::Debug + Send + Sync {
 pub struct OverHttp {
     /// `None` is the network.
     pub transport: Option<Arc<dyn Transport>>,
-    /// Of all accounts that are called with the same options.
+    /// Shared by all accounts with the same options.
     pub clients: Clients,
 }
 

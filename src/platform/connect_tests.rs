@@ -7,7 +7,7 @@ use super::*;
 use crate::platform::fake::Notes;
 use crate::platform::{Platform, Unanswered};
 
-/// Answers with four pages, and remembers what it was asked.
+/// Answers with four pages, and records the URLs of its requests.
 #[derive(Debug, Default)]
 struct Pages(Mutex<Vec<String>>);
 
@@ -71,7 +71,7 @@ async fn what_cannot_be_called_is_known_before_anything_is_sent() {
     assert_eq!(refused("http://h/v2", "s3cret"), ConnectError::Insecure);
     assert_eq!(refused("https://h/v2", " \n"), ConnectError::NoKey);
     assert!(pages.0.lock().unwrap().is_empty());
-    // Over the network as well.
+    // The same error over the network.
     let broken =
         OverHttp::default().connect(&access("h"), &SecretString::from("k"), Arc::new(crate::platform::NoMeter));
     assert!(matches!(broken.unwrap_err(), ConnectError::NotAUrl(_)));

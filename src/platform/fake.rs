@@ -1,4 +1,4 @@
-//! A platform that does what a test says, and remembers when it was asked.
+//! A platform for tests: it answers as the test says, and records its calls.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(super) fn broken() -> Fault {
     Fault::Server { status: 500, message: "broken".to_owned() }
 }
 
-/// A clock that stands still.
+/// A clock that always shows the same time.
 pub(super) fn noon() -> Timestamp {
     Timestamp::constant(1_763_632_800, 0)
 }
@@ -58,13 +58,13 @@ pub(super) fn noon() -> Timestamp {
 pub(super) struct Fake {
     pub computes: Mutex<Vec<Compute>>,
     pub keys: Mutex<Vec<KeyEntry>>,
-    /// Computes that cannot be read.
+    /// Computes that are listed as unreadable.
     pub unreadable: Mutex<Vec<UnreadableEntry>>,
-    /// What every call fails with.
+    /// The fault of every call.
     pub fault: Mutex<Option<Fault>>,
-    /// The one call that fails, where it is not every one.
+    /// The only call that fails; all calls if this is `None`.
     failing: Mutex<Option<&'static str>>,
-    /// How long a call takes.
+    /// The duration of a call.
     pub delay: Mutex<Duration>,
     pub panics: Mutex<bool>,
     calls: Mutex<Vec<(&'static str, Instant)>>,
@@ -81,7 +81,7 @@ impl Fake {
         *self.fault.lock().unwrap() = fault.into();
     }
 
-    /// Has calls of this name fail, and no others.
+    /// Makes only calls of this name fail.
     pub fn fail_only(&self, name: &'static str, fault: Fault) {
         *self.failing.lock().unwrap() = Some(name);
         self.fail(fault);
@@ -92,7 +92,6 @@ impl Fake {
         edit(computes.iter_mut().find(|compute| compute.id == id).unwrap());
     }
 
-    /// The calls so far.
     pub fn calls(&self) -> Vec<&'static str> {
         self.calls.lock().unwrap().iter().map(|(name, _)| *name).collect()
     }
@@ -107,7 +106,7 @@ impl Fake {
         calls.windows(2).map(|pair| (pair[1].1 - pair[0].1).as_secs_f64()).collect()
     }
 
-    /// Within a budget that no test exhausts unless it means to.
+    /// With a budget that a test does not exhaust by accident.
     pub fn rate_limited(self: &Arc<Self>) -> Arc<RateLimited> {
         self.within(Rate { requests_per_minute: 6000, burst: 100 })
     }
@@ -120,7 +119,7 @@ impl Fake {
     async fn called<T>(&self, name: &'static str, answer: impl FnOnce() -> T) -> Result<T, Fault> {
         self.calls.lock().unwrap().push((name, Instant::now()));
         let delay = *self.delay.lock().unwrap();
-        // What is read is what stood when the call began.
+        // The answer shows the state at the start of the call.
         let answer = answer();
         tokio::time::sleep(delay).await;
         if *self.panics.lock().unwrap() {
@@ -183,7 +182,7 @@ impl Platform for Fake {
     }
 }
 
-/// Remembers what was measured.
+/// Records its measurements.
 #[derive(Debug, Default)]
 pub(super) struct Notes(pub Mutex<Vec<(&'static str, &'static str, f64)>>);
 

@@ -1,10 +1,11 @@
-//! Whether calls are sent with an account's key.
+//! The gate that decides if calls are sent with an account's key.
 
 use tokio::sync::watch;
 
 use crate::domain::Fault;
 
-/// Closed after a 401: first in doubt, until the key is accepted again or counts as refused.
+/// Closed after a 401. The key is first in doubt, until the platform accepts it again or it counts
+/// as refused.
 #[derive(Debug)]
 pub(super) struct Gate(watch::Sender<Option<Fault>>);
 
@@ -13,7 +14,7 @@ impl Gate {
         Self(watch::Sender::new(None))
     }
 
-    /// Why it is closed.
+    /// The reason why it is closed.
     pub fn why(&self) -> Option<Fault> {
         self.0.borrow().clone()
     }
@@ -22,7 +23,7 @@ impl Gate {
         self.0.subscribe()
     }
 
-    /// The key counts as refused.
+    /// From now on, the key counts as refused.
     pub fn refuse(&self) {
         self.0.send_if_modified(|why| match why {
             Some(Fault::KeyInDoubt { message }) => {
@@ -33,8 +34,8 @@ impl Gate {
         });
     }
 
-    /// Closes or opens it, as the outcome of a call with the account's own key shows. One 401 is a doubt to everybody but the caller that
-    /// asks about the key.
+    /// Closes or opens the gate after a call with the account's own key. One 401 only puts the key
+    /// in doubt. A call that asks about the key (`asks`) gets the 401 itself.
     pub fn note<T>(&self, outcome: Result<T, Fault>, asks: bool) -> Result<T, Fault> {
         match outcome {
             Err(Fault::Unauthorized { message }) => {
@@ -56,7 +57,8 @@ impl Gate {
     }
 }
 
-/// Whether the platform knew the key: it also does when it refuses what the key may not do.
+/// True if the platform recognized the key. A refusal of something that the key may not do proves
+/// this, too.
 pub(super) fn proves_acceptance<T>(outcome: &Result<T, Fault>) -> bool {
     match outcome {
         Ok(_) => true,

@@ -1,4 +1,4 @@
-//! Whether this process may make changes, by its own clock.
+//! The right of this process to make changes, by its own clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use crate::clock;
 
-/// The right to make changes. Clones are one right. It is asked right before a call: a process that was frozen, or that hears
-/// nothing of the lease, finds out by itself that its time has run out.
+/// The right to make changes. Clones share it. It is checked right before each call, so a process
+/// that was frozen or cannot read the Lease notices by itself that its time has run out.
 #[derive(Clone, Debug, Default)]
 pub struct Leadership(Option<Arc<AtomicU64>>);
 
 impl Leadership {
-    /// What leader election gives and takes. The default is a process that needs none.
+    /// A right that leader election extends and ends. The default needs no election and always
+    /// holds.
     pub fn elected() -> Self {
         Self(Some(Arc::default()))
     }
 
-    /// It holds until then, on the clock that counts from the machine's start.
+    /// Extends the right until this time since boot.
     pub fn extend(&self, until: Duration) {
         let Some(known) = &self.0 else { return };
         known.store(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The platform: the port in domain terms, the adapters behind it, and what keeps the calls within the platform's limits.
+//! The platform: the port in domain terms, its adapters, and the limits for calls.
 
 mod budget;
 mod connect;

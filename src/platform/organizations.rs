@@ -1,5 +1,6 @@
-//! The budget that accounts of one organization share. Two accounts share it only if the same platform accepted both keys in a request whose
-//! path names the organization: anybody can copy an `organizationID`.
+//! The budget that accounts of one organization share. Two accounts share it only if the same
+//! platform accepted both keys in a request whose path names the organization. An `organizationID`
+//! in the spec proves nothing, because anyone can copy it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::connect::normalized;
 use super::{Budget, Rate};
 
-/// The organizations that accounts of this process were accepted for. Clones are the same.
+/// The organizations that the platform has accepted accounts for. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Organizations(Arc<Mutex<HashMap<Place, Weak<Organization>>>>);
 
 /// A platform and the identifier of one of its organizations.
 type Place = (String, String);
 
-/// One organization. Its budget allows the default, or the most that one of its accounts is set to: each account keeps to its own as well.
+/// One organization. Its budget is the greater of the default and the highest limit of its
+/// accounts. Each account also keeps to its own limit.
 #[derive(Debug)]
 pub struct Organization(Mutex<(Rate, Arc<Budget>)>);
 
@@ -23,7 +25,7 @@ impl Organization {
         Self(Mutex::new((rate, Arc::new(Budget::new(rate)))))
     }
 
-    /// What all its accounts share.
+    /// The budget that all its accounts share.
     pub fn budget(&self) -> Arc<Budget> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
@@ -37,7 +39,7 @@ impl Organization {
     }
 }
 
-/// An account that may turn out to belong to an organization.
+/// An account that may belong to an organization, which is not proven yet.
 #[derive(Debug)]
 pub struct Candidate {
     organizations: Organizations,
@@ -46,7 +48,6 @@ pub struct Candidate {
 }
 
 impl Organizations {
-    /// An account with this base URL and organization.
     pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> Candidate {
         let platform = normalized(base_url);
         let place = (platform.trim_end_matches('/').to_owned(), organization.to_owned());
@@ -55,7 +56,8 @@ impl Organizations {
 }
 
 impl Candidate {
-    /// The platform has accepted the account's key for this organization; the account's own one, if it is that.
+    /// Call this after the platform accepted the account's key for `organization`. Returns the
+    /// shared organization if it is the one in the account's spec.
     pub fn accepted_for(&self, organization: &str) -> Option<Arc<Organization>> {
         if organization != self.place.1 {
             return None;
@@ -84,14 +86,14 @@ mod tests {
     const URL: &str = "https://platform.example/api/v2";
     const FULL: Rate = Rate { requests_per_minute: 600, burst: 20 };
 
-    /// An account of its own, in a namespace of its own.
+    /// An account in its own namespace.
     fn account(all: &Organizations, fake: &Arc<Fake>, (url, organization, rate): (&str, &str, Rate)) -> RateLimited {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
         let client = RateLimited::new(Arc::clone(fake) as Arc<dyn Platform>, budget, Arc::new(NoMeter));
         client.of_organization(all.candidate(url, organization, rate)).for_namespace(organization)
     }
 
-    /// How long so many requests of an account take.
+    /// The time that `count` requests of an account take.
     async fn time_for(client: &RateLimited, count: usize) -> Duration {
         let start = Instant::now();
         for _ in 0..count {
@@ -100,7 +102,8 @@ mod tests {
         start.elapsed()
     }
 
-    /// How long an account that was just quiet needs for ten requests while another one sends as many as it may.
+    /// The time that a previously quiet account needs for ten requests while another one sends as
+    /// many as possible.
     async fn beside_a_busy_one(quiet: RateLimited, busy: RateLimited) -> Duration {
         tokio::time::sleep(Duration::from_secs(120)).await;
         let sending: Vec<_> = (0..500)
@@ -130,7 +133,7 @@ mod tests {
             quiet.list_keys("org").await.unwrap();
             busy.list_keys(other).await.unwrap();
             let took = beside_a_busy_one(quiet, busy).await;
-            // Half of the reads' share, since namespaces take turns.
+            // Half of the reads' share, because namespaces take turns.
             assert_eq!(took > second, expected_shared, "{other} {url}: {took:?}");
             assert!(took < 4 * second, "{other} {url}: {took:?}");
         }
@@ -144,7 +147,7 @@ mod tests {
         quiet.list_keys("org").await.unwrap();
         theirs.fail_only("list_keys", Fault::NotFound { message: "no such organization".to_owned() });
         assert!(busy.list_keys("org").await.is_err());
-        // That of another organization proves nothing about this one.
+        // Acceptance for another organization proves nothing about this one.
         theirs.fail(None);
         busy.list_keys("their-own").await.unwrap();
         busy.list_projects().await.unwrap();

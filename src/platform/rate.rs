@@ -1,23 +1,22 @@
-//! How many requests may be made.
+//! The rate limit for requests.
 
 use std::num::NonZeroU32;
 
 use governor::Quota;
 
-/// One in so many of the requests that are allowed is not made.
+/// Reserve 1 % of the rate.
 const UNUSED_PART: u32 = 100;
 
-/// How many requests may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests in any minute.
+    /// Limit for any minute.
     pub requests_per_minute: u32,
-    /// Those of them that may be made at once after a quiet time: at most half.
+    /// Limit for a burst after a quiet time; at most half of the requests per minute.
     pub burst: u32,
 }
 
 impl Rate {
-    /// The greater of each.
+    /// The greater value of each.
     #[must_use]
     pub fn or_greater(self, other: Self) -> Self {
         Self {
@@ -26,8 +25,9 @@ impl Rate {
         }
     }
 
-    /// A part of it. What was saved up for a burst and what follows it at the steady rate are together no more than is allowed in a
-    /// minute, and a little less: requests that are sent a minute apart may arrive closer together.
+    /// A percentage of the rate. A full burst and the steady rate after it together stay below the
+    /// limit for a minute. They stay slightly below it because requests that are sent a minute
+    /// apart may arrive closer together.
     pub(super) fn share(self, percent: u32) -> Quota {
         let part = |whole: u32| u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX);
         let burst = self.burst.min(self.requests_per_minute / 2);

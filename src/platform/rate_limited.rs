@@ -1,4 +1,4 @@
-//! The rate-limited client: the platform within the account's budget, without calls once the account's key was refused.
+//! The rate-limited client: it keeps to the account's budget, and stops once its key is refused.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,14 +17,13 @@ use crate::domain::{
 };
 use crate::spans;
 
-/// Records every call that was sent to the platform, or could not be.
+/// Records every call to the platform, including failed ones.
 pub trait Meter: Send + Sync {
-    /// `call` is the method of [`Platform`]; `outcome` is `ok` or the fault's [`kind`](Fault::kind). `seconds` counts
-    /// from the first byte sent: waiting for the budget is not in it.
+    /// `call` is the method of [`Platform`]; `outcome` is `ok` or the fault's
+    /// [`kind`](Fault::kind). `seconds` does not include the wait for the budget.
     fn call(&self, call: &'static str, outcome: &'static str, seconds: f64);
 }
 
-/// Measures nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMeter;
 
@@ -34,19 +33,21 @@ impl Meter for NoMeter {
 
 /// A platform within its account's budget, behind a gate.
 ///
-/// After a 401 the gate is closed: calls answer [`Fault::KeyInDoubt`] without a request, until [`probing`](Self::probing) finds the
-/// key accepted again, or [refused](PlatformClient::refused) for good: then they answer [`Fault::Unauthorized`]. Another key of the
-/// account comes with another `RateLimited`. The 401 of [`probe_key`](Platform::probe_key) is about another key, so it does not close
-/// the gate, and a gate that was closed for good does not stop that call. If the platform refuses the account's own key as well, that 401 is not passed on: it would look like a proof of revocation.
+/// A 401 closes the gate. Calls then fail with [`Fault::KeyInDoubt`] and send no request, until a
+/// [`probing`](Self::probing) call shows that the key is accepted. After
+/// [refused](PlatformClient::refused) they fail with [`Fault::Unauthorized`]. A new key of the
+/// account gets a new `RateLimited`. [`probe_key`](Platform::probe_key) is about another key: its
+/// 401 leaves the gate open, and it runs after `refused`. If the account's own key is refused too,
+/// it does not return the 401: that would look like a revocation.
 ///
-/// Clones share everything but the priority of their reads and the namespaces that they are for.
+/// Clones share everything except the priority of their reads and their namespaces.
 #[derive(Clone)]
 pub struct RateLimited {
     shared: Arc<Shared>,
     reads: Priority,
     entry: Entry,
     leadership: Leadership,
-    /// For whom requests are made, so that the budget is fair.
+    /// The namespaces of the requests, for a fair budget.
     party: Party,
 }
 
@@ -68,13 +69,13 @@ impl Shared {
     }
 }
 
-/// What a call has to pass.
+/// The checks that a call has to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     GateAndBudget,
-    /// It checks whether the gate can be opened.
+    /// The call checks if the gate can be opened.
     Budget,
-    /// Its room in the budget was taken before.
+    /// The call already has its place in the budget.
     Gate,
 }
 
@@ -90,11 +91,11 @@ impl fmt::Debug for RateLimited {
     }
 }
 
-/// How long a change waits while the platform asks to be left alone.
+/// The longest pause, as the platform asks for it, that a change waits for.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 impl RateLimited {
-    /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
+    /// `inner` within `budget`, with an open gate and reads of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
         let shared = Shared { inner, budget, meter, gate: Gate::open(), candidate: OnceLock::new() };
         let leadership = Leadership::default();
@@ -107,27 +108,27 @@ impl RateLimited {
         }
     }
 
-    /// The same platform; changes are made only while `leadership` holds.
+    /// The same platform, which makes changes only while `leadership` holds.
     #[must_use]
     pub fn while_leading(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }
     }
 
-    /// The same platform; once it accepts the key for its organization, it shares the budget of that.
+    /// The same platform. After the key is accepted, it shares the organization's budget.
     #[must_use]
     pub fn of_organization(self, candidate: Candidate) -> Self {
-        // A client is of one organization.
+        // A client has one organization.
         let _ = self.shared.candidate.set(candidate);
         self
     }
 
-    /// The same platform; its reads wait as `priority` says. Changes always have [`Priority::Change`].
+    /// The same platform, with reads of this priority. Changes always have [`Priority::Change`].
     #[must_use]
     pub fn at(&self, priority: Priority) -> Self {
         Self { reads: priority, ..self.clone() }
     }
 
-    /// Waits for room in the budget, so that the caller can record when its read really begins.
+    /// Waits for the budget, so that the caller can record the real start of its read.
     pub async fn admit(&self, priority: Priority, party: &Party) -> Admitted {
         if self.suspended().is_none() {
             self.shared.room(priority, party).await;
@@ -135,11 +136,11 @@ impl RateLimited {
         Admitted(Self { party: Arc::clone(party), ..self.with_place() })
     }
 
-    /// Waits for room in the budget for one change, which the caller then makes through what is returned: a change whose
-    /// beginning was recorded must not wait any more.
+    /// Waits for the budget of one change, which the caller then makes with the result. A change
+    /// whose intent is recorded must not wait any more.
     ///
     /// # Errors
-    /// [`Fault::Throttled`] where the platform asked to be left alone for longer than a caller should wait.
+    /// [`Fault::Throttled`] if the platform asked for a pause that is too long for a caller.
     pub async fn admit_change(&self) -> Result<Self, Fault> {
         self.not_paused()?;
         if self.suspended().is_none() {
@@ -148,7 +149,7 @@ impl RateLimited {
         Ok(self.with_place())
     }
 
-    /// The same for the creation of one key, which the platform limits more narrowly.
+    /// The same for the create of one key, which the platform limits more strictly.
     ///
     /// # Errors
     /// As [`RateLimited::admit_change`].
@@ -160,7 +161,7 @@ impl RateLimited {
         Ok(self.with_place())
     }
 
-    /// A caller that would wait for long gets a fault instead: it can then report why nothing happens, and can be stopped.
+    /// Returns a fault instead of a long wait, so that the caller can report it and can be stopped.
     fn not_paused(&self) -> Result<(), Fault> {
         match self.shared.budget.pause().filter(|pause| *pause > LONGEST_WAIT) {
             Some(pause) => Err(Fault::Throttled { status: 429, retry_after: Some(pause) }),
@@ -168,17 +169,17 @@ impl RateLimited {
         }
     }
 
-    /// Follows the gate: `Some` while it is closed.
+    /// Watches the gate: `Some` while it is closed.
     pub fn watch_gate(&self) -> watch::Receiver<Option<Fault>> {
         self.shared.gate.watch()
     }
 
-    /// The budget that this platform's calls come from.
+    /// The budget of this platform's calls.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.shared.budget
     }
 
-    /// Whether both are views of one credential, gate and budget.
+    /// True if both share one credential, gate and budget.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -188,7 +189,7 @@ impl RateLimited {
         if self.entry != Entry::Gate {
             self.shared.room(self.reads, &self.party).await;
         }
-        // It may have closed while this call waited.
+        // The gate may have closed while this call waited.
         self.gate()?;
         self.own(self.timed(name, call).await)
     }
@@ -204,13 +205,13 @@ impl RateLimited {
         self.own(self.timed(name, call).await)
     }
 
-    /// Asked right before a change is sent.
+    /// Checked right before a change is sent.
     fn leads(&self) -> Result<(), Fault> {
         let message = || "this process may no longer be the leader; nothing was sent".to_owned();
         self.leadership.holds().then_some(()).ok_or_else(|| Fault::Transport { message: message() })
     }
 
-    /// A call for an organization that it names in its path was answered.
+    /// Handles the answer to a call whose path names the organization.
     fn organization<T>(&self, organization: &str, outcome: Result<T, Fault>) -> Result<T, Fault> {
         if outcome.is_ok()
             && !self.shared.budget.has_joined()
@@ -221,7 +222,7 @@ impl RateLimited {
         outcome
     }
 
-    /// Whether the platform accepts the account's own key just now.
+    /// True if the platform currently accepts the account's own key.
     async fn is_accepted(&self, project: &str) -> bool {
         proves_acceptance(&self.list_computes(project).await)
     }
@@ -233,7 +234,7 @@ impl RateLimited {
         }
     }
 
-    /// What the outcome of a call with this account's own key shows of the key.
+    /// Updates the gate from the outcome of a call with the account's own key.
     fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
         self.shared.gate.note(outcome, self.entry == Entry::Budget)
     }
@@ -245,7 +246,7 @@ impl RateLimited {
         self.shared.meter.call(name, kind, start.elapsed().as_secs_f64());
         match &outcome {
             Err(Fault::Throttled { retry_after, .. }) => self.shared.budget.throttled(*retry_after),
-            // For a change, 503 leaves the outcome unknown; for the account it also means a pause.
+            // For a change, 503 leaves the outcome unknown; the account pauses as well.
             Err(Fault::Server { status: 503, .. }) => self.shared.budget.throttled(None),
             Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. } | Fault::Gateway { .. }) => {}
             _ => self.shared.budget.succeeded(),
@@ -254,7 +255,7 @@ impl RateLimited {
     }
 }
 
-/// Room in the budget for one read.
+/// A place in the budget for one read.
 #[derive(Debug)]
 pub struct Admitted(RateLimited);
 
@@ -281,7 +282,7 @@ impl PlatformClient for RateLimited {
         Self { entry: Entry::Gate, ..self.clone() }
     }
 
-    /// The same platform, called although the gate may be closed; an answer that shows the key accepted opens it.
+    /// The same platform, called even if the gate is closed. An accepted key opens the gate.
     fn probing(&self) -> Self {
         Self { entry: Entry::Budget, ..self.clone() }
     }
@@ -294,7 +295,6 @@ impl PlatformClient for RateLimited {
         self.shared.gate.refuse();
     }
 
-    /// The fault that closed the gate, while it is closed.
     fn suspended(&self) -> Option<Fault> {
         self.shared.gate.why()
     }
@@ -362,7 +362,7 @@ impl Platform for RateLimited {
         }
     }
 
-    /// Nothing waits for it but a report.
+    /// Only a report waits for it.
     async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault> {
         let call = self.shared.inner.list_operations(project, compute);
         self.at(Priority::Poll).read("list_operations", call).await

@@ -1,4 +1,4 @@
-//! Which platforms accounts may name.
+//! The platforms that accounts may name.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,31 +6,33 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-/// Where an account may lead.
+/// The hosts that accounts may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// The platforms that accounts may name; any where empty. One that is written in full may have a private address.
+    /// The platforms that accounts may name; any if empty. A host that is named in full may have a
+    /// private address.
     pub platforms: Vec<PlatformPattern>,
-    /// For tests: `http://` is accepted, over which the API key travels readably, and any address is called.
+    /// For tests: accepts `http://`, which sends the API key in plain text, and any address.
     pub insecure: bool,
-    /// The API server's own addresses, which are not called.
+    /// The API server's own addresses, which are never called.
     pub api_server: Vec<IpAddr>,
 }
 
 impl Reach {
-    /// Whether the administrator has written the host of `url` in full. Below a star, names are anybody's.
+    /// True if the administrator named the host of `url` in full. A pattern with a star also
+    /// matches names that others own.
     pub(super) fn names(&self, url: &Url) -> bool {
         self.platforms.iter().any(|pattern| !pattern.below && pattern.matches(url))
     }
 
-    /// Whether an account may name `url`.
+    /// True if an account may name `url`.
     pub(super) fn admits(&self, url: &Url) -> bool {
         self.platforms.is_empty() || self.platforms.iter().any(|pattern| pattern.matches(url))
     }
 }
 
-/// `https://api.example.com`, or `https://*.example.com` for the names that have one label in place of the star. Compared by scheme,
-/// host and port, as URLs are read, never by their text.
+/// `https://api.example.com`, or `https://*.example.com` with exactly one label for the star.
+/// Patterns match the scheme, host and port of a parsed URL, never its text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PlatformPattern {
     scheme: String,
@@ -41,7 +43,7 @@ pub struct PlatformPattern {
 }
 
 impl PlatformPattern {
-    /// The platform at this base URL, and no other.
+    /// The pattern of exactly this platform.
     pub fn of(base_url: &str) -> Option<Self> {
         let url = Url::parse(base_url.trim()).ok()?;
         let (scheme, host) = (url.scheme().to_owned(), url.host_str()?.to_owned());

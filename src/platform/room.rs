@@ -1,17 +1,18 @@
-//! A memory limit for the platform lists of one namespace. The author of an Account chooses the server that answers, so the limit is for
-//! the namespace and not for each account or list.
+//! A memory limit for the platform lists of one namespace. The author of an Account chooses the
+//! server that answers. The limit is therefore for the namespace, not for each account or list.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Semaphore;
 
-/// Each list counts as at least this much, since it is in memory while it is read. This bounds the number of lists, too.
+/// Each list counts as at least this much, because it is in memory while it is read. This limits
+/// the number of lists, too.
 pub const LEAST_SHARE: usize = 64 * 1024;
-/// Answers larger than that which are read at the same time.
+/// Number of answers larger than that which are read at the same time.
 const LARGER_ANSWERS: usize = 4;
 
-/// The rooms of all namespaces that have one.
+/// The rooms of all namespaces that have lists.
 #[derive(Debug)]
 pub struct Rooms {
     limit: usize,
@@ -19,12 +20,11 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// Each of so many bytes.
+    /// Each room has `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, all: Mutex::default() }
     }
 
-    /// The room of a namespace.
     pub fn of(&self, namespace: &str) -> Arc<Room> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = all.get(namespace).and_then(Weak::upgrade) {
@@ -37,18 +37,18 @@ impl Rooms {
     }
 }
 
-/// So many bytes for lists.
+/// The memory for the lists of one namespace.
 #[derive(Debug)]
 pub struct Room {
     limit: usize,
     held: Mutex<usize>,
-    /// Turns to have an answer in memory that is larger than [`LEAST_SHARE`], or much larger.
+    /// Permits to have an answer in memory that is larger than [`LEAST_SHARE`], or much larger.
     pub(super) larger: Arc<Semaphore>,
     pub(super) largest: Arc<Semaphore>,
 }
 
 impl Default for Room {
-    /// Without a bound on what is kept.
+    /// Without a limit for kept lists.
     fn default() -> Self {
         Self::new(usize::MAX)
     }
@@ -65,7 +65,7 @@ impl Room {
     }
 }
 
-/// The part of a room that one list holds. Dropping it gives it back.
+/// The part of a room that one list uses. Dropping it frees the memory.
 #[derive(Debug)]
 pub struct Share {
     room: Arc<Room>,
@@ -73,13 +73,13 @@ pub struct Share {
 }
 
 impl Share {
-    /// Nothing yet.
+    /// Starts empty.
     pub fn of(room: Arc<Room>) -> Self {
         Self { room, bytes: 0 }
     }
 
-    /// Holds so many bytes, and at least [`LEAST_SHARE`], instead of those it holds; whether there is room for them. It stays as it is where
-    /// there is not.
+    /// Changes the size to `bytes`, at least [`LEAST_SHARE`]. Returns false and changes nothing if
+    /// there is not enough room.
     pub fn hold(&mut self, bytes: usize) -> bool {
         let bytes = bytes.max(LEAST_SHARE);
         let mut held = self.room.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +92,7 @@ impl Share {
         true
     }
 
-    /// Whether it holds anything.
+    /// True if it holds any memory.
     pub fn is_held(&self) -> bool {
         self.bytes > 0
     }

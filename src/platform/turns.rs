@@ -1,4 +1,5 @@
-//! A queue that admits one at a time, fair by namespace: namespaces take turns, and within one it is first come, first served.
+//! A fair queue that admits one request at a time: namespaces take turns, and within one it is
+//! first come, first served.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -6,15 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The namespaces that a request is for: one, all that share the list, or none for a request of the account itself.
+/// The namespaces of a request: one, all that share the list, or none for a request of the account
+/// itself.
 pub type Party = Arc<[Arc<str>]>;
 
 tokio::task_local! {
-    /// The namespaces that the running call is for. Its further requests, such as pages, count for the same ones.
+    /// The namespaces of the running call. Its further requests, such as pages, count for the same
+    /// ones.
     pub static FOR: Party;
 }
 
-/// The queue.
 #[derive(Debug, Default)]
 pub struct Turns(Mutex<State>);
 
@@ -23,7 +25,7 @@ struct State {
     taken: bool,
     /// The namespace that had the last turn.
     last: Arc<str>,
-    /// The numbers of the requests of each namespace, in the order in which they came.
+    /// The numbers of each namespace's requests, in the order of arrival.
     queues: BTreeMap<Arc<str>, VecDeque<u64>>,
     waiting: BTreeMap<u64, Waiting>,
     arrived: u64,
@@ -35,7 +37,7 @@ struct Waiting {
     wake: oneshot::Sender<()>,
 }
 
-/// A turn. The next request has it when this is dropped.
+/// A turn. Dropping it gives the turn to the next request.
 #[derive(Debug)]
 pub struct Turn<'a>(&'a Turns);
 
@@ -45,7 +47,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A request that waits. It leaves the queue when this is dropped.
+/// A waiting request. Dropping it removes it from the queue.
 struct Waits<'a> {
     turns: &'a Turns,
     number: u64,
@@ -54,7 +56,7 @@ struct Waits<'a> {
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
         let mut state = self.turns.state();
-        // One that was woken and does not take its turn leaves it to the next.
+        // A request that was woken but stops waiting passes its turn on.
         if !state.remove(self.number) {
             state.pass_on();
         }
@@ -62,7 +64,8 @@ impl Drop for Waits<'_> {
 }
 
 impl Turns {
-    /// Waits for a turn. A request of several namespaces has it as soon as one of them has.
+    /// Waits for a turn. A request of several namespaces gets it as soon as one of them has its
+    /// turn.
     pub async fn take(&self, party: &Party) -> Turn<'_> {
         let (number, mut woken) = {
             let mut state = self.state();
@@ -75,7 +78,7 @@ impl Turns {
         };
         // Dropped before `woken`, so that a request in the queue can always be woken.
         let waits = Waits { turns: self, number };
-        // The sender is in the queue until it is used.
+        // The sender stays in the queue until it is used.
         let _ = (&mut woken).await;
         std::mem::forget(waits);
         Turn(self)
@@ -112,7 +115,7 @@ impl State {
         }
     }
 
-    /// Whether it still waited.
+    /// True if it was still waiting.
     fn remove(&mut self, number: u64) -> bool {
         self.take_out(number).is_some()
     }
@@ -139,7 +142,7 @@ mod tests {
         namespaces.iter().map(|namespace| Arc::from(*namespace)).collect()
     }
 
-    /// Requests that wait behind one that has the turn, and in which order they have it.
+    /// The order in which requests get their turns after one that has it now.
     async fn order(requests: &[(&'static str, &[&str])]) -> Vec<&'static str> {
         let turns = Arc::new(Turns::default());
         let first = turns.take(&party(&["first"])).await;

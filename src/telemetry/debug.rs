@@ -1,4 +1,5 @@
-//! `/debug/log` and `/debug/state`, on loopback alone: what is logged, changed while the program runs, and what the process knows.
+//! `/debug/log` and `/debug/state`, on loopback only: the log filter, which can be changed at
+//! runtime, and the state of the process.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::Readiness;
 use super::logs::LogFilter;
 
-/// An address that other machines cannot call.
+/// Parses a loopback address, which other machines cannot call.
 ///
 /// # Errors
-/// Where it is none, with what to write.
+/// If it is not one, with advice.
 pub fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|error| format!("{error}; write 127.0.0.1:8082"))?;
     match address.ip().is_loopback() {
@@ -32,7 +33,7 @@ pub fn loopback(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Which resources to show: all where nothing is said.
+/// The resources to show; all by default.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -42,7 +43,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// In whatever case: people write kinds as kubectl does.
+    /// Ignores case, because users write kinds as for kubectl.
     pub fn is_kind(&self, kind: &str) -> bool {
         self.kind.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
     }
@@ -55,7 +56,7 @@ impl Wanted {
 
 type Tell = Box<dyn Fn(&Wanted) -> Value + Send + Sync>;
 
-/// What tells what the process knows, once it knows anything.
+/// Renders the state of the process, once there is any.
 #[derive(Clone, Default)]
 pub struct StatePage(Arc<OnceLock<Tell>>);
 
@@ -66,14 +67,14 @@ impl fmt::Debug for StatePage {
 }
 
 impl StatePage {
-    /// From now on `tell` tells it.
+    /// From now on, `tell` renders the state.
     pub fn by(&self, tell: impl Fn(&Wanted) -> Value + Send + Sync + 'static) {
-        // The first one tells for the life of the process.
+        // The first function is kept for the life of the process.
         let _ = self.0.set(Box::new(tell));
     }
 }
 
-/// What is served.
+/// The content that is served.
 #[derive(Clone, Debug)]
 pub struct Pages {
     pub log: LogFilter,
@@ -81,7 +82,8 @@ pub struct Pages {
     pub readiness: Readiness,
 }
 
-/// Serves `/debug/log` (GET shows the filter, PUT replaces it by its body) and `/debug/state` until `stop`.
+/// Serves `/debug/log` (GET shows the filter, PUT replaces it by the body) and `/debug/state` until
+/// `stop`.
 pub async fn serve_debug(listener: TcpListener, pages: Pages, stop: CancellationToken) -> std::io::Result<()> {
     let router =
         Router::new().route("/debug/log", get(show).put(replace)).route("/debug/state", get(state)).with_state(pages);

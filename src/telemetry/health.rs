@@ -1,4 +1,4 @@
-//! `/livez`, `/readyz` and `/metrics`.
+//! Serves `/livez`, `/readyz` and `/metrics`.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Metrics;
 
-/// What the operator still waits for before it can work.
+/// The things that the operator waits for before it can work.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<Mutex<BTreeSet<String>>>);
 
@@ -35,14 +35,13 @@ impl Readiness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = missing.iter().cloned().collect();
     }
 
-    /// Everything that is missing.
     pub fn missing(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }
 
-/// When the threads that make passes last took up a task. The probes are answered by another thread, which would not notice by itself that
-/// nothing is done any more.
+/// When the threads that run passes last started a task. Another thread answers the probes, and
+/// would not notice by itself that passes are stuck.
 #[derive(Clone, Debug)]
 pub struct Pulse(Arc<Mutex<Instant>>);
 
@@ -54,10 +53,10 @@ impl Default for Pulse {
 
 impl Pulse {
     const EVERY: Duration = Duration::from_secs(5);
-    /// Far more than any pass computes.
+    /// Far longer than any pass computes.
     const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
-    /// Never ends. To be spawned where passes run.
+    /// Never ends. Spawn it on the runtime of the passes.
     pub async fn beat(self) {
         loop {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -92,7 +91,7 @@ pub async fn serve_metrics(
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
-/// Binds `address`, naming it where that fails.
+/// Binds `address`, which an error names.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
 }

@@ -1,6 +1,6 @@
-//! The form of log lines. docs/logs.md names their fields.
+//! The format of log lines. docs/logs.md lists their fields.
 //!
-//! While traces are exported, a line of a span that is sampled has its `trace_id` and `span_id`.
+//! If traces are exported, a line in a sampled span has its `trace_id` and `span_id`.
 
 use std::fmt::{self, Debug, Write};
 
@@ -17,10 +17,11 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::text::line;
 
-/// Of one field, in bytes.
+/// Limit for one field, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// Formats fields of the text format on one line, so that a name or a message cannot forge a log line.
+/// Formats fields of the text format on one line, so that a name or a message cannot forge a log
+/// line.
 pub fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     let field = |writer: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
         let text = format!("{value:?}");
@@ -34,7 +35,7 @@ pub fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'stat
     debug_fn(field).delimited(" ")
 }
 
-/// For people.
+/// The text format.
 #[derive(Debug)]
 pub struct Text(Format<Full>);
 
@@ -58,8 +59,8 @@ where
     }
 }
 
-/// One JSON object, without another one in it: an object's name is `name`, whether it comes from the line itself or from the pass that
-/// the line is of.
+/// One flat JSON object. An object's name is always `name`, whether it comes from the line itself
+/// or from its pass.
 #[derive(Debug)]
 pub struct Json;
 
@@ -91,7 +92,7 @@ where
     }
 }
 
-/// The fields of a line, in order. A later one of the same name counts.
+/// The fields of a line, in order. A later field replaces an earlier one with the same name.
 #[derive(Default)]
 struct Line(Vec<(String, Value)>);
 
@@ -118,7 +119,7 @@ impl Line {
         text
     }
 
-    /// What comes by way of the crate `log` has the place that it comes from in fields.
+    /// Records from the crate `log` have their origin in fields.
     fn field(&mut self, field: &Field, value: impl Into<Value>) {
         match field.name() {
             "log.target" => self.set("target", value),
@@ -154,7 +155,7 @@ impl Visit for Line {
     }
 }
 
-/// The trace and the span that this thread is in, where it is exported.
+/// The current trace and span of this thread, if it is exported.
 fn sampled() -> Option<(String, String)> {
     Context::map_current(|context| {
         let span = context.span();

@@ -18,33 +18,34 @@ use crate::spans::TARGET;
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// For users.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is logged: a filter in tracing's syntax, which can be replaced while the program runs.
+/// The log filter in tracing's syntax, which can be replaced at runtime.
 #[derive(Clone, Debug)]
 pub struct LogFilter(reload::Handle<EnvFilter, Registry>);
 
 impl LogFilter {
-    /// The filter as it is now.
+    /// The current filter.
     pub fn text(&self) -> String {
         self.0.with_current(EnvFilter::to_string).unwrap_or_default()
     }
 
-    /// From now on this filter holds.
+    /// Replaces the filter.
     ///
     /// # Errors
-    /// When it cannot be read; then the one before stays.
+    /// If it cannot be parsed; the previous filter then stays.
     pub fn set(&self, filter: &str) -> Result<(), String> {
         self.0.reload(parse(filter)?).map_err(|error| error.to_string())
     }
 }
 
-/// What kube says of each request that failed, without the cause: whoever made the request says it with the cause.
+/// True for kube's log line about a failed request. It lacks the cause, and the caller logs the
+/// failure with its cause.
 fn is_told_with_its_cause(metadata: &Metadata<'_>) -> bool {
     metadata.target() == "kube_client::client::builder" && *metadata.level() == Level::ERROR
 }
@@ -53,11 +54,11 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::from_str(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))
 }
 
-/// Starts logging, and `traces` where there are any. `filter` is in tracing's syntax, such as `info,dbplane=debug`; it is about log lines
-/// alone.
+/// Starts logging, and `traces` if there are any. `filter` is in tracing's syntax, such as
+/// `info,dbplane=debug`, and applies only to log lines.
 ///
 /// # Errors
-/// When the filter cannot be read, or logging was started already.
+/// If the filter cannot be parsed, or logging was already started.
 pub fn start(format: LogFormat, filter: &str, traces: Option<&Traces>) -> Result<LogFilter, String> {
     let (filter, handle) = reload::Layer::new(parse(filter)?);
     let is_a_line = filter_fn(|metadata| metadata.target() != TARGET && !is_told_with_its_cause(metadata))

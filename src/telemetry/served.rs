@@ -1,16 +1,16 @@
-//! What a running operator serves, for those who forward its port and ask it.
+//! Fetches what a running operator serves, for users who forward its port.
 
 use std::time::Duration;
 
 use crate::platform::client_error;
 
-/// How long the operator may take to answer.
+/// Timeout for the operator's answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The text at that address.
+/// The text at this URL.
 ///
 /// # Errors
-/// Where nobody answers, or not with what was asked for.
+/// If there is no answer, or it is not a success.
 pub async fn served(url: &str) -> Result<String, String> {
     let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(client_error)?;
     let answer = client.get(url).send().await.map_err(client_error)?;

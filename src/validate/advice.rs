@@ -1,13 +1,13 @@
-//! What to do about a problem whose message does not say it.
+//! Adds advice to problems whose message contains none.
 
 use serde_json::Value;
 
 use super::{Check, Problem};
 
-/// How alike a misspelled field is to what was meant.
+/// The similarity from which a field counts as misspelled.
 const ALIKE: f64 = 0.8;
 
-/// Advice for `problem`, from the definition of what is at its path.
+/// Advice for `problem`, from the definition of the field at its path.
 pub(super) fn help(schema: &Value, object: &Value, problem: &Problem) -> Option<String> {
     match problem.check {
         Check::UnknownField => known_fields(schema, &problem.path),
@@ -18,7 +18,7 @@ pub(super) fn help(schema: &Value, object: &Value, problem: &Problem) -> Option<
                 value_at(object, &problem.path).is_some_and(|value| value.is_number() || value.is_boolean());
             if is_text && is_scalar { Some("write it in quotes".to_owned()) } else { described(field) }
         }
-        // The rules say what to write, and so do the complaints about a kind.
+        // The messages of rules and of kinds already contain advice.
         Check::Rule | Check::Kind | Check::Yaml | Check::Schedule => problem.help.clone(),
     }
 }
@@ -42,7 +42,7 @@ fn described(field: &Value) -> Option<String> {
     text.split("\n\n").next().map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The part of the schema that `path` leads to.
+/// The part of the schema at `path`.
 fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {
         return Some(schema);
@@ -54,7 +54,7 @@ fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     let property = schema.get("properties").and_then(|properties| properties.get(&path[..end]));
     match property {
         Some(property) => at(property, path[end..].trim_start_matches('.')),
-        // The names of a map may have dots, and its values are plain.
+        // The names of a map may contain dots, and its values are scalars.
         None => schema.get("additionalProperties"),
     }
 }
@@ -67,7 +67,7 @@ fn value_at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
         return value_at(value.get(index.parse::<usize>().ok()?)?, rest.trim_start_matches('.'));
     }
     let end = path.find(['.', '[']).unwrap_or(path.len());
-    // The name of a map's entry may have dots.
+    // The name of a map's entry may contain dots.
     value.get(path).or_else(|| value_at(value.get(&path[..end])?, path[end..].trim_start_matches('.')))
 }
 

@@ -1,4 +1,4 @@
-//! YAML and JSON text as documents whose every value knows its line.
+//! Parses YAML and JSON text into documents whose values know their positions.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ pub struct Position {
     pub column: u64,
 }
 
-/// Text that is no YAML. What it says holds nothing of the text, which may be that of a Secret.
+/// The text is not YAML. The message quotes nothing, because the text may be that of a Secret.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     pub position: Position,
     pub message: String,
 }
 
-/// A value and where it is written.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     position: Position,
@@ -40,15 +40,15 @@ struct Key {
     position: Position,
 }
 
-/// A document of a stream: its text, and how many lines precede it.
+/// A document of a stream: its text, and the number of lines before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chunk<'a> {
     pub text: &'a str,
     pub lines_before: u64,
 }
 
-/// Cuts a stream at its `---` lines, so that what is wrong with one document hides no other one. (YAML allows no such
-/// line inside a document, not even in quotes or in a block of text.)
+/// Splits a stream at its `---` lines, so that an error in one document does not hide others. (YAML
+/// allows no such line inside a document, not even in quotes or in a block of text.)
 pub(super) fn chunks(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
     let (mut begin, mut begin_line, mut offset) = (0, 0, 0);
@@ -60,7 +60,7 @@ pub(super) fn chunks(text: &str) -> Vec<Chunk<'_>> {
             chunks.push(Chunk { text: &text[begin..offset], lines_before: begin_line });
             (begin, begin_line) = (offset, number);
         }
-        // Comments and directives stay with the document that they precede.
+        // Comments and directives belong to the document after them.
         is_preamble = !is_marker && is_preamble && (line.trim().is_empty() || line.starts_with(['#', '%']));
         offset += line.len();
     }
@@ -69,9 +69,10 @@ pub(super) fn chunks(text: &str) -> Vec<Chunk<'_>> {
 }
 
 impl Chunk<'_> {
-    /// The documents of the chunk: mostly one, none where there is nothing but comments.
+    /// The documents of the chunk: usually one, none if it contains only comments.
     pub fn parse(&self) -> Result<Vec<Node>, Unreadable> {
-        // What kubectl reads: YAML 1.1 in its booleans, merges and octal numbers; no field twice.
+        // As kubectl reads it: YAML 1.1 for booleans, merges and octal numbers, and no duplicate
+        // fields.
         let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
         let parsed = serde_saphyr::from_multiple_with_options::<Spanned<Content>>(self.text, options);
         let mut nodes: Vec<Node> =
@@ -83,7 +84,7 @@ impl Chunk<'_> {
     fn unreadable(&self, error: &Error) -> Unreadable {
         let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
         let position = Position { line: at.line.max(1) + self.lines_before, column: at.column.max(1) };
-        // Only texts that quote nothing.
+        // Use only texts that quote nothing.
         let message = match error.without_snippet() {
             Error::DuplicateMappingKey { .. } => "this key is already set in the same mapping".to_owned(),
             Error::UnknownAnchor { .. } => "unknown anchor".to_owned(),
@@ -131,23 +132,23 @@ impl Node {
         }
     }
 
-    /// Where `path` (such as `spec.names[0]`) is written: its value, the key of what spans several lines, or the
-    /// nearest that there is of what is missing.
+    /// The position of the value at `path` (such as `spec.names[0]`). For a value of several lines
+    /// it is that of the key, and for a missing one that of the nearest parent.
     pub fn locate(&self, path: &str) -> Position {
         self.walk(path, self.position, &|_, node| node)
     }
 
-    /// Where the key that `path` ends with is written.
+    /// The position of the last key in `path`.
     pub fn locate_key(&self, path: &str) -> Position {
         self.walk(path, self.position, &|key, _| key)
     }
 
-    /// `key` is where the key of this node is, or its item.
+    /// `key` is the position of this node's key or list item.
     fn walk(&self, path: &str, key: Position, end: &dyn Fn(Position, Position) -> Position) -> Position {
         let path = path.strip_prefix('.').unwrap_or(path);
         match &self.content {
             Content::Mapping(entries) => {
-                // The longest key: the names of settings and of labels have dots.
+                // Choose the longest key, because names of settings and of labels contain dots.
                 let inner = entries
                     .iter()
                     .filter_map(|(key, node)| rest_after(path, &key.name).map(|rest| (key, node, rest)))
@@ -159,7 +160,7 @@ impl Node {
                 let item = indexed.and_then(|(index, rest)| Some((items.get(index.parse::<usize>().ok()?)?, rest)));
                 item.map_or(key, |(item, rest)| item.walk(rest, item.position, end))
             }
-            // An empty value has no place of its own.
+            // An empty value has no position of its own.
             Content::Scalar(Value::Null) => key,
             Content::Scalar(_) if path.is_empty() => end(key, self.position),
             Content::Scalar(_) => key,
@@ -188,7 +189,7 @@ impl Node {
     }
 }
 
-/// What of `path` follows `name`, where it begins with it as a whole.
+/// The rest of `path` after `name`, if it begins with that whole name.
 fn rest_after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(name)?;
     (!name.is_empty() && (rest.is_empty() || rest.starts_with(['.', '[']))).then_some(rest)
@@ -207,7 +208,7 @@ impl From<Spanned<Content>> for Node {
 }
 
 impl Content {
-    /// A whole number is an integer, however it is written.
+    /// A whole number is an integer in any notation.
     fn float(value: f64) -> Self {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let whole = value.fract() == 0.0 && value.abs() <= EXACT;

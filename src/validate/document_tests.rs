@@ -63,7 +63,7 @@ fn what_is_wrong_with_one_document_hides_no_other() {
     assert_eq!((twice.position.line, twice.message.as_str()), (6, "this key is already set in the same mapping"));
 }
 
-/// What kubectl 1.36 makes of each: `kubectl label --local -f FILE a=b -o json`.
+/// The results of kubectl 1.36: `kubectl label --local -f FILE a=b -o json`.
 #[test]
 fn values_are_read_as_kubectl_reads_them() {
     for (yaml, expected) in [

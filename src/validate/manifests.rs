@@ -1,4 +1,4 @@
-//! A text of several manifests: those of dbplane are checked, and what is wrong with them is found in the text.
+//! Checks the manifests of dbplane in a text, and locates their problems in it.
 
 use std::fmt;
 
@@ -9,34 +9,34 @@ use super::document::{Node, Position, chunks};
 use super::{Check, Checker, Problem};
 use crate::api::GROUP;
 
-/// What was found in one text.
+/// The results for one text.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The objects of dbplane, and the documents that may have been some.
+    /// The objects of dbplane, and the unreadable documents that may contain some.
     pub checked: Vec<Checked>,
-    /// How many objects of other kinds there are.
+    /// Number of objects of other kinds.
     pub skipped: usize,
 }
 
-/// An object and what is wrong with it.
+/// An object and its problems.
 #[derive(Debug)]
 pub struct Checked {
-    /// Kind, namespace and name, such as `Compute shop/orders`; nothing of a document that cannot be read.
+    /// Kind, namespace and name, such as `Compute shop/orders`; `None` for an unreadable document.
     pub object: Option<String>,
-    /// Where it begins.
+    /// The beginning of the object.
     pub position: Position,
     pub findings: Vec<Finding>,
 }
 
-/// One thing that is wrong, and where.
+/// A problem and its position.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Finding {
     #[serde(flatten)]
     pub position: Position,
-    /// Where in the object, such as `spec.size.fixed`; empty where it is the object as a whole.
+    /// The path in the object, such as `spec.size.fixed`; empty for the whole object.
     pub path: String,
     pub message: String,
-    /// What to do, where the message does not say it.
+    /// Advice, if the message contains none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     pub check: Check,
@@ -49,13 +49,14 @@ impl fmt::Display for Finding {
 }
 
 impl Checker {
-    /// Checks the manifests of dbplane in a stream of YAML or JSON, those in lists too.
+    /// Checks the manifests of dbplane in a stream of YAML or JSON, including those in lists.
     pub fn check_text(&self, text: &str) -> Outcome {
         let mut outcome = Outcome::default();
         for chunk in chunks(text) {
             match chunk.parse() {
                 Ok(nodes) => nodes.iter().for_each(|node| self.visit(node, &mut outcome)),
-                // Templates of other tools, for instance: what does not name the group holds nothing of it.
+                // A template of another tool, for instance: a text without the group contains no
+                // manifest of dbplane.
                 Err(_) if !chunk.text.contains(GROUP) => outcome.skipped += 1,
                 Err(unreadable) => {
                     let finding = Finding {
@@ -95,7 +96,8 @@ impl Checker {
     }
 }
 
-/// The objects in a stream of YAML or JSON, those in lists too, without documents that cannot be read.
+/// The objects in a stream of YAML or JSON, including those in lists. Unreadable documents are left
+/// out.
 pub fn objects(text: &str) -> Vec<Value> {
     chunks(text).iter().filter_map(|chunk| chunk.parse().ok()).flatten().flat_map(|node| each(node.value())).collect()
 }

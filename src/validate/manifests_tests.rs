@@ -7,7 +7,7 @@ fn check(text: &str) -> Outcome {
     Checker::new().unwrap().check_text(text)
 }
 
-/// Line, column and path of each finding.
+/// The line, column and path of each finding.
 fn places(text: &str) -> Vec<(u64, u64, String)> {
     let findings = check(text).checked.into_iter().flat_map(|checked| checked.findings);
     findings.map(|finding| (finding.position.line, finding.position.column, finding.path)).collect()
@@ -88,7 +88,7 @@ fn what_a_rule_refuses_is_not_repeated() {
     }
 }
 
-/// As `kubectl get -o yaml --show-managed-fields` prints it.
+/// In the format of `kubectl get -o yaml --show-managed-fields`.
 #[test]
 fn what_the_api_server_has_written_is_right() {
     let metadata = "metadata:\n  name: a\n  namespace: shop\n  uid: u\n  generation: 2\n  resourceVersion: \"12\"\n  \

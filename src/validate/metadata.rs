@@ -1,4 +1,5 @@
-//! `metadata`, which the API server checks for every kind alike: its fields, the name, labels and annotations.
+//! Checks `metadata`, for which the API server has the same rules for every kind: its fields, the
+//! name, labels and annotations.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::generate::SchemaSettings;
@@ -6,17 +7,17 @@ use serde_json::{Value, json};
 
 use super::{Check, Problem};
 
-/// The schema of `metadata`, as Kubernetes publishes it.
+/// The schema of `metadata` that Kubernetes publishes.
 pub(super) fn schema() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
-    // Its fields are those of the object that it is of.
+    // fieldsV1 contains the fields of its own object, so any field is allowed.
     schema["properties"]["managedFields"]["items"]["properties"]["fieldsV1"] =
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     schema
 }
 
-/// What is wrong with the metadata of `object`, apart from its schema.
+/// The problems of the metadata of `object`, except for its schema.
 pub(super) fn problems(object: &Value) -> Vec<Problem> {
     let metadata = &object["metadata"];
     let mut problems = Vec::from_iter(name(metadata));
@@ -62,7 +63,7 @@ fn name(metadata: &Value) -> Option<Problem> {
             case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
         )),
         (None, Some(_)) => None,
-        // The schema refuses what is no text.
+        // The schema rejects a name that is not a text.
         (None, None) if metadata["name"].is_null() => {
             Some(problem("metadata.name", "Required value: name or generateName is required".to_owned()))
         }
@@ -95,7 +96,8 @@ fn is_dns_part(label: &str) -> bool {
 
 fn is_qualified(key: &str) -> bool {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
-    // The prefix of an annotation may be in capitals; nobody writes labels so.
+    // The API server allows capitals in the prefix of an annotation, but not of a label. This check
+    // allows both, because nobody writes such labels.
     prefix.is_none_or(|prefix| is_subdomain(&prefix.to_ascii_lowercase())) && !name.is_empty() && is_value(name)
 }
 

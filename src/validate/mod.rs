@@ -1,10 +1,13 @@
-//! The API server's verdict on a manifest without an API server: the same schema and the same rules, run here.
+//! Validates a manifest as the API server would, without an API server: with the same schema and
+//! the same rules.
 //!
-//! What it checks: the kind, unknown fields, the schema (types, required fields, enums, bounds) and the CEL rules,
-//! after defaulting, and in the order of the API server; then, which the API server cannot, whether schedules ever come. With the object that is to be replaced at hand it checks the
-//! rules about changes too.
+//! It checks the kind, unknown fields, the schema (types, required fields, enums, bounds) and the
+//! CEL rules, after defaulting and in the API server's order. It then checks that each schedule has
+//! a next time, which the API server cannot. If it gets the object to be replaced, it also checks
+//! the rules for changes.
 //!
-//! What it cannot know: what the cluster adds (admission policies, quotas), and whether what the manifest names exists.
+//! It does not know admission policies and quotas of the cluster, or if the objects that a manifest
+//! names exist.
 
 mod advice;
 mod document;
@@ -25,21 +28,22 @@ use crate::controller::definitions;
 pub use document::Position;
 pub use manifests::{Checked, Finding, Outcome, objects};
 
-/// What a manifest is checked for; each has a name that machines know it by.
+/// The checks of a manifest. Each has a name for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(into = "&'static str")]
 pub enum Check {
-    /// That it can be read.
+    /// The document can be read.
     Yaml,
-    /// That its kind and version are known.
+    /// The kind and version are known.
     Kind,
-    /// That it has no other fields than those of its kind.
+    /// The object has only fields of its kind.
     UnknownField,
     /// Types, required fields, enums and bounds.
     Schema,
-    /// The rules of the definitions, which compare fields and say what to write.
+    /// The rules of the definitions, which compare fields and contain advice.
     Rule,
-    /// That each schedule comes at some time, and its time zone exists. The API server does not check that; the operator reports it.
+    /// Each schedule has a next time, and its time zone exists. The API server does not check this;
+    /// the operator reports it.
     Schedule,
 }
 
@@ -58,7 +62,7 @@ impl Check {
         }
     }
 
-    /// A problem found by this check, for people. An unknown field is named in the message.
+    /// The text of a problem that this check found. The message already names an unknown field.
     fn fmt(self, path: &str, message: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, path) {
             (Check::UnknownField, _) | (_, "") => f.write_str(message),
@@ -84,15 +88,15 @@ impl From<Check> for &'static str {
     }
 }
 
-/// One reason why the API server would refuse a manifest.
+/// A reason why the API server would reject a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where in the manifest, such as `spec.size.fixed`; empty where it is the manifest as a whole.
+    /// The path in the manifest, such as `spec.size.fixed`; empty for the whole manifest.
     pub path: String,
-    /// What is wrong there, in the API server's words, but without the value that a rule refuses: it may be a
-    /// password at a wrong place.
+    /// The API server's message, without the value that a rule rejects: it may be a misplaced
+    /// password.
     pub message: String,
-    /// What to do, where the message does not say it.
+    /// Advice, if the message contains none.
     pub help: Option<String>,
     pub check: Check,
 }
@@ -103,7 +107,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The definitions cannot be used as schemas. It says something about this program, never about a manifest.
+/// The definitions cannot be used as schemas. This is a bug of this program, not a problem of a
+/// manifest.
 #[derive(Debug, thiserror::Error)]
 #[error("the schema of {kind} is unusable: {cause}")]
 pub struct Unusable {
@@ -134,7 +139,7 @@ impl Checker {
         Ok(Self { kinds, rules: cel::Validator::new() })
     }
 
-    /// Checks that `manifest` can be created or, where `old` is given, that it can replace `old`.
+    /// Checks that `manifest` can be created, or can replace `old` if that is given.
     pub fn check(&self, manifest: &Value, old: Option<&Value>) -> Result<(), Vec<Problem>> {
         let kind = self.kind_of(manifest).map_err(|problem| vec![problem])?;
         let mut object = manifest.clone();
@@ -142,7 +147,8 @@ impl Checker {
         let object = cel::apply_defaults(&kind.schema, &object);
         let mut problems = shape::problems(&kind.schema, &object);
         let found = schema::problems(&kind.validator, &object);
-        // The API server does not run the rules over what has the wrong shape, and neither could they be trusted there.
+        // The API server does not evaluate the rules for an object of the wrong shape, and their
+        // results would be unreliable.
         let rules_apply = found.iter().all(|problem| !problem.blocks_rules);
         problems.extend(found.into_iter().map(|found| found.problem));
         if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old) {

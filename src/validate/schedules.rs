@@ -1,4 +1,4 @@
-//! Schedules that the API server accepts and the operator does not follow.
+//! Finds schedules that the API server accepts but the operator cannot follow.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::api::{ComputeSpec, ReadReplicaSetSpec};
 use crate::decide::compute::{Unfollowed, unfollowed};
 use crate::decide::cron::Flaw;
 
-/// What is wrong with the schedules of this spec, which fits its definition.
+/// The problems of the schedules in a spec that matches its definition.
 pub(super) fn problems(kind: &str, spec: &Value) -> Vec<Problem> {
     let found = match kind {
         "Compute" => ComputeSpec::deserialize(spec).ok().map(|spec| unfollowed(&spec, "spec")),

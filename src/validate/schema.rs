@@ -1,4 +1,4 @@
-//! The schema half: types, required fields, enums and bounds, in the API server's words.
+//! Checks the schema: types, required fields, enums and bounds, with the API server's messages.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -10,12 +10,12 @@ use super::{Check, Problem};
 /// A violation of the schema.
 pub(super) struct Found {
     pub problem: Problem,
-    /// Whether the API server leaves the rules unevaluated because of it.
+    /// True if the API server then does not evaluate the rules.
     pub blocks_rules: bool,
     is_type: bool,
 }
 
-/// A schema of Kubernetes is OpenAPI 3.0's dialect, which for the keywords in use is that of draft 4.
+/// Kubernetes uses OpenAPI 3.0 schemas. For the keywords in use they are equivalent to draft 4.
 pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft4)
@@ -25,10 +25,10 @@ pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// What the schema has against `object`.
+/// The violations of the schema by `object`.
 pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Found> {
     let mut found: Vec<Found> = validator.iter_errors(object).map(|error| found(&error)).collect();
-    // What has the wrong type cannot have a right value either, and to say so helps nobody.
+    // A value of the wrong type is never valid otherwise, so only the type is reported.
     let wrong_types: Vec<String> =
         found.iter().filter(|found| found.is_type).map(|found| found.problem.path.clone()).collect();
     found.retain(|found| found.is_type || !wrong_types.contains(&found.problem.path));
@@ -73,7 +73,8 @@ impl Found {
     }
 }
 
-/// Names the type, not the value, as the API server does: what is at a wrong place may be secret.
+/// Names the type instead of the value, like the API server, because a misplaced value may be
+/// secret.
 fn wrong_type(path: &str, expected: &TypeKind, value: &Value) -> String {
     let expected = match expected {
         TypeKind::Single(expected) => expected.to_string(),
@@ -91,7 +92,7 @@ fn wrong_type(path: &str, expected: &TypeKind, value: &Value) -> String {
     format!("Invalid value: {found:?}: {path} in body must be of type {expected}: {found:?}")
 }
 
-/// Bounds are floating-point numbers in a definition, and whole in ours.
+/// Definitions store limits as floating-point numbers. Ours are whole, and printed so.
 fn number(limit: &Value) -> String {
     limit.as_f64().map_or_else(|| limit.to_string(), |limit| limit.to_string())
 }

@@ -1,11 +1,11 @@
-//! What the API server does besides schema and rules: it drops nulls, and refuses unknown fields and double entries of
-//! sets.
+//! The API server's checks besides schema and rules: it drops nulls, and rejects unknown fields and
+//! duplicate entries of sets.
 
 use serde_json::Value;
 
 use super::{Check, Problem, metadata};
 
-/// Removes nulls where the schema does not allow them, as the API server does before it looks at anything else.
+/// Removes nulls that the schema does not allow, as the API server does before any other check.
 pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
     if let Value::Object(object) = value {
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -21,7 +21,7 @@ pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
     }
 }
 
-/// What is wrong with the shape of `object`, the root of a manifest.
+/// The problems with the shape of `object`, the root of a manifest.
 pub(super) fn problems(schema: &Value, object: &Value) -> Vec<Problem> {
     let mut problems = metadata::problems(object);
     for (name, value) in object.as_object().into_iter().flatten() {
@@ -46,7 +46,7 @@ fn visit_property(schema: &Value, name: &str, value: &Value, path: String, probl
 
 fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem>) {
     match value {
-        // Anything else than an object where one stands is the schema's to refuse.
+        // A value of the wrong type is left to the schema.
         Value::Object(_) if schema.get("x-kubernetes-preserve-unknown-fields").is_some() => {}
         Value::Object(object) if schema.get("type").is_some_and(|name| name == "object") => {
             for (name, value) in object {

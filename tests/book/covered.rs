@@ -1,23 +1,23 @@
-//! What becomes of each block of commands in the book: none is only text.
+//! Assigns a test to each block of commands in the book, so that no block is untested.
 
 use std::collections::BTreeSet;
 
 use crate::page::{Block, blocks, book, repository};
 
-/// Who runs a block of commands.
+/// The test that runs a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Its page is followed from its beginning to its end.
+    /// Runs the whole page in order.
     Walkthrough,
-    /// It is run on the fleet that `fleet.yaml` declares.
+    /// Runs it on the fleet of `fleet.yaml`.
     Guide,
     /// Another test, in this file.
     Test(&'static str),
-    /// Nobody, because of what it needs.
+    /// No test, with the reason.
     Nobody(&'static str),
 }
 
-/// Each block by its page and its first line; `*` stands for all blocks of the page.
+/// Each block by its page and its first line; `*` means all blocks of the page.
 pub const COMMANDS: &[(&str, &str, By)] = &[
     ("docs/start/first-ten-minutes.md", "*", By::Walkthrough),
     ("docs/start/first-project.md", "*", By::Walkthrough),
@@ -72,7 +72,7 @@ pub const COMMANDS: &[(&str, &str, By)] = &[
 
 const RUNBOOK: By = By::Test("tests/ecosystem/monitoring.rs");
 
-/// YAML that no API server takes: the page, the first line, and what it is.
+/// YAML that is not for an API server: the page, the first line, and its purpose.
 pub const PARTS: &[(&str, &str, &str)] = &[
     ("README.md", "# kustomization.yaml", "a file of kustomize"),
     ("docs/guide/gitops.md", "# kustomization.yaml", "a file of kustomize"),
@@ -83,7 +83,6 @@ pub const PARTS: &[(&str, &str, &str)] = &[
     ("docs/validate.md", "manifests:", "jobs of a service that builds"),
 ];
 
-/// Who runs this block.
 pub fn by(page: &str, block: &Block) -> Option<By> {
     let names = |(of, line, _): &&(&str, &str, By)| *of == page && (*line == "*" || *line == block.first_line());
     COMMANDS.iter().find(names).map(|(_, _, by)| *by)
@@ -93,7 +92,7 @@ pub fn is_part(page: &str, block: &Block) -> bool {
     PARTS.iter().any(|(of, line, _)| *of == page && *line == block.first_line())
 }
 
-/// The pages that have blocks of this kind, each once, in the book's order.
+/// The pages with such blocks, without duplicates, in the order of the book.
 pub fn pages(wanted: By) -> Vec<String> {
     book()
         .into_iter()
@@ -132,7 +131,7 @@ fn every_part_of_a_manifest_is_still_there() {
     }
 }
 
-/// A page that is followed has its commands apply what its reader saves.
+/// The commands of a walkthrough must apply all files that its reader saves.
 #[test]
 fn every_file_of_a_walkthrough_is_used_by_its_commands() {
     let mut files = 0;

@@ -1,6 +1,6 @@
-//! The book as its readers use it: the commands of its pages are run, in their order, and what the pages show is compared with what is printed.
+//! Runs the commands of the book in order, and compares their output with the pages.
 //!
-//! A page that is followed from its beginning to its end starts from a playground (`make playground`), as the page says.
+//! A walkthrough starts from a playground (`make playground`), as its page says.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,13 +25,14 @@ use page::{Block, blocks};
 use playground::Playground;
 use session::{Ran, Session};
 
-/// What a reader of the guides has.
+/// The setup for readers of the guides.
 const FLEET: &str = include_str!("fleet.sh");
 
-/// Pages that need two clusters, or leave behind what others would meet.
+/// Pages that need two clusters or leave something behind.
 const APART: [&str; 2] = ["docs/guide/restore.md", "docs/guide/clusters.md"];
 
-/// Past the test harness, which shows what a test prints only when it fails.
+/// Writes directly to stderr, because the test harness shows a passing test's output only on
+/// request.
 fn tell(text: &str) {
     std::io::stderr().write_all(text.as_bytes()).unwrap();
 }
@@ -47,7 +48,8 @@ async fn a_newcomer_gets_from_the_first_page_to_a_managed_fleet() {
     for page in covered::pages(By::Walkthrough).iter().filter(|page| !APART.contains(&page.as_str())) {
         ran.add(&follow(page, &[("playground", &playground)]).await);
     }
-    // Before the guides have anything in their namespace: some fields cannot be changed.
+    // This must run before the guides create objects in their namespace, because some fields are
+    // immutable.
     let manifests = manifests_of_all_pages(&playground).await;
     ran.add(&guides(&playground).await);
     tell(&format!("{ran}; {manifests} manifests beside them are accepted\n"));
@@ -77,7 +79,7 @@ async fn guides(playground: &Playground) -> Ran {
     ran
 }
 
-/// How many there are.
+/// Returns their number.
 async fn manifests_of_all_pages(playground: &Playground) -> usize {
     let mut tried = 0;
     let (way, mut before) = ("source target/playground", "source target/playground\nkubectl create namespace shop");

@@ -1,9 +1,10 @@
-//! Manifests that no command of their page applies: the API server judges them, in the namespace of the fleet, and stores nothing.
+//! Manifests that no command on their page applies. The API server validates them by a dry run in
+//! the fleet's namespace.
 
 use crate::covered::{self, By};
 use crate::page::{Block, blocks};
 
-/// For each manifest of the page a block that tries it.
+/// A block for each manifest of the page that validates it.
 pub fn trials(page: &str) -> Vec<Block> {
     let is_followed = covered::pages(By::Walkthrough).iter().any(|followed| followed == page);
     let applied = |block: &Block| is_followed && block.file().is_some();

@@ -9,14 +9,14 @@ pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A fenced block of a page.
+/// A fenced code block.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Of its fence, counted from 1.
+    /// The line of its fence, counted from 1.
     pub line: usize,
     /// The first word after the fence.
     pub language: String,
-    /// Whether the page says that its last command fails: the second word is `fails`.
+    /// True if the last command is expected to fail: the second word after the fence is `fails`.
     pub fails: bool,
     pub text: String,
 }
@@ -26,7 +26,7 @@ impl Block {
         self.text.lines().next().unwrap_or_default()
     }
 
-    /// Whether readers type it.
+    /// True for commands that readers type.
     pub fn is_command(&self) -> bool {
         ["sh", "bash", "console"].contains(&self.language.as_str())
     }
@@ -35,7 +35,7 @@ impl Block {
         self.language == "yaml"
     }
 
-    /// The file that readers save it as: its first line is a comment that is a name.
+    /// The file name for the block's text, from a comment in its first line.
     pub fn file(&self) -> Option<&str> {
         let name = self.first_line().strip_prefix("# ")?;
         let is_name = name.ends_with(".yaml") && !name.contains([' ', '/']);
@@ -43,7 +43,7 @@ impl Block {
     }
 }
 
-/// The blocks of a page, by its path from the root of the tree.
+/// The blocks of a page, given by its path in the repository.
 pub fn blocks(page: &str) -> Vec<Block> {
     let text = fs::read_to_string(repository().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
     let mut found = Vec::new();
@@ -68,7 +68,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// All pages that the summary names, by their paths from the root of the tree.
+/// The paths of all pages in the summary.
 pub fn book() -> Vec<String> {
     let summary = fs::read_to_string(repository().join("docs/SUMMARY.md")).unwrap();
     let links = Parser::new(&summary).filter_map(|event| match event {
@@ -78,7 +78,7 @@ pub fn book() -> Vec<String> {
     links.map(|link| settled(&Path::new("docs").join(link))).collect()
 }
 
-/// A path with its `..` carried out.
+/// Resolves `..` in a path.
 fn settled(path: &Path) -> String {
     let mut settled = PathBuf::new();
     for part in path.components() {

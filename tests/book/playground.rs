@@ -1,4 +1,4 @@
-//! What `make playground` starts, by the program that it starts.
+//! Starts the same playground as `make playground`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::page::repository;
 use crate::support::{PATIENCE, Running, Sandbox, wait_for};
 
-/// A playground of its own; it goes when this is dropped.
+/// A playground that ends on drop.
 pub struct Playground {
-    // The process stands before its sandbox: fields are dropped in this order.
+    // Fields are dropped in this order: the process must end before its sandbox.
     process: Running,
     /// The file that readers source.
     pub way: PathBuf,
@@ -34,7 +34,7 @@ impl Playground {
         Self { process, way, _sandbox: sandbox }
     }
 
-    /// Ends it as Ctrl-C does, and sees that nothing is left.
+    /// Ends it like Ctrl-C, and checks that nothing is left.
     pub async fn end(mut self) {
         self.process.terminate(PATIENCE).await.unwrap();
         assert!(!self.way.exists(), "the way to a playground that is gone is still there");

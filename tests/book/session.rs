@@ -1,4 +1,4 @@
-//! A reader at a page: one shell, in a folder of its own, for all commands of the page.
+//! Simulates a reader of a page: one shell in its own folder for all commands.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -12,18 +12,18 @@ use crate::playground::Playground;
 use crate::shown;
 use crate::support::Sandbox;
 
-/// For all commands of a page together, on a busy machine: nothing passes because of it.
+/// The time limit for a page, generous for a busy machine.
 const LONGEST: Duration = Duration::from_secs(420);
 
-/// What was run.
+/// The number of executed things.
 #[derive(Debug, Default)]
 pub struct Ran {
     pub pages: usize,
     /// Blocks of commands.
     pub blocks: usize,
-    /// Lines of them that are not empty.
+    /// Their non-empty lines.
     pub lines: usize,
-    /// Blocks with what the commands print.
+    /// Blocks whose output was compared.
     pub compared: usize,
 }
 
@@ -43,14 +43,14 @@ impl fmt::Display for Ran {
     }
 }
 
-/// What a page has its reader do, in order.
+/// A block of commands with its expected output.
 struct Step<'a> {
     block: &'a Block,
-    /// What the page says that it prints.
+    /// The output on the page.
     shown: Option<&'a Block>,
 }
 
-/// In the reader's own shell, unless they are to fail.
+/// Runs in the current shell, except for commands that are expected to fail.
 fn commands(block: &Block) -> String {
     match block.fails {
         false => block.text.clone(),
@@ -64,7 +64,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// The folder is as the sources are to a reader: with the way to the playgrounds in `target`.
+    /// The folder looks like the repository, with the files of the playgrounds in `target`.
     pub fn new(page: &str, playgrounds: &[(&str, &Playground)]) -> Self {
         let sandbox = Sandbox::new("reader").unwrap();
         for entry in ["deploy", "docs", "examples", "tests"] {
@@ -77,12 +77,12 @@ impl Session {
         Self { sandbox, page: page.to_owned() }
     }
 
-    /// Does what the page says; panics with the first thing that does not come out as the page shows it.
+    /// Runs all commands of the page, and panics at the first deviation.
     pub async fn follow(&self) -> Ran {
         self.perform("", &blocks(&self.page), Block::is_command).await
     }
 
-    /// Runs those of the blocks that it is told to, after commands that the page takes for granted.
+    /// Runs the selected blocks after the commands that the page presupposes.
     pub async fn perform(&self, before: &str, all: &[Block], runs: impl Fn(&Block) -> bool) -> Ran {
         let mut ran = Ran { pages: 1, ..Ran::default() };
         let mut steps = Vec::new();
@@ -113,7 +113,7 @@ impl Session {
         fs::write(&file, script).unwrap();
         let mut bash = Command::new("bash");
         bash.args(["-euo", "pipefail"]).arg(&file).current_dir(self.sandbox.folder());
-        // No collection of garbage: kubectl ends before it matters.
+        // kubectl is too short-lived for garbage collection.
         bash.env("NO_COLOR", "1").env("GOGC", "off");
         let mut bash = self.sandbox.start("bash", bash).unwrap();
         let outcome = bash.wait(LONGEST).await;

@@ -1,9 +1,9 @@
-//! Whether what was printed is what a page shows.
+//! Compares printed output with that on a page.
 
-/// Stands for any text of a line, or alone on a line for any lines.
+/// Matches any text within a line; alone on a line, it matches any lines.
 const ANY: char = '…';
 
-/// Widths of columns differ from run to run, so that blanks count as one.
+/// Column widths vary, so whitespace is collapsed.
 pub fn fits(shown: &str, printed: &str) -> bool {
     let lines = |text: &str| -> Vec<String> {
         let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));

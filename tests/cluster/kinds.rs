@@ -1,4 +1,4 @@
-//! The kinds as a person with kubectl meets them: the reference, the columns and the selectors.
+//! The kinds as users of kubectl see them: explanations, columns and selectors.
 
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn compute(namespace: &str, name: &str, project: &str, branch: &str) -> Value {
     })
 }
 
-/// A warning would be shown to everyone who installs dbplane.
+/// All users would see a warning during the installation.
 #[tokio::test]
 async fn the_definitions_are_installed_without_a_warning() {
     let output = cluster()
@@ -167,7 +167,7 @@ async fn another_manager_can_switch_to_the_other_alternative() {
     }
 }
 
-/// What is stored has the defaults, so that everything that reads it sees what is in force.
+/// Defaults are stored, so that every client sees the effective values.
 #[tokio::test]
 async fn defaults_are_written_out() {
     let cluster = cluster().await;

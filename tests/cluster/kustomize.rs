@@ -1,4 +1,4 @@
-//! kustomize follows names into the resources of dbplane, with what `deploy/kustomize` gives it.
+//! kustomize resolves names in dbplane's resources with the configuration in `deploy/kustomize`.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,8 @@ fn text(value: &Value) -> String {
     String::deserialize(value).unwrap_or_else(|_| panic!("no text: {value}"))
 }
 
-/// What an object refers to: kind and name, as far as it is one of the kustomization or is written by dbplane.
+/// The references of an object (kind and name) to other objects of the kustomization, or to objects
+/// that dbplane writes.
 fn references(object: &Value) -> Vec<(String, String)> {
     let spec = &object["spec"];
     let account = |reference: &Value| {
@@ -85,7 +86,7 @@ async fn every_name_follows_into_the_fields_that_name_it() {
     }
 }
 
-/// kustomize takes a ClusterAccount for one of a namespace; the API server does not mind.
+/// kustomize treats a ClusterAccount as namespaced; the API server ignores the namespace.
 #[tokio::test]
 async fn the_api_server_takes_what_kustomize_makes_of_them() {
     let cluster = cluster().await;

@@ -1,4 +1,5 @@
-//! What only a real API server can tell. Every test shares one control plane and has names or namespaces of its own.
+//! Tests that need a real API server. All tests share one control plane and use their own names or
+//! namespaces.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +21,7 @@ mod table;
 use support::{ControlPlane, Options, definition_files};
 use tokio::sync::OnceCell;
 
-/// The control plane of this process, with the committed definitions installed.
+/// The shared control plane with the committed definitions.
 async fn cluster() -> &'static ControlPlane {
     static CLUSTER: OnceCell<ControlPlane> = OnceCell::const_new();
     CLUSTER

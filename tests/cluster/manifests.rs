@@ -1,4 +1,5 @@
-//! The table of manifests, judged by a real API server. tests/offline holds the same table to `dbplane::validate`.
+//! Validates the table of manifests with a real API server. tests/offline validates it with
+//! `dbplane::validate`.
 
 use axum::http::{Method, Request};
 use dbplane::validate::Checker;
@@ -22,7 +23,7 @@ async fn every_manifest_is_judged_as_the_table_says() {
     assert!(wrong.is_empty(), "{} misjudged:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What was found instead of what the case expects.
+/// Compares the result with the expectation of the case.
 async fn judge(client: &Client, checker: &Checker, index: usize, case: &Case) -> Result<(), String> {
     let answer = match &case.old {
         None => send(client, Method::POST, &collection(&case.manifest), &case.manifest).await,
@@ -42,20 +43,20 @@ async fn judge(client: &Client, checker: &Checker, index: usize, case: &Case) ->
     }
 }
 
-/// `dbplane validate` says what the API server says.
+/// Checks that `dbplane validate` reports the same as the API server.
 fn same_words(checker: &Checker, case: &Case, server: &str) -> Result<(), String> {
     let problems = checker.check(&case.manifest, case.old.as_ref()).unwrap_err();
     let ours = problems[0].to_string();
-    // Metadata of another type breaks its decoder, which speaks of Go.
+    // Metadata of a wrong type fails in its decoder, whose message is about Go types.
     match essence(server) == essence(&ours) || server.contains("cannot unmarshal") {
         true => Ok(()),
         false => Err(format!("the API server says {server:?}, and validate {ours:?}")),
     }
 }
 
-/// Without the values that a rule refuses, which only the API server repeats; without its names for integers; without
-/// the label, which only validate names; and without the supported values, which the API server puts in quotes, or
-/// which a rule tells where a fraction is read as whole.
+/// Removes known differences. Only the API server repeats rejected values and its names of integer
+/// types. Only validate names the label. Supported values differ in quotes, or are part of a rule's
+/// message where a fraction counts as whole.
 fn essence(message: &str) -> String {
     let without_preface = message.rsplit("strict decoding error: ").next().unwrap();
     let without_examples = without_preface.split(" (e.g. ").next().unwrap();
@@ -100,7 +101,7 @@ fn collection(manifest: &Value) -> String {
     format!("/apis/dbplane.dev/v1alpha1/{plural}?dryRun=All&fieldValidation=Strict")
 }
 
-/// The stored object, or each complaint of the API server.
+/// The stored object, or the messages of the API server.
 async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answer {
     let request = Request::builder()
         .method(method)
@@ -119,8 +120,8 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
     }
 }
 
-/// Without what the API server adds of itself: that a wrong shape kept it from evaluating the rules, and what else is
-/// wrong with a value that has the wrong type.
+/// Removes secondary messages of the API server: that rules were not evaluated because of a wrong
+/// shape, and other errors of a value with a wrong type.
 fn essential(mut complaints: Vec<String>) -> Vec<String> {
     complaints.retain(|complaint| !complaint.contains("some validation rules were not checked"));
     if complaints.iter().any(|complaint| complaint.contains("in body must be of type")) {

@@ -1,4 +1,4 @@
-//! The admission policy that deploy/ offers.
+//! The admission policy in deploy/.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ async fn a_protected_compute_is_not_deleted_where_the_policy_is_installed() {
         cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest(name, more)).await.unwrap();
     }
     let delete = async |name: &str| cluster.kubectl(&["-n", "protection", "delete", "compute", name]).await;
-    // The API server takes a moment to read a new policy, so what it has to refuse is only tried.
+    // A new policy takes a moment to become active, so it is probed by dry runs.
     let tried = ["-n", "protection", "delete", "compute", "kept", "--dry-run=server"];
     let refusal = wait_for("the policy", PATIENCE, async || cluster.kubectl(&tried).await.err()).await.unwrap();
     let command = r#"patch compute kept --type merge -p '{"spec":{"deletionProtection":false}}'"#;

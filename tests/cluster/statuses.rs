@@ -1,4 +1,5 @@
-//! Every status as the controller writes it: what the definitions do not know would be dropped without a word.
+//! Stores all statuses that the controller writes: the API server silently drops fields that are
+//! not in the definitions.
 
 use std::fmt::Debug;
 
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::cluster;
 
-/// With the fraction of a second that clocks have.
+/// A time with a fraction, as real clocks have.
 fn instant() -> Timestamp {
     "2026-11-20T10:00:00.123456789Z".parse().unwrap()
 }
@@ -42,7 +43,8 @@ where
     let (version, kind) = (K::api_version(&()), K::kind(&()));
     let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "full"}, "spec": spec});
     let created = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
-    // Nobody has looked at it: kstatus calls it InProgress, because this is not the generation that it has.
+    // No operator has observed it. kstatus reports InProgress, because the observed generation
+    // differs from its own.
     let not_observed = json!({"observedGeneration": -1});
     assert_eq!(serde_json::to_value(created.status()).unwrap(), not_observed);
     let read = api.get(&created.name_any()).await.unwrap();

@@ -12,7 +12,7 @@ use dbplane::domain::Unreadable;
 use super::worst::{Place, account, cluster_account};
 use super::{NOW, excess, is_worst};
 
-/// What refers to the account, and as many projects.
+/// Number of resources that refer to the account, and of their projects.
 const USERS: usize = 10_000;
 
 fn observed(users: usize, deleting: bool) -> AccountObserved {

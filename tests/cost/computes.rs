@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use super::worst::{Place, compute};
 use super::{NOW, before, excess, is_worst};
 
-/// So many more computes does a server list on the branch that answers anything. It may list more, which costs more in proportion.
+/// Number of other computes that a malicious server lists on the branch. More would cost
+/// proportionally more.
 const LISTED: usize = 500;
-/// It never answered so many creates.
+/// Number of creates that it did not answer.
 const CREATES: i64 = 8;
 
 struct Given {
@@ -115,7 +116,7 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
 }
 
 impl Given {
-    /// It is as declared, and so is its Secret. Any of the others may be what a create has made.
+    /// Compute and Secret are in sync. Any of the other computes may be the result of a create.
     fn at_rest(listed: usize) -> Self {
         let spec: ComputeSpec = serde_json::from_value(compute(&Place::default())["spec"].clone()).unwrap();
         let mut given = Self { observed: observed(&spec, listed), spec };
@@ -135,7 +136,7 @@ impl Given {
     }
 }
 
-/// With one more schedule than there may be.
+/// One schedule above the limit.
 fn more() -> Value {
     let mut more = compute(&Place::default());
     let schedules = more["spec"]["schedules"].as_array_mut().unwrap();

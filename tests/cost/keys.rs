@@ -1,4 +1,5 @@
-//! ProjectKeys. Whoever may write one may write the copy of its record, and what has been revoked, as long as metadata can be.
+//! ProjectKeys. Their authors can also write the copy of the record and the list of revoked keys,
+//! up to the limit of metadata.
 
 use dbplane::api::{ProjectKey, ProjectKeyStatus};
 use dbplane::decide::identity::{
@@ -17,7 +18,8 @@ use serde_json::Value;
 use super::worst::{Place, project_key};
 use super::{NOW, before, excess, is_worst};
 
-/// About as many are in a record of 32 KiB, which is all that is kept of metadata: with short names of others, and with one's own.
+/// About the maximum in a record of 32 KiB, the limit for metadata: with short foreign names, and
+/// with generated ones.
 const OTHERS: usize = 500;
 const OWN: usize = 250;
 const REPLACED: usize = 200;
@@ -38,7 +40,7 @@ struct Given {
 }
 
 impl Given {
-    /// Key 0 is in use, and these keys are recorded besides. The platform lists all of them.
+    /// Key 0 is in use, and the record contains these keys as well. The platform lists all of them.
     fn new(records: impl FnOnce(&ProjectKey) -> KeyRecords) -> Self {
         let mut object: ProjectKey = serde_json::from_value(manifest(32)).unwrap();
         object.metadata.uid = Some("6a1f9a5e-6f0f-4c0b-9d3a-000000000001".to_owned());
@@ -72,7 +74,8 @@ impl Given {
         })
     }
 
-    /// Where their time is not over, it is waited for that they are not used any more.
+    /// During the overlap, the keys are still in use; after it, the operator waits until they are
+    /// unused.
     fn replaced(count: usize, retire_at: Timestamp) -> Self {
         let retired = |(id, name)| RetiredKey {
             id,
@@ -98,7 +101,7 @@ impl Given {
         decide(&self.object.spec, &self.observed, NOW).step
     }
 
-    /// What rests is decided on again with each change.
+    /// Without a step, each change triggers another pass.
     fn resting(self) -> Self {
         assert_eq!(self.step(), None);
         self
@@ -116,12 +119,12 @@ fn id(number: usize) -> i64 {
     i64::try_from(number).unwrap()
 }
 
-/// A name that this resource may have given.
+/// A name that this resource may have generated.
 fn own(number: usize, object: &ProjectKey) -> String {
     unique("a", &cluster(), object_key(&object.metadata), u32::try_from(number).unwrap())
 }
 
-/// Anybody's.
+/// A foreign name.
 fn of_others(number: usize, _: &ProjectKey) -> String {
     format!("o-{number}")
 }
@@ -166,7 +169,7 @@ fn observed(object: &ProjectKey, identity: ProjectKeyIdentity, current: KeyIdent
     }
 }
 
-/// The platform does not let them be revoked.
+/// The platform refuses to revoke them.
 fn refusing(observed: &mut KeyObserved) {
     let fault = Fault::Forbidden { status: 403, message: "administrators only".to_owned() };
     observed.memory.failed(Action::Revoke, Problem::Platform(fault), 1, before(1));
@@ -180,14 +183,14 @@ fn deleting(observed: &mut KeyObserved) {
     keys.shown_mut().retain(|key| key.id != 0);
 }
 
-/// So many accounts have their credentials from the Secret, and do not work with the new key.
+/// This many accounts get their credentials from the Secret, but do not use the new key yet.
 fn behind(accounts: usize) -> impl Fn(&mut KeyObserved) {
     let label = |number| format!("Account evil/{number:0>253}");
     let account = move |number| KeyAccount { label: label(number), users: Vec::new(), follows: false };
     move |observed| observed.accounts = (0..accounts).map(account).collect()
 }
 
-/// All of them, with as many words as count, each of which means all.
+/// All lost keys are acknowledged by the maximal number of words, each of which means all.
 fn acknowledged(count: usize) -> Given {
     let all = ["all"; 256].join(",");
     let given = Given::lost(count, of_others).but(|observed| observed.revoked = Some(all));

@@ -1,6 +1,7 @@
-//! What a pass costs of the worst objects that the definitions admit, kind by kind: how often its decision and its status ask for memory,
-//! and for how much. That is the same on every machine, and whatever is copied, digested or written as text shows in it. How often the
-//! times of schedules are looked for is counted beside the decisions, in `cost.rs`.
+//! The cost of a pass over the worst admissible objects of each kind, as allocations of the
+//! decision and the status. The counts are the same on every machine, and include all copies,
+//! hashes and formatted texts. Evaluations of schedules are counted beside the decisions, in
+//! `cost.rs`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 #[global_allocator]
 static COUNTING: dhat::Alloc = dhat::Alloc;
 
-/// Of a pass, which may take 5 ms. To take and give back this much takes about two of them.
+/// The limit of a pass, which may take 5 ms. Allocating and freeing this much takes about 2 ms.
 const MOST: Work = Work { blocks: 40_000, bytes: 16 * 1024 * 1024 };
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -41,7 +42,8 @@ impl Work {
     }
 }
 
-/// Says so where a pass costs too much, or more than in proportion: with all of these parts more than twice as much as with half of them.
+/// Reports a pass that exceeds the limit, or whose cost more than doubles when the number of parts
+/// doubles.
 fn excess<T>(what: &str, parts: usize, given: impl Fn(usize) -> T, pass: impl Fn(&T)) -> Option<String> {
     let [half, whole] = [parts / 2, parts].map(|parts| {
         let given = given(parts);
@@ -56,7 +58,8 @@ fn before(seconds: i64) -> Timestamp {
     NOW - SignedDuration::from_secs(seconds)
 }
 
-/// Checks that the API server takes the one manifest and, for a field of this path, refuses the other one, in which there is more.
+/// Checks that the API server accepts the first manifest, and rejects the second one, which has
+/// more, because of this field.
 fn is_worst(admitted: &Value, (more, path): (&Value, &str)) {
     let checker = Checker::new().unwrap();
     assert_eq!(checker.check(admitted, None), Ok(()));

@@ -14,16 +14,16 @@ use super::worst::{Place, read_replica_set};
 use super::{NOW, excess, is_worst};
 
 const UID: &str = "5e700000-0000-4000-8000-000000000000";
-/// As many as there may be.
+/// The limit.
 const REPLICAS: usize = 100;
-/// What a tenant may have in its namespace besides.
+/// Number of names that the tenant uses for other objects in its namespace.
 const NAMES: usize = 10_000;
 
 fn manifest(replicas: usize) -> Value {
     read_replica_set(&Place::default(), replicas)
 }
 
-/// Computes of the set as the operator keeps them, with this changed in their specs.
+/// Computes of the set as the operator caches them, with a change of their specs.
 fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Compute>> {
     let template = manifest(1)["spec"]["template"].clone();
     let mut spec = template["spec"].clone();
@@ -87,7 +87,7 @@ impl Given {
     }
 }
 
-/// All are as declared, and so is the Secret.
+/// All Computes and the Secret are in sync.
 fn at_rest(count: usize) -> Given {
     let mut given = Given::new(count, replicas(count, |_| {}), BTreeSet::new());
     let Some(SetStep::WriteConnection { secret, .. }) = given.step() else { panic!("no Secret is written") };
@@ -102,7 +102,7 @@ fn changed(count: usize) -> Given {
     given
 }
 
-/// There are as many of the former branch as of the new one.
+/// As many Computes on the former branch as on the new one.
 fn replaced(count: usize) -> Given {
     let former = replicas(count, |spec| spec["branchID"] = json!("former"));
     let given = Given::new(count, [former, replicas(count, |_| {})].concat(), BTreeSet::new());
@@ -110,7 +110,7 @@ fn replaced(count: usize) -> Given {
     given
 }
 
-/// Others of the namespace have the names that the set would give.
+/// Other objects in the namespace occupy the names that the set would generate.
 fn without_a_name(count: usize) -> Given {
     let last = derived(&"n".repeat(253), &format!("-{count}"));
     let beginning = last.strip_suffix(&count.to_string()).unwrap();

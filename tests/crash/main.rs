@@ -1,5 +1,5 @@
-//! The operator killed before and after every request of a creation, and every answer lost once: never two computes, never
-//! a key that nobody has. `make verify` tries more scenarios in more ways.
+//! Kills the operator before and after every request of a creation, and loses every answer once. No
+//! compute is created twice, and no key is lost. `make verify` tries more scenarios in more modes.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +34,8 @@ async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
     let tallies = running.join_all().await;
     assert_eq!(tallies.len(), QUICK.len());
     for tally in &tallies {
-        // Past the test harness, which shows what a test prints only when it fails.
+        // Written to stderr directly, because the test harness shows captured output only for
+        // failed tests.
         writeln!(
             std::io::stderr(),
             "{}: {} points tried, {} violations",
@@ -49,7 +50,8 @@ async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
     assert!(tallies.iter().all(Tally::reached_most), "too many points were not reached: {tallies:?}");
 }
 
-/// A rolling update while several things are under way; another process leads after the lease of one that is frozen or killed; and two faults follow one another.
+/// A rolling update with several changes in progress, a successor of a frozen or killed leader, and
+/// two consecutive faults.
 const FURTHER: [&str; 6] = [
     "busy-elected:rolled:9",
     "busy-elected:rolled:17",
@@ -68,7 +70,8 @@ async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_tw
     }
 }
 
-/// For every scenario: the operator ends, people act, the plan is made, and then the operator does what it says.
+/// For every scenario: stop the operator, act, plan, and compare the plan with what the operator
+/// does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_planned_is_done() {
     let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
@@ -91,7 +94,7 @@ async fn what_is_planned_is_done() {
     assert!(compared.iter().filter(|one| !one.planned.is_empty()).count() >= 30);
 }
 
-/// What the checks above rest on: nothing is reported where everything is as it has to be, and everything that is not.
+/// Tests the checks: a correct state has no violations, and each broken promise is reported.
 #[tokio::test]
 async fn what_breaks_a_promise_is_reported() {
     let planted: [(Plant, &[&str]); 8] = [

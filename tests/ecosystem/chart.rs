@@ -1,5 +1,6 @@
-//! The chart, by the real helm: it installs what kustomize installs, every example of its values is accepted by a real API server, and it is
-//! installed, upgraded and removed. There are no nodes, so nobody waits for Pods.
+//! The Helm chart, with the real helm. It installs the same objects as kustomize, a real API server
+//! accepts all example values, and install, upgrade and removal work. There are no nodes, so no
+//! test waits for Pods.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,12 +27,12 @@ impl Helm {
         Self { sandbox: Sandbox::new("helm").unwrap() }
     }
 
-    /// What it prints, or what it complains of.
+    /// The output, or the error.
     pub fn run(&self, args: &[&str]) -> Result<String, String> {
         came_out(self.command(args).output().unwrap())
     }
 
-    /// The same, while a platform in this process goes on.
+    /// Like `run`, but keeps the runtime free for a platform in this process.
     pub async fn run_beside(&self, args: &[&str]) -> Result<String, String> {
         let mut command = tokio::process::Command::from(self.command(args));
         came_out(command.kill_on_drop(true).output().await.unwrap())
@@ -46,7 +47,7 @@ impl Helm {
         command
     }
 
-    /// For charts of tests.
+    /// A folder for charts of tests.
     pub fn folder(&self) -> &Path {
         self.sandbox.folder()
     }
@@ -66,7 +67,7 @@ fn chart() -> PathBuf {
     Path::new(REPOSITORY).join("deploy/chart")
 }
 
-/// A cluster with the namespaces that the examples name, and with what of the Prometheus operator they use.
+/// A cluster with the namespaces and the kinds of the Prometheus operator that the examples use.
 async fn cluster() -> ControlPlane {
     let cluster = ControlPlane::start_with(Options::default()).await.unwrap();
     for namespace in [NAMESPACE, "shop", "bank"] {
@@ -81,7 +82,7 @@ async fn cluster() -> ControlPlane {
     cluster
 }
 
-/// A kind of the Prometheus operator.
+/// The definition of a kind of the Prometheus operator.
 fn definition(kind: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
@@ -98,7 +99,8 @@ fn definition(kind: &str) -> Value {
     })
 }
 
-/// As the API server completes them, by kind, namespace and name; without what tells who has installed them.
+/// The objects as the API server completes them, by kind, namespace and name, without the labels of
+/// the installer.
 async fn completed(cluster: &ControlPlane, manifests: &str) -> BTreeMap<String, Value> {
     let accepted = cluster.kubectl_with_input(&["create", "--dry-run=server", "-o=json", "-f", "-"], manifests).await;
     let accepted = accepted.unwrap();
@@ -141,7 +143,8 @@ async fn the_chart_installs_what_kustomize_does() {
     }
 }
 
-/// The containers differ: kustomize's has its scope from a ConfigMap, as overlays merge these.
+/// The containers differ: in kustomize, the scope comes from a ConfigMap, because overlays can
+/// merge that.
 #[tokio::test]
 async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustomize_does() {
     let (cluster, helm) = (cluster().await, Helm::new());
@@ -157,7 +160,7 @@ async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustom
     assert_eq!(rights(&by_helm).await, by_kustomize);
 }
 
-/// Without the Namespace: helm makes the release's if it is asked to, and knows nothing of its labels.
+/// Without the Namespace: helm creates that of the release on request, but without its labels.
 async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
     let manifests = cluster.kubectl(&["kustomize", &format!("{REPOSITORY}/{folder}")]).await.unwrap();
     let documents = manifests.split("\n---\n").filter(|document| {
@@ -185,7 +188,7 @@ async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
     }
 }
 
-/// Its Roles in chosen namespaces, its ClusterRole, and the arguments of its container are what the operator has.
+/// The operator gets exactly the chart's Roles, ClusterRole and container arguments.
 #[tokio::test]
 async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_chart_gives_it() {
     let (cluster, helm) = (cluster().await, Helm::new());
@@ -256,7 +259,7 @@ async fn platform() -> Simulator {
     simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap())).await.unwrap()
 }
 
-/// The program with the arguments and the token that its Deployment gives it, on ports that are free here.
+/// Runs the program with the arguments and the token of its Deployment, on free ports.
 async fn deployed(cluster: &ControlPlane) -> Running {
     let container = "-o=jsonpath={.spec.template.spec.containers[0].args}";
     let args = cluster.kubectl(&["-n", NAMESPACE, "get", "deployment", "dbplane", container]).await.unwrap();
@@ -336,7 +339,7 @@ async fn a_release_is_installed_upgraded_and_removed_and_resources_outlive_it() 
     assert!(computes.contains("compute.dbplane.dev/"), "the resources are still there");
 }
 
-/// The chart of a version before, whose definitions lack something.
+/// An older chart, whose definitions lack a field.
 fn older(sandbox: &Sandbox) -> PathBuf {
     let copy = sandbox.folder().join("older");
     copy_followed(&chart(), &copy);
@@ -355,7 +358,7 @@ fn older(sandbox: &Sandbox) -> PathBuf {
     copy
 }
 
-/// A copy with the files that links lead to.
+/// Copies a folder and resolves its links.
 fn copy_followed(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

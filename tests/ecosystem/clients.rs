@@ -1,4 +1,4 @@
-//! Client libraries that read connection URIs.
+//! Client libraries that parse connection URIs.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{of_debian, tools};
 
-/// What a client is given.
+/// The input of a client.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
@@ -17,7 +17,7 @@ pub struct Question {
     pub jdbc_uri: String,
 }
 
-/// What it reads.
+/// The result of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Read {
     pub user: String,
@@ -27,12 +27,12 @@ pub struct Read {
     pub port: u16,
 }
 
-/// What libpq reads, with which most clients of other languages connect.
+/// Parses with libpq, which most clients of other languages use.
 pub fn libpq(questions: &[Question]) -> Vec<Read> {
     answers(python("libpq.py"), questions)
 }
 
-/// What PostgreSQL's JDBC driver reads.
+/// Parses with PostgreSQL's JDBC driver.
 pub fn jdbc(questions: &[Question]) -> Vec<Read> {
     let mut command = python("jdbc.py");
     command.arg(of_debian(&["usr", "lib", "jvm", "*", "lib", "server", "libjvm.so"]));
@@ -40,12 +40,12 @@ pub fn jdbc(questions: &[Question]) -> Vec<Read> {
     answers(command, questions)
 }
 
-/// What node's pg reads.
+/// Parses with node's pg.
 pub fn node(questions: &[Question]) -> Vec<Read> {
     answers(node_command(), questions)
 }
 
-/// Whether node's pg can read them at all.
+/// True if node's pg can parse them.
 pub fn node_understands(questions: &[Question]) -> bool {
     asked(node_command(), &questions).status.success()
 }
@@ -56,12 +56,12 @@ fn node_command() -> Command {
     command
 }
 
-/// What pgx, a client of Go, reads.
+/// Parses with pgx, a Go client.
 pub fn pgx(questions: &[Question]) -> Vec<Read> {
     answers(pgx_command(), questions)
 }
 
-/// Whether pgx reads them, and sends no part of them to the server as a setting.
+/// True if pgx parses them without sending a part to the server as a setting.
 pub fn pgx_understands(questions: &[Question]) -> bool {
     asked(pgx_command(), &questions).status.success()
 }
@@ -74,7 +74,7 @@ fn python(script: &str) -> Command {
     script_of("python", script)
 }
 
-/// A script of this folder, run in an environment of the build script.
+/// A script of this folder in an environment of the build script.
 pub fn script_of(environment: &str, script: &str) -> Command {
     let mut command = Command::new(tools(environment).join("bin/python"));
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ecosystem/clients").join(script));
@@ -85,7 +85,7 @@ fn answers(command: Command, questions: &[Question]) -> Vec<Read> {
     answer(command, &questions)
 }
 
-/// What a program that reads JSON answers in JSON.
+/// The answer of a program that reads and writes JSON.
 pub fn answer<T: DeserializeOwned>(command: Command, question: &impl Serialize) -> T {
     let what = format!("{command:?}");
     let output = asked(command, question);

@@ -1,5 +1,5 @@
-//! The public command line, unmodified, on the simulator's public profile: every command that touches projects, branches, computes,
-//! operations and keys.
+//! The public command line, unmodified, on the simulator's public profile. It covers every command
+//! for projects, branches, computes, operations and keys.
 
 mod branches;
 mod context;
@@ -63,7 +63,7 @@ const TRIED: &[Try<CommandLine>] = &[
     ("env pull",                 context::env_pull),
 ];
 
-/// A group stands for all its commands.
+/// The name of a group covers all its commands.
 #[rustfmt::skip]
 const LEFT_OUT: &[(&str, &str)] = &[
     ("auth",              "signs in with a browser"),
@@ -96,7 +96,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("completion",        "writes a script for a shell"),
 ];
 
-/// The command line, with a folder of its own.
+/// The command line with its own home folder.
 pub struct CommandLine {
     pub platform: Platform,
     folder: TempDir,
@@ -105,25 +105,25 @@ pub struct CommandLine {
 impl CommandLine {
     fn new(platform: Platform) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // It does not make this itself when it is given a key.
+        // The command line does not create this folder if it gets a key.
         fs::create_dir_all(folder.path().join(".config/neon")).unwrap();
         Self { platform, folder }
     }
 
-    /// What it prints for programs.
+    /// The output of a command in JSON.
     pub fn json(&self, arguments: &[&str]) -> Value {
         let text = self.text(&[arguments, &["--output", "json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
     }
 
-    /// What it prints for people.
+    /// The output of a command as text.
     pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What it says when it fails.
+    /// The error output of a command that must fail.
     pub fn failure(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(!output.status.success(), "{arguments:?}: {output:?}");
@@ -148,17 +148,17 @@ impl CommandLine {
         node.envs([("CI", "1"), ("NO_COLOR", "1"), ("COLUMNS", "200")]).output().unwrap()
     }
 
-    /// A file of its folder.
+    /// A file in its folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// What it tried to reach on other machines.
+    /// The attempts to reach other machines.
     fn outside(&self) -> String {
         fs::read_to_string(self.file("outside")).unwrap_or_default()
     }
 
-    /// The commands that its help lists.
+    /// The commands in its help text.
     fn commands(&self, group: &[&str]) -> Vec<String> {
         let help = self.text(&[group, &["--help"]].concat());
         let name = [&["neonctl"], group, &[""]].concat().join(" ");
@@ -193,7 +193,7 @@ async fn every_command_is_tried_or_left_out() {
     assert_complete(&offered, TRIED, LEFT_OUT);
 }
 
-/// What every test of a command relies on.
+/// All tests of commands depend on this check.
 #[tokio::test]
 async fn what_leaves_this_machine_is_noticed() {
     let command_line = CommandLine::new(Platform::start().await);

@@ -1,4 +1,4 @@
-//! Connection Secrets, as clients read them, and used by one of them.
+//! Connection Secrets: parsed by several clients, and used by one of them.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,8 @@ use crate::clients::{self, Question, Read};
 use crate::fixture::{Fixture, compute};
 use crate::postgres::Postgres;
 
-/// Users, passwords and databases. Names of databases have no control characters: the API server refuses them.
+/// Users, passwords and databases. Database names have no control characters, because the API
+/// server rejects them.
 const TEXTS: [&str; 10] = [
     "app",
     "ä ö/ü",
@@ -22,7 +23,7 @@ const TEXTS: [&str; 10] = [
 
 const DECLARED: &str = "  connection: {secretName: orders-db, database: app, credentialsFrom: {name: orders-role}}\n";
 
-/// A Compute with a connection Secret, and the host that the platform gave it.
+/// A Compute with a connection Secret, and its host on the platform.
 async fn connected(name: &str) -> (Fixture, String) {
     let fixture = Fixture::new(name).await;
     fixture.apply(&compute("orders", "br-main-42", DECLARED)).await;
@@ -35,7 +36,7 @@ async fn entry(fixture: &Fixture, name: &str) -> String {
     fixture.entry("orders-db", name).await.unwrap_or_default()
 }
 
-/// Declares these and waits until the connection Secret has them; its URIs.
+/// Declares these values, waits for them in the connection Secret, and returns its URIs.
 async fn uris(fixture: &Fixture, user: &str, password: &str, database: &str) -> Question {
     let data = json!({"username": user, "password": password});
     let role = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": data});
@@ -66,7 +67,7 @@ async fn every_client_reads_what_was_declared() {
     assert_eq!(clients::libpq(&questions), declared, "libpq");
     assert_eq!(clients::pgx(&questions), declared, "pgx");
     assert_eq!(clients::jdbc(&questions), declared, "JDBC");
-    // The one exception, which docs/guide/connection.md names.
+    // The one exception, documented in docs/guide/connection.md.
     let as_node_does = |read: Read| Read { database: undecoded(&read.database), ..read };
     let by_node: Vec<Read> = declared.into_iter().map(as_node_does).collect();
     assert_eq!(clients::node(&questions), by_node, "pg of node");
@@ -85,7 +86,7 @@ spec:
   connection: {secretName: reads-db, database: shop, credentialsFrom: {name: reads-role}}
 ";
 
-/// Each client has the entry that docs/guide/replicas.md names for it.
+/// Each client uses the entry that docs/guide/replicas.md recommends.
 #[tokio::test]
 async fn clients_read_the_hosts_of_all_replicas() {
     let fixture = Fixture::new("replicas").await;
@@ -106,12 +107,12 @@ async fn clients_read_the_hosts_of_all_replicas() {
     assert_eq!(clients::libpq(&question("plain-uri").await), declared, "libpq");
     assert_eq!(clients::pgx(&question("plain-uri").await), declared, "pgx");
     assert_eq!(clients::jdbc(&question("uri").await), declared, "JDBC");
-    // Why there are two of them, and why some need one host.
+    // These failures are the reason for two URIs, and for single-host entries.
     assert!(!clients::pgx_understands(&question("uri").await), "pgx");
     assert!(!clients::node_understands(&question("plain-uri").await), "pg of node");
 }
 
-/// The name of a database as node's pg reads it: these characters stay encoded.
+/// The database name as node's pg parses it: these characters stay encoded.
 fn undecoded(name: &str) -> String {
     let reserved = |c: char| ";/?:@&=+$,#".contains(c);
     name.chars().map(|c| if reserved(c) { format!("%{:02X}", u32::from(c)) } else { c.to_string() }).collect()
@@ -131,7 +132,7 @@ async fn a_client_connects_by_the_uri_and_after_the_password_was_changed() {
 
     let before = uris(&fixture, user, password, database).await.uri;
     assert_eq!(who(&before).unwrap(), expected);
-    // The server is the one of that name, and would not be spoken to without encryption.
+    // The server name is verified, and the server rejects unencrypted connections.
     assert_eq!(who(&before.replace("sslmode=require", "sslmode=verify-full")).unwrap(), expected);
     let another = before.replace("sslmode=require", "sslmode=verify-full").replace(&host, "another.example");
     assert!(who(&another).unwrap_err().contains("does not match host name"), "the name is checked");

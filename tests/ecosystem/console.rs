@@ -1,4 +1,4 @@
-//! The simulator's console in a real browser: by mouse and by keyboard, with the pages' script and without it.
+//! The simulator's console in a real browser: by mouse and keyboard, with and without JavaScript.
 
 mod browser;
 mod keyboard;
@@ -17,7 +17,7 @@ use crate::fixture::{ADMIN, ORGANIZATION_KEY, PROJECT, listener, world};
 use crate::public::ORGANIZATION;
 use browser::Browser;
 
-/// Whether the pages' script runs, which they promise not to need.
+/// Switches the script of the pages, which must work without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     On,
@@ -27,7 +27,7 @@ enum Script {
 const BOTH: [Script; 2] = [Script::On, Script::Off];
 const START: &str = "2026-01-05T08:00:00Z";
 
-/// A simulated platform, and a browser that shows its console.
+/// A simulated platform and a browser for its console.
 struct Site {
     platform: Simulator,
     browser: Browser,
@@ -35,7 +35,7 @@ struct Site {
 }
 
 impl Site {
-    /// One whose clock stands still but for steps.
+    /// Starts with a clock that moves only by advances.
     async fn start(script: Script) -> Self {
         Self::at_speed(script, 0.0).await
     }
@@ -57,7 +57,7 @@ impl Site {
         format!("{}{page}", self.platform.console_url())
     }
 
-    /// Opens a page of the console; each says what it is.
+    /// Opens a page of the console and checks that it identifies itself as a simulator.
     async fn open(&self, page: &str) {
         self.browser.open(&self.address(page)).await;
         self.says_that_it_is_a_simulator().await;
@@ -70,25 +70,25 @@ impl Site {
         assert!(title.as_str().unwrap().ends_with("Simulated platform"), "{title}");
     }
 
-    /// The status that a request to the API with this key is answered with, if it is answered.
+    /// The status of an API request with this key; `None` without an answer.
     async fn get(&self, path: &str, key: &str) -> Option<u16> {
         let request = self.http.get(format!("{}{path}", self.platform.base_url())).bearer_auth(key);
         request.send().await.ok().map(|answer| answer.status().as_u16())
     }
 
-    /// What the console says to programs: the state that a page is to have found or left.
+    /// The state according to the JSON console, to compare with a page.
     async fn console(&self, path: &str) -> Value {
         let answer = self.http.get(self.address(path)).send().await.unwrap();
         answer.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// What a program orders of the console.
+    /// A POST to the JSON console.
     async fn order(&self, path: &str, body: Value) -> Value {
         let answer = self.http.post(self.address(path)).json(&body).send().await.unwrap();
         answer.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// A primary on a branch, which nobody has used since it was created.
+    /// A new primary on a branch, without activity since its creation.
     async fn idle_compute(&self, branch: &str) -> String {
         let endpoint = json!({ "project_id": PROJECT, "branch_id": branch, "type": "read_write" });
         let created = self.order("/computes", endpoint).await;
@@ -96,13 +96,13 @@ impl Site {
         created["id"].as_str().unwrap().to_owned()
     }
 
-    /// Nothing that was shown was against the policy, and no script failed.
+    /// Checks that there were no script errors and no violations of the policy.
     async fn without_complaints(&self) {
         assert_eq!(self.browser.complaints().await, Vec::<String>::new());
     }
 }
 
-/// The path of a request that any key of the sample project may make.
+/// A path that every key of the sample project may read.
 fn computes() -> String {
     format!("/projects/{PROJECT}/endpoints")
 }

@@ -1,5 +1,6 @@
-//! The images, run as a node would run them: a read-only root file system from their layers, an unprivileged user, no capabilities. There is no
-//! container engine: tests/ecosystem/contained has what the kernel offers.
+//! Runs the images as a node would: a read-only root file system from their layers, an unprivileged
+//! user, no capabilities. Instead of a container engine, tests/ecosystem/contained uses features of
+//! the kernel.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,12 +19,12 @@ use crate::release::{install, released, unpack};
 use crate::support::{ControlPlane, PATIENCE, Running, Sandbox, free_port, wait_for};
 
 const NAMESPACE: &str = "dbplane-system";
-/// The name that the API server's certificate is for. Only DNS knows it.
+/// The name in the API server's certificate; only DNS resolves it.
 const API_SERVER: &str = "kubernetes.default.svc";
 const NAME_SERVER: &str = "127.0.0.77";
 const LARGEST: u64 = 20 << 20;
 
-/// An image whose layers lie in a folder, one upon the other.
+/// An image with its layers unpacked into one folder.
 struct Image {
     sandbox: Sandbox,
     manifest: Value,
@@ -40,7 +41,7 @@ impl Image {
         let manifest = read(&index["manifests"][0]).unwrap();
         let config = read(&manifest["config"]).unwrap();
         let image = Self { sandbox, manifest, config };
-        // What `docker load` reads names the same blobs.
+        // The manifest for `docker load` refers to the same blobs.
         let for_docker: Value = serde_json::from_slice(&fs::read(layout.join("manifest.json")).unwrap()).unwrap();
         let named = for_docker[0]["Layers"].as_array().unwrap().iter().chain([&for_docker[0]["Config"]]);
         let mut named: BTreeSet<_> = named.map(|path| layout.join(path.as_str().unwrap())).collect();
@@ -57,7 +58,7 @@ impl Image {
         self.sandbox.folder().join("root")
     }
 
-    /// Its program with these arguments.
+    /// The program of the image with these arguments.
     fn command(&self, args: &[&str]) -> Command {
         let config = &self.config["config"];
         let entrypoint = config["Entrypoint"].as_array().unwrap().iter().map(|part| part.as_str().unwrap());
@@ -76,7 +77,7 @@ impl Image {
         fs::write(file, text).unwrap();
     }
 
-    /// Everything in it, by its path.
+    /// The paths of all files in the image.
     fn files(&self) -> Vec<PathBuf> {
         let (mut found, mut folders) = (Vec::new(), vec![self.root()]);
         while let Some(folder) = folders.pop() {
@@ -92,7 +93,7 @@ impl Image {
     }
 }
 
-/// The file with that content: a name is a hash, and it has to be the right one.
+/// The blob for a descriptor. Its name is a hash, which must match the content.
 fn blob(layout: &Path, descriptor: &Value) -> PathBuf {
     let (algorithm, hash) = descriptor["digest"].as_str().unwrap().split_once(':').unwrap();
     let path = layout.join("blobs").join(algorithm).join(hash);
@@ -138,7 +139,7 @@ fn images_are_small_and_have_neither_a_shell_nor_a_way_to_privileges() {
     }
 }
 
-/// A cluster with the release, and what its Pod would find.
+/// A cluster with the release installed, and the environment of its Pod.
 struct Pod {
     cluster: ControlPlane,
     image: Image,
@@ -160,10 +161,10 @@ impl Pod {
         Self { cluster, image, health: free_port().unwrap() }
     }
 
-    /// The operator, once it is ready.
+    /// Starts the operator and waits until it is ready.
     async fn started(&self) -> Running {
         let (health, metrics) = (format!("127.0.0.1:{}", self.health), format!("127.0.0.1:{}", free_port().unwrap()));
-        // Platforms are on this machine here.
+        // Test platforms are on this machine.
         let args = ["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health];
         let mut command = self.image.command(&[&args[..], &["--metrics-listen", &metrics]].concat());
         let port = self.cluster.url().rsplit_once(':').unwrap().1.to_owned();
@@ -186,7 +187,7 @@ impl Pod {
         self.cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.unwrap();
     }
 
-    /// What the account says about its platform once it has that reason.
+    /// Waits until the account has this reason, and returns its message about the platform.
     async fn until(&self, account: &str, reason: &str) -> String {
         let path = "jsonpath={range .status.conditions[?(@.type==\"Ready\")]}{.reason}: {.message}{end}";
         let (what, mut last) = (format!("account {account} to say {reason}"), String::new());
@@ -199,14 +200,14 @@ impl Pod {
     }
 }
 
-/// The authority of the API server's certificate, as every namespace has it.
+/// The CA certificate of the API server, which every namespace contains.
 async fn authority(cluster: &ControlPlane) -> String {
     let args = ["-n", NAMESPACE, "get", "configmap", "kube-root-ca.crt", "-o", "jsonpath={.data.ca\\.crt}"];
     wait_for("the authority of the cluster", PATIENCE, async || cluster.kubectl(&args).await.ok()).await.unwrap()
 }
 
-/// The names that a node gives its Pods: localhost in a file, and the API server's by DNS. That takes a port of root's: whoever is not root has it in
-/// the file as well.
+/// The names that a node provides to Pods: localhost in a file, and the API server's by DNS. DNS
+/// needs a privileged port, so without root the file contains both.
 fn resolves(image: &Image) {
     let hosts = "127.0.0.1 localhost\n";
     if runs_as_root() {
@@ -222,7 +223,7 @@ fn resolves(image: &Image) {
     image.mount("etc/resolv.conf", &format!("nameserver {NAME_SERVER}\n"));
 }
 
-/// One IPv4 address for the API server, and none for any other name.
+/// Answers with an IPv4 address for the API server, and with none for other names.
 fn serve_names(socket: &UdpSocket) {
     let known: Vec<u8> =
         API_SERVER.split('.').flat_map(|part| [&[part.len() as u8], part.as_bytes()].concat()).collect();
@@ -271,12 +272,12 @@ async fn the_images_work_together_in_a_cluster() {
     pod.cluster.kubectl(&["wait", "--for=condition=Ready", "--timeout=60s", "account/prod"]).await.unwrap();
 }
 
-/// A platform with a certificate of nobody whom the image knows, and of somebody whom it knows.
+/// Tests platforms with an unknown and with a known certificate authority.
 #[tokio::test]
 async fn the_image_of_the_operator_has_certificate_authorities() {
     let pod = Pod::new().await;
     let mut operator = pod.started().await;
-    // The API server is no platform, but it has a certificate, and it refuses the key.
+    // The API server is no platform, but it has a certificate, and it rejects the key.
     let url = pod.cluster.url().replace("127.0.0.1", API_SERVER) + "/v2";
     pod.account("prod", &url).await;
     let message = pod.until("prod", "PlatformUnreachable").await;

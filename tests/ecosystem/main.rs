@@ -1,5 +1,6 @@
-//! Real servers and clients: with what dbplane writes, and with the simulator's public profile. They come from Debian's packages and
-//! from the registries of their languages, which takes too long for every change: `make ecosystem`.
+//! Tests with real servers and clients, of dbplane's output and of the simulator's public profile.
+//! They need Debian packages and language registries, which takes too long for every change: `make
+//! ecosystem`.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,19 +33,19 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-/// Where tests/ecosystem/build puts something.
+/// The folder in which tests/ecosystem/build installs a tool.
 fn tools(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/ecosystem").join(name);
     assert!(folder.exists(), "{} is not there: run make ecosystem", folder.display());
     folder
 }
 
-/// The first file of Debian's packages with this path, in which * stands for one name: one that was unpacked, or the system's own.
+/// The first file with this path from Debian's packages, unpacked or installed; * matches one name.
 fn of_debian(path: &[&str]) -> PathBuf {
     of_packages("debian", path)
 }
 
-/// The same, of the packages that were unpacked under this name.
+/// Like `of_debian`, for the packages that were unpacked under this name.
 fn of_packages(name: &str, path: &[&str]) -> PathBuf {
     let roots = [tools(name), PathBuf::from("/")];
     let found = roots.into_iter().find_map(|root| below(root, path));

@@ -1,4 +1,5 @@
-//! The alerts and the dashboard, by the real Prometheus, and the commands of the runbook, by kubectl: with an operator at work.
+//! The alerts and the dashboard with the real Prometheus, and the commands of the runbook with
+//! kubectl, while an operator is running.
 
 mod firing;
 mod picture;
@@ -15,7 +16,7 @@ use crate::fixture::{Fixture, Shared, compute, free_address, key, usual};
 use crate::support::{Running, Sandbox, wait_for};
 use crate::tools;
 
-/// The panels that may be empty while everything is well; every other one has to show something.
+/// Panels that may be empty on a healthy operator; all others must show data.
 const MAY_BE_EMPTY: [&str; 7] = [
     "Not ready",
     "Need a person",
@@ -26,7 +27,7 @@ const MAY_BE_EMPTY: [&str; 7] = [
     "Requests that failed",
 ];
 
-/// Rates need two scrapes, and a busy machine its time.
+/// Rates need two scrapes; the rest is reserve for a busy machine.
 const SCRAPED: Duration = Duration::from_secs(120);
 
 fn repository() -> &'static Path {
@@ -55,7 +56,7 @@ fn every_alert_fires_when_it_should_and_not_before() {
     }
 }
 
-/// A Prometheus that scrapes an operator each second, with rules.
+/// A Prometheus with the rules that scrapes an operator every second.
 struct Prometheus {
     process: Running,
     url: String,
@@ -87,7 +88,7 @@ impl Prometheus {
         Self { process, url: format!("http://{address}/api/v1"), _sandbox: sandbox }
     }
 
-    /// What it answers; `None` while it cannot be reached.
+    /// The answer of Prometheus; `None` while it is unreachable.
     async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Option<Value> {
         let url = reqwest::Url::parse_with_params(&format!("{}/{path}", self.url), parameters).unwrap();
         reqwest::get(url).await.ok()?.json().await.ok()
@@ -98,7 +99,7 @@ impl Prometheus {
     }
 }
 
-/// A query of the dashboard, as a person sends it who chose nothing.
+/// A query of the dashboard with default selections.
 struct Query {
     panel: String,
     text: String,
@@ -108,7 +109,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&read("deploy/monitoring/dashboard.json")).unwrap()
 }
 
-/// An expression with what Grafana puts into it.
+/// Replaces the variables as Grafana does.
 fn as_sent(expression: &str) -> String {
     expression.replace("$job", ".*").replace("$__rate_interval", "1m")
 }
@@ -125,7 +126,8 @@ fn queries() -> Vec<Query> {
     queries
 }
 
-/// A little of everything that is counted: a create, drift that is corrected, a rotation, a deletion.
+/// Produces some of everything that has a metric: a create, a corrected drift, a rotation, a
+/// deletion.
 async fn at_work(fixture: &Fixture) {
     fixture.apply(&compute("orders", "br-main-42", "  size: {fixed: 1}\n")).await;
     fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
@@ -153,13 +155,13 @@ async fn at_work(fixture: &Fixture) {
     }
 }
 
-/// So many are created at once, and then so many again.
+/// Size of a batch of creates, and number of batches.
 const BATCH: usize = 8;
 const BATCHES: usize = 5;
 
 #[tokio::test]
 async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
-    // With an operator of its own: platforms of other tests end, and alerts are about that too.
+    // Uses its own operator, because platforms of other tests end, which would trigger alerts.
     let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(&[], &usual("info,dbplane=debug")).await));
     let fixture = Fixture::within(shared, "monitored", |_| {}).await;
     fixture.account().await;
@@ -192,7 +194,7 @@ async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
     }
 }
 
-/// None of them fires on an operator that is well, and none cannot be evaluated.
+/// On a healthy operator no alert fires, and all can be evaluated.
 async fn alerts_are_evaluated(prometheus: &Prometheus) {
     let rules = wait_for("the rules to be evaluated", SCRAPED, async || {
         let answer = prometheus.ask("rules", &[]).await?;
@@ -213,14 +215,14 @@ async fn alerts_are_evaluated(prometheus: &Prometheus) {
     }
 }
 
-/// The commands of a page, in their order.
+/// The commands of a page in order.
 fn commands(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let blocks = text.split("```sh\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// Each page on resources of its own: what it says may change them.
+/// Each page has its own resources, because its commands may change them.
 #[tokio::test]
 async fn the_commands_of_the_runbook_work() {
     let mut pages: Vec<PathBuf> =
@@ -242,7 +244,7 @@ async fn the_commands_of_the_runbook_work() {
     }
 }
 
-/// What the commands of a page are about: an account, a key, or a Compute that nobody else touches.
+/// The subject of a page's commands: an account, a key, or a Compute that no other page uses.
 async fn subject(fixture: &Fixture, alert: &str) -> (&'static str, String) {
     match alert {
         "DbplaneCredentialsRefused" | "DbplaneSnapshotsStale" | "DbplaneBudgetExhausted" => {
@@ -262,7 +264,7 @@ async fn subject(fixture: &Fixture, alert: &str) -> (&'static str, String) {
     }
 }
 
-/// With kubectl where a shell finds it.
+/// Runs a command in bash with kubectl on the PATH.
 fn bash(fixture: &Fixture, command: &str, environment: &[(&str, &str)]) -> Output {
     let kubectl = fixture.shared.cluster.kubectl_command();
     let folder = Path::new(kubectl.get_program()).parent().unwrap().display().to_string();

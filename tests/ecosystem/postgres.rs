@@ -1,4 +1,4 @@
-//! A PostgreSQL server of Debian's packages, on a loopback address of its own.
+//! A PostgreSQL server from Debian's packages on its own loopback address.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,29 +12,29 @@ use std::process::{Command, Output, Stdio};
 use crate::of_debian;
 use crate::support::{PATIENCE, Running, Sandbox, wait_until};
 
-/// The port that connection Secrets name.
+/// The port in connection Secrets.
 const PORT: u16 = 5432;
-/// PostgreSQL refuses to run as root: then it runs as the user that owns nothing.
+/// PostgreSQL refuses to run as root, so root starts it as `nobody`.
 const NOBODY: u32 = 65534;
-/// Only those who prove who they are, and encrypt.
+/// Requires authentication and encryption.
 const ACCESS: &str = "local all all trust\nhostssl all all 127.0.0.0/8 scram-sha-256\n";
 
 pub struct Postgres {
     programs: Programs,
     _server: Running,
     pub address: Ipv4Addr,
-    /// The certificate, which is its own authority.
+    /// The self-signed certificate.
     pub certificate: PathBuf,
 }
 
-/// A copy of the programs, where whoever runs them may read it.
+/// A copy of the programs that the server's user can read.
 struct Programs {
     sandbox: Sandbox,
     folder: PathBuf,
 }
 
 impl Postgres {
-    /// A server with a certificate for this name.
+    /// Starts a server with a certificate for this name.
     pub async fn start(host: &str) -> Self {
         let programs = Programs::copy();
         let folder = programs.sandbox.folder().to_owned();
@@ -71,7 +71,7 @@ impl Postgres {
         postgres
     }
 
-    /// Creates a user and a database of it.
+    /// Creates a user and a database that it owns.
     pub fn create(&self, user: &str, password: &str, database: &str) {
         let sql = "CREATE ROLE :\"user\" LOGIN PASSWORD :'password';\nCREATE DATABASE :\"database\" OWNER :\"user\";";
         succeeded(&self.administrate(sql, &[("user", user), ("password", password), ("database", database)]));
@@ -97,8 +97,8 @@ impl Postgres {
         psql.wait_with_output().unwrap()
     }
 
-    /// What psql answers to a query, connected by this URI. The name in it leads to this server, and whose certificate it
-    /// has is checked where the URI asks for that.
+    /// The output of psql for a query with this URI. The host name resolves to this server; psql
+    /// checks the certificate if the URI demands it.
     pub fn query(&self, uri: &str, sql: &str) -> Result<String, String> {
         let mut psql = self.programs.command("psql");
         psql.args(["-X", "-A", "-t", "-d", uri, "-c", sql]);
@@ -119,7 +119,7 @@ impl Programs {
         let version = programs.ancestors().nth(2).unwrap();
         let lib = version.ancestors().nth(2).unwrap();
         let shared = lib.with_file_name("share").join("postgresql").join(version.file_name().unwrap());
-        // What a program finds beside itself has to stand beside its copy.
+        // The programs find their files by relative paths, so the copy needs the same layout.
         let folder = sandbox.folder().join("usr/lib/postgresql").join(version.file_name().unwrap());
         let copy_of_shared = sandbox.folder().join("usr/share/postgresql");
         fs::create_dir_all(folder.parent().unwrap()).unwrap();
@@ -132,7 +132,7 @@ impl Programs {
         Self { sandbox, folder }
     }
 
-    /// Gives everything to the user that the server runs as.
+    /// Makes the server's user the owner of everything.
     fn hand_over(&self) {
         if is_root() {
             run(Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(self.sandbox.folder()));
@@ -158,7 +158,7 @@ fn copy(from: &Path, to: &Path) {
     run(Command::new("cp").arg("-a").arg(from).arg(to));
 }
 
-/// The libraries that were unpacked, all of which stand in one folder of the machine's architecture.
+/// Copies the unpacked libraries, all of which are in the folder of the machine's architecture.
 fn copy_libraries(lib: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for folder in fs::read_dir(lib).unwrap().map(|entry| entry.unwrap().path()).filter(|path| is_of_machine(path)) {
@@ -170,7 +170,7 @@ fn is_of_machine(folder: &Path) -> bool {
     folder.file_name().and_then(OsStr::to_str).is_some_and(|name| name.ends_with("-linux-gnu"))
 }
 
-/// All of 127.0.0.0/8 is this machine: on one of its addresses the port is free.
+/// A random loopback address, on which the port is free; all of 127.0.0.0/8 is this machine.
 fn free_address() -> Ipv4Addr {
     let some =
         || Ipv4Addr::new(127, rand::random_range(1..255), rand::random_range(1..255), rand::random_range(1..255));

@@ -1,4 +1,5 @@
-//! A simulated platform of the public profile, and how what public clients can do is tried on it.
+//! A simulated platform of the public profile, and a harness that tests all functions of public
+//! clients on it.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub const ORGANIZATION: &str = "org-cool-darkness-1";
 pub const MAIN: &str = "br-main-42";
 pub const DEV: &str = "br-dev-7";
 
-/// Its clock stands still but for [`Platform::settle`].
+/// A platform whose clock moves only in [`Platform::settle`].
 pub struct Platform {
     pub simulator: Simulator,
 }
@@ -28,19 +29,19 @@ impl Platform {
         Self { simulator: simulator::serve(listener(), options).await.unwrap() }
     }
 
-    /// What the platform itself says to an administrator: the state that a client is to have found or left.
+    /// The platform's answer to an administrator, to compare with a client.
     pub fn get(&self, path: &str) -> Value {
         let answer = self.call(Method::Get, path, &Value::Null);
         assert_eq!(answer.status, 200, "{path}: {}", answer.value());
         answer.value()
     }
 
-    /// Whether the platform has something under this path.
+    /// True if a GET of this path succeeds.
     pub fn has(&self, path: &str) -> bool {
         self.call(Method::Get, path, &Value::Null).status == 200
     }
 
-    /// What a test needs before it begins.
+    /// Creates a precondition of a test.
     pub fn create(&self, path: &str, body: &Value) -> Value {
         let answer = self.call(Method::Post, path, body);
         assert!(answer.status < 300, "{path}: {}", answer.value());
@@ -56,7 +57,7 @@ impl Platform {
         self.simulator.with_world(respond).unwrap()
     }
 
-    /// Lets everything that is under way come to its end.
+    /// Advances the clock until all operations are done.
     pub fn settle(&self) {
         self.simulator.advance(Duration::from_secs(30)).unwrap();
     }
@@ -65,13 +66,13 @@ impl Platform {
         self.simulator.advance(Duration::from_hours(24 * days)).unwrap();
     }
 
-    /// The simulated time in so many days, in whole seconds.
+    /// The simulated time in this many days, in whole seconds.
     pub fn after_days(&self, days: i64) -> String {
         let seconds = self.simulator.now().as_second() + days * 24 * 3600;
         Timestamp::from_second(seconds).unwrap().to_string()
     }
 
-    /// A primary of a branch, active.
+    /// An active primary on a branch.
     pub fn compute(&self, branch: &str) -> String {
         self.compute_of(branch, "read_write")
     }
@@ -83,7 +84,7 @@ impl Platform {
     }
 }
 
-/// A path below the sample project's.
+/// A path in the sample project.
 pub fn of_project(rest: &str) -> String {
     format!("/projects/{PROJECT}/{rest}")
 }
@@ -92,15 +93,15 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
 }
 
-/// The member of this name in every object of a list.
+/// The value of this member in every object of a list.
 pub fn each<'a>(list: &'a Value, member: &str) -> Vec<&'a str> {
     list.as_array().unwrap_or_else(|| panic!("not a list: {list}")).iter().map(|item| text(&item[member])).collect()
 }
 
-/// One thing that a client can do, by its name there, and the test of it.
+/// A function of a client with its test.
 pub type Try<C> = (&'static str, fn(&C));
 
-/// Tries everything, each on a platform of its own. The test fails with the names of those that failed.
+/// Runs all tests, each on its own platform. The test fails with the names of failed ones.
 pub async fn try_all<C: Send + Sync + 'static>(tries: &'static [Try<C>], client: fn(Platform) -> C) {
     let failed = stream::iter(tries).map(|(name, attempt)| async move {
         let client = client(Platform::start().await);
@@ -111,7 +112,8 @@ pub async fn try_all<C: Send + Sync + 'static>(tries: &'static [Try<C>], client:
     assert!(failed.is_empty(), "these did not come out as they should: {failed:?}");
 }
 
-/// Fails unless what the client offers is what is tried and what is left out: a new version may offer more.
+/// Checks that every function of the client is tested or left out on purpose. A new version may add
+/// functions.
 pub fn assert_complete<C>(offered: &[String], tried: &[Try<C>], left_out: &[(&str, &str)]) {
     let mut known: Vec<&str> =
         tried.iter().map(|(name, _)| *name).chain(left_out.iter().map(|(name, _)| *name)).collect();

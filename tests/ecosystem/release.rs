@@ -1,4 +1,4 @@
-//! What `make release` makes, used as people use it: from its folder alone.
+//! The results of `make release`, used as a user would: only from its folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,10 +12,10 @@ use crate::support::{ControlPlane, Sandbox};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-snapshot");
-/// With the registry that `make ecosystem` names.
+/// The registry is the one in `make ecosystem`.
 const IMAGE: &str = concat!("registry.example/dbplane:", env!("CARGO_PKG_VERSION"), "-snapshot");
 
-/// A file of the release; `{}` in its name is the version.
+/// A file of the release; `{}` in the name stands for the version.
 pub fn released(name: &str) -> PathBuf {
     let folder = Path::new(REPOSITORY).join("target/dist").join(VERSION);
     let file = folder.join(name.replace("{}", VERSION));
@@ -100,7 +100,8 @@ fn the_programs_say_their_version() {
     }
 }
 
-/// What krew does: the archive that the manifest names, of the bytes that it names, and from it the files that it names.
+/// Repeats the steps of krew: it gets the archive from the manifest, verifies the hash, and
+/// extracts the listed files.
 #[test]
 fn krew_finds_the_program_and_people_its_pages() {
     let manifest = fs::read_to_string(released("dbplane-{}-krew.yaml")).unwrap();
@@ -116,7 +117,7 @@ fn krew_finds_the_program_and_people_its_pages() {
     for file in platform["files"].as_array().unwrap() {
         assert!(sandbox.folder().join(file["from"].as_str().unwrap()).is_file(), "{file} is not in the archive");
     }
-    // krew calls it by this name.
+    // krew gives the program this name.
     let program = sandbox.folder().join("kubectl-dbplane");
     std::os::unix::fs::symlink(platform["bin"].as_str().unwrap(), &program).unwrap();
     let help = Command::new(&program).arg("--help").output().unwrap();
@@ -129,7 +130,7 @@ fn krew_finds_the_program_and_people_its_pages() {
     }
 }
 
-/// Unpacks an archive or a layer as whoever runs this.
+/// Unpacks an archive or a layer as the current user.
 pub fn unpack(archive: &Path, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let mut tar = Command::new("tar");
@@ -197,7 +198,7 @@ fn the_notes_are_what_the_changelog_says() {
     assert!(changelog.contains(notes.trim()), "{notes}");
 }
 
-/// Before anything is built.
+/// The check comes before any build.
 #[test]
 fn a_version_of_another_commit_and_changes_without_a_commit_are_refused() {
     let sandbox = Sandbox::new("release").unwrap();

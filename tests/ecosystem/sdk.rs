@@ -1,5 +1,6 @@
-//! A public SDK, unmodified, on the simulator's public profile: every method that touches projects, branches, computes, operations
-//! and keys. It builds what it returns of types of its own, which check every member.
+//! A public SDK, unmodified, on the simulator's public profile. It covers every method for
+//! projects, branches, computes, operations and keys. The SDK parses answers into typed models,
+//! which validates every member.
 
 use serde_json::{Value, json};
 
@@ -64,7 +65,7 @@ impl Sdk {
         Self { platform }
     }
 
-    /// What a method returns.
+    /// The result of a method.
     fn call(&self, method: &str, arguments: Value, named: Value) -> Value {
         self.call_with(ADMIN, method, &arguments, &named)
     }
@@ -75,7 +76,7 @@ impl Sdk {
         answer["returned"].clone()
     }
 
-    /// The message of the platform's refusal.
+    /// The message of a refused call.
     fn refusal(&self, method: &str, arguments: Value, named: Value) -> String {
         let answer = self.ask(ADMIN, method, &arguments, &named);
         text(&answer["refused"]["message"]).to_owned()
@@ -98,7 +99,7 @@ fn ask(base_url: &str, key: &str, method: &str, arguments: &Value, named: &Value
     answer(script_of("sdk", "sdk/call.py"), &question)
 }
 
-/// What every test of a method relies on.
+/// All tests of methods depend on this check.
 #[test]
 fn what_leaves_this_machine_is_noticed() {
     let asked = ask("http://192.0.2.1/", ADMIN, "me", &json!([]), &json!({}));
@@ -146,7 +147,7 @@ fn api_key_revoke(at: &Sdk) {
     assert!(at.refusal("api_key_revoke", json!([created["id"]]), json!({})).contains("not found"));
 }
 
-/// It cannot name an organization: the key of one does without.
+/// The method cannot name an organization; a key of an organization needs no name.
 fn projects(at: &Sdk) {
     at.platform.create("/projects", &json!({"project": {"org_id": ORGANIZATION}}));
     let page = |named: Value| at.call_with(ORGANIZATION_KEY, "projects", &json!([]), &named)["projects"].clone();

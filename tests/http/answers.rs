@@ -1,4 +1,4 @@
-//! What is understood: answers to changes, and the calls that not every platform offers.
+//! Decoding of answers to changes, and detection of calls that not every platform offers.
 
 use dbplane::domain::{Fault, NewCompute, Role, Settings};
 use dbplane::platform::Platform;
@@ -37,7 +37,7 @@ async fn a_deletion_is_known_by_its_status() {
         let server = Server::acting([act.clone()]).await;
         assert_eq!(server.platform().delete_compute("p", &"ep-a".to_owned()).await, Ok(()), "{act:?}");
     }
-    // Somebody else answered.
+    // The answer does not come from the platform.
     let server = Server::acting([answer(200, "<html>sign in</html>")]).await;
     let fault = server.platform().delete_compute("p", &"ep-a".to_owned()).await.unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
@@ -53,7 +53,7 @@ async fn a_restart_needs_no_body() {
         let answer = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap();
         assert_eq!(answer.operations.len(), operations);
     }
-    // What is not JSON is not the platform's, and does not show that the call has reached it.
+    // A body that is not JSON is not from the platform, so the call may not have arrived.
     for body in ["<html>Log in</html>", "ok", "\"ok\"", "{"] {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap_err();

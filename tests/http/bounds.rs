@@ -1,4 +1,4 @@
-//! How much is read of an answer.
+//! Limits on the size of answers.
 
 use dbplane::domain::{Fault, Listed, NewCompute, Role, Settings};
 use dbplane::platform::Platform;
@@ -8,7 +8,7 @@ use crate::server::{Act, Server, answer, with_headers};
 const LARGEST_LIST: usize = 8 << 20;
 const MOST_ENTRIES: usize = 20_000;
 
-/// A page of `bytes` bytes with one compute, most of it in a field that nobody reads.
+/// A page of `bytes` bytes with one compute; most of it is an unused field.
 fn page(number: usize, bytes: usize, more: bool) -> Act {
     let cursor = if more { format!(r#""cursor":"c{number}""#) } else { String::new() };
     let body = |filler: usize| {
@@ -48,7 +48,7 @@ async fn the_pages_of_a_list_count_together() {
     let pages = |last: usize| [page(1, third, true), page(2, third, true), page(3, last, false)];
     assert_eq!(listed(pages(LARGEST_LIST - 2 * third)).await, (Ok(3), 3));
     assert_too_large(listed(pages(LARGEST_LIST - 2 * third + 1)).await.0);
-    // What is too large is not read to its end.
+    // A list above the limit is not read to its end.
     let (list, requests) = listed((1..9).map(|number| page(number, third, true))).await;
     assert_too_large(list);
     assert_eq!(requests, 4);
@@ -70,7 +70,7 @@ async fn the_entries_of_all_pages_are_counted() {
     assert_too_large(listed([page(0, half, more), page(half, half + 1, "")]).await.0);
 }
 
-/// A pass has those of its branch in memory.
+/// A pass keeps the computes of its branch in memory.
 #[tokio::test]
 async fn the_computes_of_a_branch_are_counted() {
     let page = |count: usize| {
@@ -108,11 +108,11 @@ async fn another_answer_may_have_a_mebibyte() {
     }
 }
 
-/// A compressed answer of a few KiB may become gigabytes.
+/// A compressed answer of a few KiB could expand to gigabytes.
 #[tokio::test]
 async fn compressed_answers_are_not_asked_for_and_not_unpacked() {
     let server = Server::acting([with_headers(200, &[("content-encoding", "gzip")], r#"{"endpoints":[]}"#)]).await;
-    // Whoever unpacked this would find that it is not compressed at all.
+    // A client that decompressed would fail, because the body is not compressed.
     assert_eq!(server.platform().list_computes("p").await, Ok(Listed::default()));
     assert_eq!(server.requests()[0].header("accept-encoding"), Vec::<&str>::new());
 }

@@ -1,4 +1,4 @@
-//! What goes wrong: refusals, redirects, slow and cut answers, no connection.
+//! Failing requests: refusals, redirects, slow and truncated answers, no connection.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Lists: pages, entries that cannot be read, and what is no list.
+//! Lists: pages, unreadable entries, and answers that are not lists.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ async fn further_pages_are_taken_from_the_budget() {
 async fn a_cursor_on_the_last_page_does_not_make_a_loop() {
     let first = r#"{"projects":[{"id":"a"}],"pagination":{"cursor":"same"}}"#;
     for (last, requests) in [
-        // Where the cursor leads is looked at once.
+        // Checks which cursors are followed; a repeated one is detected at once.
         (r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"same"}}"#, 3),
         (r#"{"projects":[],"pagination":{"cursor":"other"}}"#, 2),
     ] {
@@ -99,7 +99,7 @@ async fn pages_of_computes_are_joined_without_doubles() {
     assert_eq!(states, [("ep-a", ComputeState::Idle), ("ep-b", ComputeState::Active)]);
 }
 
-/// The entries that a list shows, and those of it that cannot be read.
+/// The readable and the unreadable entries of a list.
 fn told(listed: &Listed<Compute>) -> (Vec<&str>, Vec<String>) {
     let shown = listed.shown().iter().map(|compute| compute.id.as_str()).collect();
     (shown, listed.unreadable().iter().map(ToString::to_string).collect())
@@ -142,7 +142,7 @@ async fn entries_that_cannot_be_read_are_kept_on_every_page() {
     let pages = [
         endpoints(&[&odd("ep-b"), nameless], Some("1")),
         endpoints(&[GOOD, nameless], Some("2")),
-        // It has moved to the last page meanwhile, where it cannot be read.
+        // The entry moved to the last page in the meantime, where it is unreadable.
         endpoints(&[&odd("ep-a"), &odd("ep-b")], None),
     ];
     let server = Server::acting(pages).await;

@@ -1,4 +1,4 @@
-//! The HTTP adapter against servers that say exactly what a test wants, byte for byte where it matters.
+//! The HTTP adapter against scripted servers, with exact bytes where necessary.
 #![allow(clippy::unwrap_used, reason = "these are tests, and what helps them: what goes wrong fails the test")]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! A change that was sent is never sent again by the client on its own.
+//! The client itself never resends a change.
 
 use dbplane::domain::{NewCompute, Role, Settings};
 use dbplane::platform::Platform;
@@ -43,7 +43,8 @@ async fn on_a_reused_connection_that_is_closed_after_the_request() {
     }
 }
 
-/// Here the client may find the connection closed before it writes, and take another; then nothing was sent twice either.
+/// The client may notice the closed connection before it writes, and open another one. Then nothing
+/// was sent twice either.
 #[tokio::test]
 async fn on_a_connection_that_is_closed_at_the_moment_of_sending() {
     let server = Server::scripted(|request| match request.method.as_str() {

@@ -1,4 +1,4 @@
-//! Where requests go, and where none go.
+//! Allowed and forbidden destinations of requests.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ fn connect(base_url: String, reach: Reach) -> Result<HttpPlatform, ConnectError>
     HttpPlatform::new(endpoint(base_url, reach), SecretString::from(TOKEN), &options())
 }
 
-/// Whether anybody has connected to a listener that does not wait.
+/// True if a client has connected to this non-blocking listener.
 fn was_called(listener: &TcpListener) -> bool {
     match listener.accept() {
         Err(error) if error.kind() == ErrorKind::WouldBlock => false,
@@ -25,7 +25,8 @@ fn was_called(listener: &TcpListener) -> bool {
     }
 }
 
-/// The name is looked at when it is resolved, for each connection anew: nothing else could see through a name that changes.
+/// The address is checked when the name is resolved, for each connection: a check in advance could
+/// not detect a changed name.
 #[tokio::test]
 async fn a_name_that_leads_to_this_machine_is_not_called() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -41,7 +42,8 @@ async fn a_name_that_leads_to_this_machine_is_not_called() {
         }
         assert!(!was_called(&listener));
     }
-    // The same request does arrive where that is allowed. Here the listener has to go, or TLS would wait for it.
+    // If allowed, the same request arrives. The listener must be closed, because TLS would wait for
+    // an answer.
     let allowed = connect(url(), Reach { insecure: true, ..Reach::default() }).unwrap();
     let asked = tokio::spawn(async move { allowed.list_projects().await });
     while !was_called(&listener) {
@@ -71,7 +73,7 @@ async fn an_address_in_the_url_is_refused_before_anything_is_sent() {
     }
 }
 
-/// What is allowed is said by whoever installs the operator, and is not more than private addresses.
+/// An administrator can allow a host by its full name, but only with private addresses.
 #[tokio::test]
 async fn a_host_that_is_named_in_full_may_have_a_private_address() {
     let named = |platform: &str| Reach {

@@ -1,4 +1,4 @@
-//! What is sent: lines 1 to 3 and 6 of the wire's checklist.
+//! The sent requests: lines 1 to 3 and 6 of the checklist for the wire format.
 
 use dbplane::domain::{ComputeChange, ComputeUnits, Fault, NewCompute, Role, Settings, SuspendAfter};
 use dbplane::platform::{Endpoint, Platform};
@@ -27,7 +27,6 @@ fn respond(request: &Request) -> crate::server::Act {
     answer(200, body)
 }
 
-/// Makes every call once.
 async fn every_call(platform: &impl Platform) {
     let ep = "ep-a".to_owned();
     platform.list_projects().await.unwrap();
@@ -60,7 +59,7 @@ async fn every_call_asks_for_its_resource_and_names_the_organization() {
         "DELETE /api/v2/organizations/org-a/api_keys/9223372036854775807",
         "GET /api/v2/projects/p/endpoints",
     ];
-    // One of them asks for a page of its own size.
+    // One call uses its own page size.
     let plain = |line: String| line.trim_end_matches("limit=100").trim_end_matches(['&', '?']).to_owned();
     let lines = |server: &Server| server.lines().into_iter().map(plain).collect::<Vec<_>>();
     let server = Server::scripted(respond).await;
@@ -72,7 +71,7 @@ async fn every_call_asks_for_its_resource_and_names_the_organization() {
     assert_eq!(lines(&server), resources, "an account without an organization names none");
 }
 
-/// What decides by the end of a request's path.
+/// The path of a request without the query.
 fn path(request: &Request) -> &str {
     request.target.split('?').next().unwrap()
 }

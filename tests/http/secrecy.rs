@@ -73,7 +73,7 @@ async fn not_the_created_one_where_its_answer_cannot_be_read() {
         assert_silent(&format!("{fault} {fault:?}"));
         assert!(fault.may_have_happened());
     }
-    // Some say that it went wrong, and answer with the key all the same.
+    // Some servers report an error, but include the key in the answer.
     for body in [
         r#"{"id":1,"key":"canary-minted","name":"n"}"#,
         r#"{"error":{"key":"canary-minted"}}"#,

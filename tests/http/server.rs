@@ -1,4 +1,4 @@
-//! A server on loopback that records what it is asked and answers from a script.
+//! A scripted server on loopback that records its requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,18 +10,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// The API key of every test; it must not appear in anything but an Authorization header.
+/// The API key of every test. It may appear only in an Authorization header.
 pub const TOKEN: &str = "canary-0123456789abcdef";
 
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub method: String,
-    /// Path and query, as sent.
+    /// Path and query as sent.
     pub target: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: String,
-    /// Which connection it came over, counted from 0.
+    /// The index of its connection, from 0.
     pub connection: usize,
 }
 
@@ -40,20 +40,20 @@ impl Request {
     }
 }
 
-/// What the server does once it has read a request.
+/// The server's action after it has read a request.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// A whole answer; the connection is kept.
+    /// A complete answer on a connection that stays open.
     Answer { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8> },
-    /// These bytes, and then the connection is closed.
+    /// These bytes, then the connection is closed.
     Raw(Vec<u8>),
-    /// The answer's head and a part of its body, and then silence.
+    /// The head and a part of the body, then silence.
     Stall(Vec<u8>),
-    /// A whole answer, and then the connection is closed without a word of warning.
+    /// A complete answer, then the connection is closed without notice.
     AnswerAndClose(String),
-    /// The connection is reset.
+    /// Resets the connection.
     Reset,
-    /// No answer at all.
+    /// No answer.
     Silence,
 }
 
@@ -78,7 +78,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers each request as `script` says.
+    /// Answers each request with the result of `script`.
     pub async fn scripted(script: impl FnMut(&Request) -> Act + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -96,7 +96,7 @@ impl Server {
         Self { port, requests, _tasks: tasks }
     }
 
-    /// Answers each request with the next of `acts`, and with the last of them from then on.
+    /// Answers the requests with these acts in order, and repeats the last one.
     pub async fn acting(acts: impl IntoIterator<Item = Act>) -> Self {
         let mut acts: VecDeque<Act> = acts.into_iter().collect();
         Self::scripted(move |_| match acts.len() {
@@ -158,7 +158,7 @@ async fn serve(
     }
 }
 
-/// Whether the connection is still to be used.
+/// True if the connection stays open.
 async fn perform(stream: &mut TcpStream, act: Act) -> bool {
     match act {
         Act::Answer { status, headers, body } => stream.write_all(&whole(status, &headers, &body)).await.is_ok(),

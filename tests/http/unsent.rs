@@ -1,4 +1,4 @@
-//! What the kernel still holds of a request is gone once the request is over.
+//! Data of a request in the kernel's send buffer is discarded when the request ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::server::{Server, TOKEN, options};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
-/// Far less than the 30 s that the client's library would set by itself, and enough for a busy machine.
+/// Much less than the 30 s that the HTTP library would use, and enough for a busy machine.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A connection to a port of this machine, and what of it the kernel holds, acknowledged by nobody.
+/// A connection to a local port, with the unacknowledged bytes in the kernel.
 struct Outgoing {
-    /// The address of the client, as the kernel writes it.
+    /// The client's address in the kernel's notation.
     client: String,
     unacknowledged: u64,
 }
@@ -45,11 +45,11 @@ async fn a_create_that_was_given_up_does_not_leave_later() {
     panic!("the kernel was never seen to hold a part of the request");
 }
 
-/// A machine that is busy for longer than the request may take shows nothing of what the kernel held meanwhile.
+/// Number of attempts. A machine that is busy for longer than the request timeout shows nothing.
 const ATTEMPTS: usize = 5;
 
-/// Whether the kernel was seen to hold a part of a request, and to give it up with the request. The platform takes a connection and
-/// nothing that comes over it, as one that hangs does.
+/// True if the kernel held a part of a request and discarded it at the end of the request. The
+/// platform accepts a connection but never reads, as a hanging server would.
 async fn is_given_up() -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -60,7 +60,7 @@ async fn is_given_up() -> bool {
     };
     let options = HttpOptions { request_timeout: REQUEST_TIMEOUT, ..options() };
     let platform = HttpPlatform::new(endpoint, SecretString::from(TOKEN), &options).unwrap();
-    // More than the other side's buffer holds.
+    // More than the peer's receive buffer.
     let postgres = PostgresSettings(BTreeMap::from([("a".to_owned(), "x".repeat(1 << 20))]));
     let settings = Settings { postgres, ..Settings::default() };
     let new = NewCompute { branch_id: "b".to_owned(), role: Role::Replica, name: None, settings };
@@ -81,7 +81,8 @@ async fn is_given_up() -> bool {
     let fault = create.await.unwrap();
     assert!(matches!(fault, Fault::Unknown { .. }), "{fault}");
     let over = Instant::now();
-    // The port is free by then, and can be that of somebody else's client: the other end of its connection is no concern of ours.
+    // The port is free at this point, so another test's client may use it; its connection is
+    // ignored.
     while let Some(left) = outgoing(port).into_iter().find(|found| found.client == client) {
         let bytes = left.unacknowledged;
         assert!(over.elapsed() < GRACE, "{bytes} bytes may still be sent {GRACE:?} after the request is over");

@@ -1,4 +1,4 @@
-//! A cluster in memory: objects with versions, finalizers and owners, as far as the operator relies on them.
+//! A cluster in memory, with the versions, finalizers and owners that the operator relies on.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ pub use super::stored::{Stored, kind};
 
 pub const NAMESPACE: &str = "shop";
 
-/// The name of an object as the cluster knows it: with its namespace, where that is another one.
+/// The name of an object in the cluster, with its namespace unless that is `NAMESPACE`.
 pub fn full_name(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) if namespace != NAMESPACE => format!("{namespace}/{name}"),
@@ -37,7 +37,7 @@ pub fn place(full_name: &str) -> (&str, &str) {
 pub struct Cluster {
     pub objects: Objects,
     pub secrets: BTreeMap<String, Print<Secret>>,
-    /// How many objects and Secrets were ever created.
+    /// Number of objects and Secrets created so far.
     made: u32,
     /// The namespace is being deleted.
     pub terminating: bool,
@@ -62,12 +62,12 @@ impl Cluster {
         of_kind.map(|(_, stored)| stored.typed()).collect()
     }
 
-    /// Those of a kind that have this key.
+    /// The objects of a kind that have this key.
     pub fn all_by<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
         self.objects.having(kind::<K>(), hash(key)).map(|stored| stored.typed()).collect()
     }
 
-    /// Creates an object as people do, with these annotations.
+    /// Creates an object like a user, with these annotations.
     pub fn create(&mut self, resource: &Resource, spec: &Value, annotations: &Value, now: Timestamp) {
         self.made += 1;
         let uid = format!("{:08x}-0000-4000-8000-000000000000", 0x1000 + self.made);
@@ -90,7 +90,7 @@ impl Cluster {
         self.objects.insert(resource.clone(), Stored::new(resource.0, object));
     }
 
-    /// What people change: the spec counts generations, anything else does not.
+    /// Edits an object like a user. Only a change of the spec increments the generation.
     pub fn edit(&mut self, resource: &Resource, patch: &Value) {
         let Some(stored) = self.objects.get(resource) else { return };
         let mut next = stored.value.clone();
@@ -101,7 +101,7 @@ impl Cluster {
         self.put(resource, next);
     }
 
-    /// Replaces an object by its manifest: what the manifest does not have goes, but for the status.
+    /// Replaces an object by its manifest: annotations and finalizers go, the status stays.
     pub fn replace(&mut self, resource: &Resource) {
         let Some(stored) = self.objects.get(resource) else { return };
         let mut next = stored.value.clone();
@@ -110,7 +110,7 @@ impl Cluster {
         self.put(resource, next);
     }
 
-    /// Deletes an object; it goes at once where nothing holds it.
+    /// Deletes an object. It is gone at once unless a finalizer holds it.
     pub fn delete(&mut self, resource: &Resource, now: Timestamp) {
         let Some(stored) = self.objects.get(resource) else { return };
         if !stored.is_deleting() {
@@ -120,12 +120,12 @@ impl Cluster {
         self.collect(resource);
     }
 
-    /// The object is no more, whatever held it.
+    /// Removes an object even if a finalizer holds it.
     pub fn forget(&mut self, resource: &Resource) -> Option<Value> {
         self.objects.remove(resource).map(|stored| stored.value.clone())
     }
 
-    /// Puts a Secret as people do.
+    /// Writes a Secret like a user.
     pub fn put_secret(&mut self, name: &str, mut secret: Secret) {
         let before = self.secrets.get(name);
         match before {
@@ -139,7 +139,7 @@ impl Cluster {
         self.secrets.insert(name.to_owned(), Print::of(secret));
     }
 
-    /// Deletes a Secret; it goes at once where nothing holds it.
+    /// Deletes a Secret. It is gone at once unless a finalizer holds it.
     pub fn delete_secret(&mut self, name: &str, now: Timestamp) {
         let Some(secret) = self.secrets.get(name) else { return };
         if secret.finalizers().is_empty() {
@@ -172,7 +172,7 @@ impl Cluster {
         self.collect(resource);
     }
 
-    /// What is deleted and held by nothing goes, and with it what it owns.
+    /// Removes an object that is being deleted without finalizers, and the objects that it owns.
     fn collect(&mut self, resource: &Resource) {
         let Some(stored) = self.objects.get(resource) else { return };
         let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
@@ -203,7 +203,7 @@ impl Cluster {
         Ok(Response::Done)
     }
 
-    /// What stands where a request goes.
+    /// A hash of the object that a request targets.
     pub fn standing(&self, request: &Request) -> Option<u64> {
         match request.target() {
             Target::Object(resource) => self.objects.get(resource).map(hash),
@@ -212,7 +212,7 @@ impl Cluster {
         }
     }
 
-    /// Carries a request out.
+    /// Carries out a request.
     pub fn handle(&mut self, request: &Request) -> Result<Response, u16> {
         match request {
             Request::Patch { resource, uid, patch } => self.change(resource, uid, patch, patched),
@@ -244,7 +244,7 @@ impl Cluster {
         }
     }
 
-    /// What is as it was keeps its version.
+    /// An unchanged Secret keeps its version.
     fn put_new_secret(&mut self, name: &str, mut secret: Secret) -> Result<Response, u16> {
         if self.secrets.get(name).is_none_or(|stands| **stands != secret) {
             bump(&mut secret);
@@ -283,7 +283,7 @@ impl Cluster {
         if self.objects.contains_key(resource) {
             return Ok(Response::Object(next));
         }
-        // What goes with its last finalizer is answered with the version from before.
+        // If the last finalizer was removed, the answer has the previous version.
         let mut gone = next.value.clone();
         gone["metadata"]["resourceVersion"] = json!(stored.version().to_string());
         Ok(Response::Object(Stored::new(resource.0, gone)))
@@ -350,7 +350,7 @@ fn bump(secret: &mut Secret) {
     secret.metadata.resource_version = Some((version + 1).to_string());
 }
 
-/// `None` where the patch names another version.
+/// `None` if the patch names another version.
 fn patched(stands: &Value, patch: &str) -> Option<Value> {
     let patch: Value = serde_json::from_str(patch).unwrap();
     if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
@@ -361,7 +361,7 @@ fn patched(stands: &Value, patch: &str) -> Option<Value> {
     Some(next)
 }
 
-/// `None` where the patch names another version.
+/// `None` if the patch names another version.
 fn with_status(stands: &Value, patch: &str) -> Option<Value> {
     let patch: Value = serde_json::from_str(patch).unwrap();
     if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
@@ -373,7 +373,7 @@ fn with_status(stands: &Value, patch: &str) -> Option<Value> {
 }
 
 thread_local! {
-    /// The same change is made in thousands of states; it is made once.
+    /// Memoizes changes, because the same one occurs in thousands of states.
     static KNOWN: RefCell<HashMap<u64, Option<Print<Stored>>>> = RefCell::default();
 }
 

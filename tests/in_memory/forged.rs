@@ -1,4 +1,4 @@
-//! Records that a hostile tenant seals itself: no key is needed for a seal.
+//! Records forged by a hostile tenant. A seal needs no secret, so the tenant can make a valid one.
 
 use dbplane::decide::names::RECORD;
 use dbplane::decide::seal::{ObjectKey, seal};
@@ -8,21 +8,20 @@ use serde_json::{Value, json};
 use super::cluster::place;
 use super::request::Resource;
 
-/// What is forged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forged {
-    /// It has the compute of somebody else.
+    /// Claims a binding to another's compute.
     Binding,
-    /// A create of it is open that excludes nothing that is on the branch.
+    /// Claims an open create whose baseline excludes nothing on the branch.
     Intent,
-    /// The same for one that was never answered.
+    /// Claims the same for a create without an answer.
     Unanswered,
-    /// The open create has the name of somebody else's compute as its mark.
+    /// Claims an open create with the name of another's compute as its mark.
     Mark,
     Nonsense,
 }
 
-/// Whose compute it is about.
+/// The resource whose compute is claimed.
 #[derive(Debug)]
 pub struct Victim<'a> {
     pub platform: &'a str,
@@ -30,7 +29,7 @@ pub struct Victim<'a> {
     pub branch: &'a str,
     /// The compute that it is bound to.
     pub compute: Option<String>,
-    /// The name of what was made for it.
+    /// The name of the compute made for it.
     pub mark: Option<String>,
 }
 
@@ -52,7 +51,8 @@ impl Forged {
     }
 }
 
-/// With the number that versions of before would have believed, and the UID of the resource.
+/// Seals a record with the UID of the resource, and with a serial number that earlier versions
+/// would have trusted.
 pub fn sealed(own: &Resource, uid: &str, mut record: Value) -> String {
     record["serial"] = json!(u64::MAX);
     record["uid"] = json!(uid);

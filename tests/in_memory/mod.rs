@@ -1,5 +1,5 @@
-//! What the model checker and the property tests share: a cluster in memory, the port to it, and the promises, which the crash
-//! points check too.
+//! Shared by the model check and the property tests: a cluster in memory, the port to it, and the
+//! promises. The crash points use the promises too.
 //!
 //! Use it with `#[path = "../in_memory/mod.rs"] mod in_memory;`.
 

@@ -1,4 +1,4 @@
-//! The objects of a cluster, found by name and by key.
+//! The objects of a cluster, indexed by name and by key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -9,11 +9,11 @@ use super::print::Print;
 use super::request::Resource;
 use super::stored::Stored;
 
-/// The objects by name; copies share what finds them by key for as long as nobody gets other keys.
+/// Objects by name. Copies share the index by key until an object's keys change.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     stored: BTreeMap<Resource, Print<Stored>>,
-    /// The names of the objects of a kind that have a key, which is named by its hash.
+    /// Names of the objects of a kind with a key, by the hash of the key.
     by_key: Arc<BTreeMap<(&'static str, u64), BTreeSet<String>>>,
 }
 
@@ -25,7 +25,7 @@ impl Deref for Objects {
     }
 }
 
-/// What finds them follows from them.
+/// The index is derived from the objects, so it is left out of the hash.
 impl Hash for Objects {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.stored.hash(hasher);
@@ -44,7 +44,7 @@ impl Objects {
         Some(gone)
     }
 
-    /// Those of a kind that have the key with this hash.
+    /// The objects of a kind whose key has this hash.
     pub fn having(&self, kind: &'static str, key: u64) -> impl Iterator<Item = &Print<Stored>> {
         let names = self.by_key.get(&(kind, key)).into_iter().flatten();
         names.map(move |name| &self.stored[&(kind, name.clone())])

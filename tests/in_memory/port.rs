@@ -15,7 +15,6 @@ pub trait Carrier: Send + Sync {
     fn carry(&self, request: Request) -> impl Future<Output = Result<Response, kube::Error>> + Send;
 }
 
-/// The port.
 #[derive(Debug)]
 pub struct Port<C>(pub C);
 
@@ -52,7 +51,7 @@ impl<C: Carrier> Cluster for Port<C> {
         let same_record = before["record"] == status["record"];
         let patch = json!({"metadata": {"resourceVersion": object.resource_version()}, "status": status}).to_string();
         match self.0.carry(Request::ApplyStatus { resource, uid, patch, same_record }).await? {
-            // It is left out.
+            // The write was left out.
             Response::Done => Ok(object.clone()),
             other => Ok(read(other)),
         }

@@ -1,11 +1,11 @@
-//! Shared values that are compared by a hash of what they print.
+//! Shared values that are compared by a hash of their debug output.
 
 use std::fmt::{self, Debug};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A shared value that is compared by what it prints.
+/// A shared value, compared by the hash of its debug output.
 pub struct Print<T: ?Sized>(Arc<(u64, T)>);
 
 impl<T: ?Sized> Clone for Print<T> {
@@ -19,7 +19,7 @@ impl<T: Debug> Print<T> {
         Self(Arc::new((hash(&format!("{value:?}")), value)))
     }
 
-    /// The value as it was before, where it is the same, which takes no room of its own.
+    /// Returns `before` if it is equal, to share its memory.
     pub fn unless_same(before: Option<&Self>, value: T) -> Self {
         let now = Self::of(value);
         before.filter(|before| **before == now).cloned().unwrap_or(now)
@@ -27,7 +27,7 @@ impl<T: Debug> Print<T> {
 }
 
 impl<T> Print<T> {
-    /// A value whose hash is known.
+    /// A value with a known hash.
     pub fn hashed(hash: u64, value: T) -> Self {
         Self(Arc::new((hash, value)))
     }

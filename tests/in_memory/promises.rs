@@ -1,5 +1,5 @@
-//! The promises, over what is there: written once for the model checker, the property tests and the crash points. What each of
-//! them has to excuse, it excuses itself: it tells by what was found.
+//! The promises as checks of a `World`, shared by the model check, the property tests and the crash
+//! points. A check returns what it found, so that its caller can make its own exceptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct LiveCompute {
     pub late: bool,
 }
 
-/// A key on the platform that is valid.
+/// A valid key on the platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveKey {
     pub id: i64,
@@ -26,10 +26,10 @@ pub struct LiveKey {
     pub made_by: Maker,
 }
 
-/// Who made something on the platform.
+/// The creator of a compute or key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Maker {
-    /// The operator, for the resource of this name, where that is known.
+    /// The operator, for the resource of this name if known.
     Operator(Option<String>),
     SomebodyElse,
 }
@@ -40,21 +40,21 @@ impl Maker {
     }
 }
 
-/// A Compute with what is recorded of it.
+/// A Compute with its record.
 #[derive(Clone, Debug)]
 pub struct BoundCompute {
     pub object: Arc<Compute>,
     pub identity: Arc<ComputeIdentity>,
 }
 
-/// A ProjectKey with what is recorded of it.
+/// A ProjectKey with its record.
 #[derive(Clone, Debug)]
 pub struct RecordedKey {
     pub object: Arc<ProjectKey>,
     pub identity: Arc<ProjectKeyIdentity>,
 }
 
-/// A record that is not the resource's own says nothing.
+/// A foreign record counts as none.
 impl From<Arc<Compute>> for BoundCompute {
     fn from(object: Arc<Compute>) -> Self {
         let record = identity::of_compute(&object).unwrap_or_default();
@@ -69,7 +69,7 @@ impl From<Arc<ProjectKey>> for RecordedKey {
     }
 }
 
-/// Whether the annotation is a copy of the record in the status, as far as a restore needs it.
+/// True if the annotation equals the record in the status, as far as a restore needs it.
 pub fn is_annotated(object: &Value) -> bool {
     let annotated = match object["kind"].as_str() {
         Some("Compute") => {
@@ -80,30 +80,30 @@ pub fn is_annotated(object: &Value) -> bool {
     annotated.is_some_and(|annotated| annotated.unwrap_or_default())
 }
 
-/// Everything that the promises are about, at one moment.
+/// The input of the promises at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     pub computes: Vec<LiveCompute>,
     pub keys: Vec<LiveKey>,
     pub resources: Vec<BoundCompute>,
     pub project_keys: Vec<RecordedKey>,
-    /// By the name of each Secret that holds a key: the number of that key, as far as the Secret tells.
+    /// Secrets that hold a key, with the number of that key if the Secret names it.
     pub key_secrets: BTreeMap<String, Option<i64>>,
-    /// The names of keys that are in the memory of a process, or recorded elsewhere than in the record.
+    /// Names of keys in the memory of a process, or recorded outside the record.
     pub known_keys: BTreeSet<String>,
-    /// The names of keys that people are asked to revoke, because they are valid and in nobody's use.
+    /// Names of valid but unused keys that users are asked to revoke.
     pub keys_left: BTreeSet<String>,
-    /// Computes that people are asked to decide about, because a create may have made them.
+    /// Computes that users are asked to decide about, because a create may have made them.
     pub strays: BTreeSet<String>,
 }
 
-/// What a text names: whole words, so that `ep-1` is not named by a text about `ep-12`.
+/// The words of a text. Whole words, so that a text about `ep-12` does not name `ep-1`.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let part_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     text.split(move |c| !part_of_name(c)).map(|word| word.trim_matches('.')).filter(|word| !word.is_empty())
 }
 
-/// Never twice: the computes that were made in time for one resource, where there are more than `most`.
+/// Never twice: more than `most` computes were created in time for one resource.
 pub fn made_twice(world: &World, name: &str, most: usize) -> Option<String> {
     let of = Maker::Operator(Some(name.to_owned()));
     let made = world.computes.iter().filter(|compute| compute.made_by == of && !compute.late);
@@ -111,14 +111,14 @@ pub fn made_twice(world: &World, name: &str, most: usize) -> Option<String> {
     (made.len() > most).then(|| format!("{made:?} were all created for {name}"))
 }
 
-/// Never twice: more computes of ours, made in time, than there are resources that could have them.
+/// Never twice: more computes were created in time than there are resources.
 pub fn more_than_resources(world: &World) -> Option<String> {
     let ours = world.computes.iter().filter(|compute| compute.made_by.is_operator() && !compute.late).count();
     let resources = world.resources.len();
     (ours > resources).then(|| format!("{ours} computes of ours for {resources} resources"))
 }
 
-/// Never unasked: a compute that two resources are bound to, or that is somebody else's and bound as if it had been created.
+/// Never unasked: two resources are bound to one compute, or a foreign compute is bound as created.
 pub fn bound_wrongly(world: &World) -> Option<String> {
     let mut taken = BTreeSet::new();
     for resource in &world.resources {
@@ -134,14 +134,16 @@ pub fn bound_wrongly(world: &World) -> Option<String> {
     None
 }
 
-/// Never lost: the keys of ours that neither records, nor Secrets, nor a process know of, and that nobody is asked to revoke.
+/// Never lost: keys of ours that no record, Secret or process knows, and that no user is asked to
+/// revoke.
 pub fn forgotten_keys(world: &World) -> Vec<&LiveKey> {
     let recorded = |key: &LiveKey| world.project_keys.iter().any(|it| it.identity.names().any(|name| name == key.name));
     let known = |key: &LiveKey| world.known_keys.contains(&key.name) || world.keys_left.contains(&key.name);
     world.keys.iter().filter(|key| key.made_by.is_operator() && !recorded(key) && !known(key)).collect()
 }
 
-/// Never forgotten: the computes of ours that no resource is bound to and nobody is asked to decide about.
+/// Never forgotten: computes of ours without a bound resource that no user is asked to decide
+/// about.
 pub fn forgotten_computes(world: &World) -> Vec<&LiveCompute> {
     let bound = |compute: &LiveCompute| {
         world.resources.iter().any(|it| it.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id))
@@ -150,7 +152,7 @@ pub fn forgotten_computes(world: &World) -> Vec<&LiveCompute> {
     world.computes.iter().filter(|it| it.made_by.is_operator() && !bound(it) && !stray(it)).collect()
 }
 
-/// Converging: why a Compute does not have its own compute; `None` where it has.
+/// Converging: why a Compute lacks its own compute; `None` if it has one.
 pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String> {
     let Some(binding) = &resource.identity.binding else { return Some("it has no compute".to_owned()) };
     let found = world.computes.iter().find(|compute| compute.id == binding.id);
@@ -163,7 +165,7 @@ pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String>
     }
 }
 
-/// Converging: why a ProjectKey has no key that can be used; `None` where it has.
+/// Converging: why a ProjectKey has no usable key; `None` if it has one.
 pub fn without_key(world: &World, resource: &RecordedKey) -> Option<String> {
     let Some(current) = &resource.identity.records.current else { return Some("it has no key".to_owned()) };
     if !world.keys.iter().any(|key| key.id == current.id && key.name == current.name) {
@@ -173,7 +175,7 @@ pub fn without_key(world: &World, resource: &RecordedKey) -> Option<String> {
     (held != Some(current.id)).then(|| format!("its Secret holds {held:?} and not {}", current.id))
 }
 
-/// How many keys of ours are live.
+/// Number of valid keys of ours.
 pub fn live_keys(world: &World) -> usize {
     world.keys.iter().filter(|key| key.made_by.is_operator()).count()
 }

@@ -1,4 +1,4 @@
-//! What is asked of the API server in memory, and what it answers.
+//! Requests to the API server in memory, and its answers.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -8,21 +8,22 @@ use super::stored::Stored;
 /// An object, by kind and name.
 pub type Resource = (&'static str, String);
 
-/// What is asked of the API server.
+/// A request to the API server.
 #[derive(Clone, Debug, Hash)]
 pub enum Request {
-    /// A merge patch, as text, onto the version that it names.
+    /// A merge patch, as text. It conflicts unless it names the current version.
     Patch {
         resource: Resource,
         uid: String,
         patch: String,
     },
-    /// Server-side apply of the status, as text, onto the version that it names: what is left out goes.
+    /// Server-side apply of the status, as text. It conflicts unless it names the current version.
+    /// Omitted fields are removed.
     ApplyStatus {
         resource: Resource,
         uid: String,
         patch: String,
-        /// Whether the record in it is the one that the object has already.
+        /// True if its record equals that of the object.
         same_record: bool,
     },
     /// A new object, as text.
@@ -30,7 +31,7 @@ pub enum Request {
         resource: Resource,
         object: String,
     },
-    /// Deletes the version that it names.
+    /// Deletes this version only.
     Delete {
         resource: Resource,
         uid: String,
@@ -59,7 +60,7 @@ pub enum Request {
     IsNamespaceTerminating,
 }
 
-/// What a request is about.
+/// The object or Secret that a request is about.
 pub enum Target<'a> {
     Object(&'a Resource),
     Secret(&'a str),
@@ -83,7 +84,7 @@ impl Request {
         }
     }
 
-    /// Whether it changes anything.
+    /// True if it changes anything.
     pub fn writes(&self) -> bool {
         match self {
             Self::ReadObject(_) | Self::ReadSecret(_) | Self::IsNamespaceTerminating | Self::Event { .. } => false,
@@ -93,7 +94,6 @@ impl Request {
     }
 }
 
-/// The answer of the API server.
 #[derive(Clone, Debug)]
 pub enum Response {
     Object(Print<Stored>),

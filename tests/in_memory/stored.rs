@@ -1,4 +1,4 @@
-//! Objects as they are stored, and read as their kinds.
+//! Stored objects, with their typed form.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -16,12 +16,12 @@ use super::print::{Print, hash};
 
 type Typed = Arc<dyn Any + Send + Sync>;
 
-/// An object as it is stored, and read.
+/// A stored object in both forms: JSON and typed.
 #[derive(Clone)]
 pub struct Stored {
     pub value: Value,
     typed: Typed,
-    /// Hashes, since many are compared.
+    /// Hashes, because many are compared.
     keys: Arc<[u64]>,
 }
 
@@ -39,12 +39,12 @@ impl Stored {
         Print::hashed(hash(&value.to_string()), Self { value, typed, keys: keys.iter().map(hash).collect() })
     }
 
-    /// The object, read as its kind.
+    /// The object as a value of its type.
     pub fn typed<K: Managed>(&self) -> Arc<K> {
         self.typed.clone().downcast().expect("the kind of the object")
     }
 
-    /// The hashes of the keys that it is found by.
+    /// The hashes of its index keys.
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
@@ -78,12 +78,12 @@ impl KindVisitor for Read<'_> {
     }
 }
 
-/// The name of a kind, as keys of resources have it.
+/// The name of a kind, as used in keys of resources.
 pub fn kind<K: Managed>() -> &'static str {
     struct Names<'a>(&'a str, Option<&'static str>);
     impl KindVisitor for Names<'_> {
         fn visit<K: Kind>(&mut self) {
-            // The derived kinds are static text.
+            // The kinds' derived names are static.
             if let std::borrow::Cow::Borrowed(name) = K::Object::kind(&())
                 && name == self.0
             {

@@ -1,4 +1,5 @@
-//! What deploy/ installs, on a real control plane: that it is enough for the operator, and no more than it uses.
+//! The installation by deploy/ on a real control plane: its rights suffice for the operator, and
+//! all of them are used.
 
 #![allow(
     clippy::unwrap_used,

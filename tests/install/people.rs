@@ -1,4 +1,4 @@
-//! What deploy/ gives to people, and what it asks of the Pods it makes.
+//! The roles for users in deploy/, and the security of its Pods.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accoun
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let (resource, subresource) = (format!("{resource}.dbplane.dev"), format!("--subresource={subresource}"));
         let person = format!("--as={person}");
-        // `can-i` says no with an exit code of 1.
+        // `can-i` answers no with exit code 1.
         cluster.kubectl(&["auth", "can-i", verb, &resource, &subresource, &person, "-n=default"]).await.is_ok()
     };
     wait_until("the roles of the cluster to be extended", PATIENCE, async || {

@@ -1,5 +1,5 @@
-//! The operator lives through the life of the examples as its own ServiceAccount, while the API server writes down what
-//! it asks for. A rule that is missing shows as a refusal, and one that is not needed as a rule that was never used.
+//! Runs the operator with its own ServiceAccount through the life of the examples, with the API
+//! server's audit log. A missing rule causes a denied request; a superfluous rule is never used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +20,7 @@ use crate::support::{
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const OPERATOR: &str = "system:serviceaccount:dbplane-system:dbplane";
-/// Only the operator's requests, and once they are answered.
+/// Only the operator's requests, and only after their answer.
 const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
@@ -45,7 +45,7 @@ async fn every_right_is_needed_and_none_is_missing() {
     installation.rights_are_exactly_those_used().await;
 }
 
-/// What the examples declare in the namespace shop, without what is of the cluster.
+/// The namespaced objects of the examples in the namespace shop.
 pub fn examples_of_a_namespace() -> String {
     let files = ["namespace", "account", "compute", "project-key", "replica"];
     let read =
@@ -54,7 +54,8 @@ pub fn examples_of_a_namespace() -> String {
     examples.replace("kind: ClusterAccount\n    name: company", "name: prod")
 }
 
-/// Roles in the served namespace are all it has, so they go with it: what is to be deleted on the platform is deleted before the namespace.
+/// The Roles in the served namespaces are its only rights and are deleted with them. So it deletes
+/// everything on the platform before the namespace is gone.
 #[tokio::test]
 async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
     let mut installation = Installation::new("deploy/namespaced/example").await;
@@ -68,12 +69,12 @@ async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
     installation.rights_are_exactly_those_used().await;
 }
 
-/// What a folder of deploy/ installs, with an API server that writes down what the operator asks for.
+/// The installation by a folder of deploy/, with an audit log of the operator's requests.
 pub struct Installation {
     audit: Sandbox,
     pub cluster: ControlPlane,
     pub platform: Simulator,
-    /// What the ConfigMap of the operator's Pod says.
+    /// The variables in the ConfigMap of the operator's Pod.
     environment: BTreeMap<String, String>,
     given: BTreeSet<Given>,
     operator: Option<Running>,
@@ -123,7 +124,7 @@ impl Installation {
         assert!(unused.is_empty(), "deploy/roles gives what the operator never used: {unused:#?}");
     }
 
-    /// The right that a request needs: one to an object of that name, where one is given.
+    /// The most specific granted right for a request: for a named object if such a rule exists.
     fn narrowest(&self, request: &Request) -> Given {
         let name = request.object_ref.as_ref().map(|object| object.name.clone());
         let named = Given { right: request.right(), name };
@@ -139,13 +140,13 @@ fn log_in(audit: &Sandbox) -> PathBuf {
     audit.folder().join("audit.log")
 }
 
-/// Everything that the operator does for people.
+/// Exercises all functions of the operator.
 async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator, examples: &str) {
     let examples = examples.replace("https://platform.example/api/v2", &platform.base_url());
     cluster.kubectl_with_input(&["apply", "-f", "-"], &examples).await.unwrap();
     let ready = ["wait", "-n=shop", "--for=condition=Ready", "--timeout=60s", "accounts,computes,projectkeys", "--all"];
     kubectl(cluster, &ready).await;
-    // The same event a second time is a patch of the first.
+    // The second time, the event is patched instead of created.
     for _ in 0..2 {
         kubectl(cluster, &["-n=shop", "annotate", "compute/orders", "dbplane.dev/paused=true"]).await;
         reason_of(cluster, "compute/orders", "Paused", "Paused").await;
@@ -154,7 +155,7 @@ async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator,
     }
 }
 
-/// A set grows, shrinks, and takes a Compute as its own.
+/// A set is scaled up and down, and adopts a Compute.
 async fn scale_a_set(cluster: &ControlPlane) {
     kubectl(cluster, &["apply", "-f", "deploy/examples/read-replica-set.yaml"]).await;
     kubectl(cluster, &["-n=shop", "wait", "--for=condition=Ready", "--timeout=60s", "readreplicaset/orders-read"])
@@ -162,14 +163,15 @@ async fn scale_a_set(cluster: &ControlPlane) {
     kubectl(cluster, &["-n=shop", "scale", "readreplicaset/orders-read", "--replicas=1"]).await;
     kubectl(cluster, &["-n=shop", "wait", "--for=delete", "--timeout=60s", "compute/orders-read-1"]).await;
     kubectl(cluster, &["-n=shop", "label", "compute/orders-replica", "app=orders-read"]).await;
-    // It is one too many then, and one of the two goes.
+    // The set then has one replica too many, and deletes one.
     let events = ["-n=shop", "get", "events.events.k8s.io", "-o=jsonpath={.items[*].reason}"];
     let adopted = async || kubectl(cluster, &events).await.contains("ReplicaAdopted");
     wait_until("the Compute to be adopted", PATIENCE, adopted).await.unwrap();
     kubectl(cluster, &["-n=shop", "delete", "readreplicaset/orders-read"]).await;
 }
 
-/// The cluster does not let a new key into its Secret, and the operator is stopped: it saves the key before it ends.
+/// The cluster rejects the new key in its Secret while the operator is stopped. The operator must
+/// save the key before it exits.
 async fn stop_with_an_unsaved_key(cluster: &ControlPlane, operator: &mut Running) {
     cluster.kubectl_with_input(&["apply", "-f", "-"], NO_NEW_KEYS).await.unwrap();
     let example = kubectl(cluster, &["-n=shop", "get", "projectkey/ci", "-o=json"]).await;
@@ -192,8 +194,8 @@ async fn stop_with_an_unsaved_key(cluster: &ControlPlane, operator: &mut Running
     assert!(!key.is_empty(), "the key is in its Secret");
 }
 
-/// A policy of the cluster under which Secrets can be created and not changed. A dry run is let pass: the operator asks
-/// by one before it creates a key, and creates none that it could not save.
+/// A policy that allows the creation of Secrets, but not their update. Dry runs pass: without them
+/// the operator would not create a key, as it checks first that it can save it.
 const NO_NEW_KEYS: &str = "
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -214,7 +216,8 @@ spec: {policyName: no-new-keys, validationActions: [Deny]}
 const TRY_TO_WRITE: &[&str] = &["apply", "--server-side", "-f", "-"];
 const BLOCKED: &str = "{apiVersion: v1, kind: Secret, metadata: {name: blocked, namespace: shop}, stringData: {a: b}}";
 
-/// Credentials in use are held; when people delete them, the operator sees that their namespace stays, and lets them go.
+/// Credentials in use have a finalizer. When a user deletes them, the operator checks that the
+/// namespace is not in deletion, and removes the finalizer.
 async fn exchange_the_credentials(cluster: &ControlPlane) {
     let before = kubectl(cluster, &["-n=shop", "get", "secret/platform-api-key", "-o=json"]).await;
     let mut next: Value = serde_json::from_str(&before).unwrap();
@@ -277,16 +280,16 @@ async fn start_platform() -> Simulator {
     simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap())).await.unwrap()
 }
 
-/// A right, to all objects or to the one of this name.
+/// A right to all objects, or to the object with this name.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Given {
     right: Right,
     name: Option<String>,
 }
 
-/// What the operator may do, as the installed roles say.
+/// The operator's rights in the installed roles.
 async fn given(cluster: &ControlPlane) -> BTreeSet<Given> {
-    // Those for people extend roles of the cluster.
+    // Roles for users extend ClusterRoles of the cluster and are excluded.
     let of_the_operator = "-l=app.kubernetes.io/part-of=dbplane,!rbac.authorization.k8s.io/aggregate-to-admin";
     let roles = kubectl(cluster, &["get", "clusterroles,roles", "-A", of_the_operator, "-o=json"]).await;
     let roles: Value = serde_json::from_str(&roles).unwrap();
@@ -321,7 +324,6 @@ struct Rule {
     verbs: Vec<String>,
 }
 
-/// One line of the API server's audit log.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Request {
@@ -347,7 +349,7 @@ struct ObjectRef {
 }
 
 impl Request {
-    /// By its rights: a 403 can also mean that the namespace is on its way out.
+    /// Only denied by authorization: a 403 can also mean that the namespace is in deletion.
     fn is_refused(&self) -> bool {
         self.annotations.get("authorization.k8s.io/decision").is_some_and(|decision| decision == "forbid")
     }

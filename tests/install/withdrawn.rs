@@ -1,12 +1,13 @@
-//! The rights of an operator that is confined to namespaces are gone in one of them.
+//! An operator for chosen namespaces loses its rights in one of them.
 
 use std::process::Command;
 
 use crate::rights::{Installation, examples_of_a_namespace, kubectl};
 use crate::support::{PATIENCE, wait_until};
 
-/// Roles go with their namespace in no order that anybody chooses; here they go first. The operator says so, and the namespace is let go beside
-/// it, which goes on leading for others.
+/// Kubernetes deletes the Roles of a namespace in any order; here they are deleted first. The
+/// operator reports that, and another way unblocks the namespace. Meanwhile it stays the leader for
+/// other namespaces.
 #[tokio::test]
 async fn a_namespace_without_rights_is_let_go_beside_the_operator() {
     let installation = Installation::new("deploy/namespaced/example").await;

@@ -1,9 +1,9 @@
-//! The table of manifests that the API server must accept, must refuse, and must accept or refuse in place of another.
+//! The table of manifests that the API server must accept or reject, as creates and as updates.
 //!
-//! Each YAML file beside this one is about one kind. `base` is a manifest that is accepted; every case is a JSON merge
-//! patch over it, in which null removes a field (`nulls` lists the fields that are to be an explicit null). A case that
-//! is refused says with `message` what the refusal must tell, and with `at` of which field it must speak. An update
-//! creates `from` (a patch too) and then puts `to` (a patch over that) in its place.
+//! Each YAML file beside this one covers one kind. `base` is a valid manifest, and each case is a
+//! JSON merge patch for it, in which null removes a field. `nulls` lists fields with an explicit
+//! null. A rejected case has the expected `message`, and with `at` the field that it must mention.
+//! An update creates `from` (a patch) and then replaces it by `to` (a patch for that).
 
 use dbplane::cluster::merge;
 use serde::Deserialize;
@@ -50,14 +50,14 @@ struct Update {
     message: Option<String>,
 }
 
-/// One line of the table.
+/// A case of the table.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
-    /// What exists before; only an update has it.
+    /// The previous object, for updates only.
     pub old: Option<Value>,
     pub manifest: Value,
-    /// None where the manifest is accepted.
+    /// `None` if the manifest is accepted.
     pub refusal: Option<Refusal>,
 }
 
@@ -68,7 +68,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Whether `text` says what it should.
+    /// True if `text` contains the expected message and field.
     pub fn is_told_by(&self, text: &str) -> bool {
         text.contains(&self.at) && text.contains(&self.message)
     }
@@ -81,7 +81,6 @@ const FILES: [(&str, &str); 4] = [
     ("projectkeys", include_str!("projectkeys.yaml")),
 ];
 
-/// Every case of every kind.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (kind, text) in FILES {
@@ -116,7 +115,7 @@ impl Table {
     }
 }
 
-/// `base` with a JSON merge patch applied; no patch is null, which changes nothing.
+/// `base` with a JSON merge patch applied. A missing patch is null and changes nothing.
 fn patched(base: &Value, patch: &Value) -> Value {
     let mut target = base.clone();
     if !patch.is_null() {

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The actions of the model: everything that can happen next.
 
 use std::sync::Arc;
 
@@ -23,66 +23,65 @@ use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
 use super::tenant::{FORGED, forges};
 
-/// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Process, resource: it observes, decides, and begins a step where one is due.
+    /// Process, resource: observes, decides, and begins a step if one is due.
     Pass(usize, usize),
-    /// What the step waits for is carried out and answered.
+    /// The pending effect is carried out and answered.
     Carried(usize, usize),
-    /// A proxy sends the create that the step waits for twice: both are carried out, and the second one's answer comes.
+    /// A proxy sends the pending create twice. Both are carried out, and the second answer arrives.
     Repeated(usize, usize),
-    /// What the step waits for is carried out, and not answered yet.
+    /// The pending effect is carried out, and answered later.
     Sent(usize, usize),
-    /// The answer is lost: a write of the cluster is carried out, a call of the platform may be, at some time.
+    /// The answer is lost. A cluster write is carried out; a platform call may be, later.
     AnswerLost(usize, usize),
     Refused(usize, usize),
-    /// The write of a key's Secret meets a policy that does this.
+    /// A policy refuses or changes the write of a key's Secret.
     Meddled(usize, usize, Meddling),
-    /// The platform answers the step as it would have one tick before.
+    /// The platform answers as it would have one tick before.
     AnsweredAsBefore(usize, usize),
-    /// The watch delivers the resource as it is now.
+    /// The watch delivers the current version of the resource.
     Delivered(usize, usize),
     /// The process reads the platform.
     Reads(usize),
     ReadsWhatWasBefore(usize),
     ReadFails(usize),
-    /// The list is answered, and lacks this compute.
+    /// The list succeeds, but lacks this compute.
     ReadsAllBut(usize, u8),
     /// A request whose answer was lost is carried out.
     CarriedLate(usize),
     ForeignOneAppears,
-    /// The same, with the settings that ours have.
+    /// The same, with the same settings as ours.
     LikeOursAppears,
-    /// Somebody deletes a compute in the console.
+    /// A compute is deleted in the console.
     Vanishes(u8),
     UserDeletes(usize),
     UserEdits(usize, Edit),
     UserConfirms(usize),
-    /// Somebody replaces the resource by its manifest.
+    /// The resource is replaced by its manifest.
     UserReplaces(usize),
-    /// Somebody exports the resource, and applies the older record later.
+    /// The resource is exported; its older record may be applied later.
     UserExports(usize),
     UserApplies(usize),
-    /// Somebody applies the record of the first one to the second one.
+    /// The record of the first one is applied to the second one.
     UserCopies(usize, usize),
-    /// A tenant of another namespace writes a record that it seals itself into the annotation of a Compute of its own.
+    /// A tenant of another namespace seals a forged record in the annotation of its own Compute.
     TenantForges(Forged),
     KeyExchanged,
     AccountDeleted,
     /// The account of the other namespace is created.
     AccountAppears,
-    /// The ClusterAccount ceases to admit the namespace, or admits it again.
+    /// The ClusterAccount stops admitting the namespace, or admits it again.
     AdmissionChanged,
-    /// The API server cannot be reached by the process any more; whether it has got what the process was waiting for.
+    /// The process loses the API server. The flag is true if it got the pending requests.
     CutOff(usize, bool),
-    /// The process dies; whether what it was waiting for has been sent.
+    /// The process dies. The flag is true if its pending requests were sent.
     Dies(usize, bool),
     Leads,
     Tick,
 }
 
-/// Everything that can happen now, and what comes of it.
+/// All possible actions and the resulting states.
 pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     let mut next = Vec::new();
     let exposed = exposed(bound, state);
@@ -143,12 +142,12 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     next
 }
 
-/// What comes of an action; `None` where it cannot happen or changes nothing.
+/// The state after an action; `None` if it is impossible or changes nothing.
 pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
     match action {
         Action::Pass(p, i) => {
             let pass = pass(bound, state, p, i)?;
-            // A pass that waits for nothing can teach the process something; otherwise nothing has happened.
+            // A pass without an effect counts only if it changes the memory of the process.
             let before = hash(&state.processes[p]);
             (pass.waits || hash(&pass.state.processes[p]) != before).then(|| with_deletion(bound, pass.state, p, i))
         }
@@ -214,7 +213,7 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
     Some(with_deletion(bound, next, p, i))
 }
 
-/// Keeps in mind what is about to be deleted without a person's confirmation.
+/// Records a pending deletion that no user has confirmed.
 fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
     let Some(Pending { effect: Effect::Platform(_, Call::DeleteCompute(id)), .. }) = pending(&state, p, i) else {
         return state;
@@ -231,7 +230,7 @@ fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
 fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&Effect, u8)) -> Option<Answer> {
     let is_event = matches!(effect, Effect::Cluster(Request::Event { .. }));
     Some(match action {
-        // They are not waited for.
+        // No step waits for events.
         Action::AnswerLost(..) | Action::Refused(..) if is_event => return None,
         Action::AnswerLost(..) => {
             next.left.lost = next.left.lost.checked_sub(1)?;
@@ -296,7 +295,7 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
     Some(next)
 }
 
-/// The process hears that an object is gone.
+/// The process is notified that an object is gone.
 fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
     let now = state.now(p);
     let process = state.process_mut(p);
@@ -331,7 +330,7 @@ impl KindVisitor for Gone<'_> {
     }
 }
 
-/// From now on the API server does nothing that process `p` asks for.
+/// From now on the API server does nothing for process `p`.
 fn cut_off(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
     let mut next = state.clone();
     next.left.cut_offs = state.left.cut_offs.checked_sub(1)?;
@@ -346,7 +345,7 @@ fn is_unreachable(state: &State, p: usize, effect: &Effect) -> bool {
 
 fn dies(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
     let mut next = state.clone();
-    // Who is cut off ends by itself.
+    // A process that is cut off ends by itself.
     let is_cut_off = state.processes[p].cut_off;
     next.left.crashes = state.left.crashes.checked_sub(u8::from(!is_cut_off))?;
     let waiting = waiting(bound, state, p).filter(|pending| !is_unreachable(state, p, &pending.effect)).collect();
@@ -355,12 +354,12 @@ fn dies(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
     Some(next)
 }
 
-/// What process `p` waits for.
+/// The effects that process `p` waits for.
 fn waiting(bound: &Bound, state: &State, p: usize) -> impl Iterator<Item = Pending> {
     bound.all().filter_map(move |i| pending(state, p, i))
 }
 
-/// What is waited for is sent, or not; `None` where nothing is waited for that could be.
+/// Sends the pending effects, or not. `None` if there is nothing to send.
 fn send(bound: &Bound, mut state: State, sends: bool, waiting: Vec<Pending>) -> Option<State> {
     if sends && waiting.is_empty() {
         return None;
@@ -385,7 +384,8 @@ pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
     state.processes[p].flights.get(&i).map(|flight| flight.pending.clone())
 }
 
-/// What was sent and is not answered: the cluster has done it, the platform may do it within a request's time.
+/// A request without an answer: the cluster carries it out at once, the platform possibly within a
+/// request's time.
 fn sent(bound: &Bound, state: &mut State, effect: &Effect, since: u8) {
     if changes_platform(effect) {
         let in_time = since + 1;

@@ -1,4 +1,5 @@
-//! What is explored: how many resources, which faults and how many of them, for how long.
+//! The bounds of an exploration: how many resources, how many faults of which kind, and how much
+//! time.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,37 +14,37 @@ use super::in_memory::Resource;
 use super::memo::Memos;
 use super::mutation::Mutation;
 
-/// The length of one tick of the model's clock, and of the longest request: who has recorded a call has one tick left to
-/// make it, and it is over one tick later.
+/// Length of one tick of the model's clock, and of the longest request. A recorded call can be sent
+/// within one tick, and ends within another one.
 pub const TICK: Duration = Duration::from_secs(30);
 
-/// The namespace of the second Compute, where it is not that of the first.
+/// The namespace of the second Compute, if it differs from that of the first one.
 pub const OTHER: &str = "other";
 
-/// What the resources are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// So many Computes on one branch; `marks` tells whether the platform keeps names.
+    /// This many Computes on one branch. With `marks`, the platform keeps names.
     Computes { count: usize, marks: bool },
-    /// One ProjectKey; `revoke` tells whether the platform lists and revokes keys.
+    /// One ProjectKey. With `revoke`, the platform lists and revokes keys.
     Key { revoke: bool },
 }
 
-/// What of the statuses is written: they multiply the states, and are left out where nothing depends on them.
+/// The part of the statuses that is stored. Statuses multiply the states, so they are left out
+/// where nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statuses {
-    /// The record.
+    /// Only the record.
     Record,
-    /// The brake remembers in conditions.
+    /// Everything, because the brake uses conditions as its memory.
     Whole,
 }
 
-/// One model. Every number is how often a thing may happen at most.
+/// Limits of one model. Every number is the most times that something may happen.
 pub struct Bound {
     pub subject: Subject,
-    /// Calls of the platform or the API server whose answer is lost, whether they were carried out or not.
+    /// Calls of the platform or the API server whose answer is lost, carried out or not.
     pub lost: u8,
-    /// Creates that the platform carries out twice, and answers once.
+    /// Creates that the platform carries out twice and answers once.
     pub repeated: u8,
     /// Calls of either that are refused or fail without effect.
     pub refused: u8,
@@ -53,57 +54,61 @@ pub struct Bound {
     pub leaders: u8,
     /// Ticks of the clock before the faults end.
     pub ticks: u8,
-    /// Writes of the cluster that are carried out at once and answered later.
+    /// Writes to the cluster that are carried out at once and answered later.
     pub slow: u8,
     /// Resources that users delete.
     pub deletions: u8,
-    /// Computes or keys that someone else creates at any time.
+    /// Computes or keys that others create at any time.
     pub foreign: u8,
     /// Lists that show the platform as it was one tick before.
     pub lagging: u8,
-    /// Lists that are answered as if they were whole, and lack a compute that a resource is bound to.
+    /// Lists that are answered as if complete, but lack a compute that a resource is bound to.
     pub partial: u8,
-    /// Computes that somebody deletes in the console.
+    /// Computes that are deleted in the console.
     pub vanishing: u8,
-    /// Whether a request whose answer was lost may be carried out at any later time, and not only within a tick.
+    /// True if a request without an answer may be carried out at any later time, not only within a
+    /// tick.
     pub late: bool,
-    /// Whether all that is declared was done before anything goes wrong.
+    /// True if all declared changes are made before the first fault.
     pub established: bool,
     /// Creates that reach the platform before the faults end.
     pub creates: u8,
-    /// More states than this are a failure: a check that is cut off proves nothing.
+    /// More states than this are a failure: an incomplete check proves nothing.
     pub most: usize,
-    /// The account, where it is a subject too: its passes are made, and people do things with it.
+    /// The kind of account, if the model includes passes over it and changes by users.
     pub account: Option<AccountKind>,
-    /// How often its API key is exchanged for another one.
+    /// Exchanges of its API key for another one.
     pub exchanges: u8,
-    /// Whether it is deleted.
+    /// True if users delete it.
     pub account_deletion: bool,
-    /// How often a ClusterAccount ceases to admit the namespace, or admits it again.
+    /// How often a ClusterAccount stops admitting the namespace, or admits it again.
     pub admissions: u8,
-    /// How often a resource is replaced by its manifest, which has neither annotations nor finalizers.
+    /// Replacements of a resource by its manifest, which has neither annotations nor finalizers.
     pub replacements: u8,
-    /// How often an older record is applied, as it was exported at any time before.
+    /// How often an older record is applied, exported at any time before.
     pub older: u8,
     /// How often the record of a resource is applied to another one.
     pub copies: u8,
-    /// How often people name a compute in `spec.computeID`: any that there is, or none. The API server lets nobody change it.
+    /// How often users set `spec.computeID`, to any existing compute or to none. The API server
+    /// rejects changes of it.
     pub named: u8,
-    /// How often people change what is to happen to what a resource has when it is deleted.
+    /// How often users change the policy for what a resource has at its deletion.
     pub policies: u8,
-    /// How often `spec.accountRef` is changed: to another spelling of the platform, to another platform, or back.
+    /// Changes of `spec.accountRef`: to another spelling of the platform, to another platform, or
+    /// back.
     pub moves: u8,
-    /// Writes of a key's Secret that a policy refuses or changes on the way.
+    /// Writes of a key's Secret that a policy refuses or changes.
     pub meddled: u8,
-    /// Computes like ours that somebody else creates.
+    /// Computes that others create with the same settings as ours.
     pub alike: u8,
-    /// Whether the Computes want the primary of the branch. The second one is in a namespace of its own, whose account comes late.
+    /// True if the Computes declare the primary of the branch. The second one is in its own
+    /// namespace, whose account appears late.
     pub primaries: bool,
-    /// How often a tenant of another namespace forges a record, for a Compute of its own.
+    /// How often a tenant of another namespace forges a record for its own Compute.
     pub forgeries: u8,
-    /// Leaders that the API server cannot be reached from any more; they end within a tick, before anybody else leads.
+    /// Leaders that lose the API server. They end within a tick, before another process leads.
     pub cut_offs: u8,
-    /// How many deletions a minute need no confirmation.
+    /// Deletions per minute that need no confirmation.
     pub deletes_per_minute: u32,
     pub mutation: Option<Mutation>,
     pub memos: Memos,
@@ -150,7 +155,7 @@ impl Bound {
         }
     }
 
-    /// How many resources there are beside the account.
+    /// Number of resources without the account.
     pub fn count(&self) -> usize {
         match self.subject {
             Subject::Computes { count, .. } => count,
@@ -158,12 +163,12 @@ impl Bound {
         }
     }
 
-    /// The numbers of the resources beside the account.
+    /// The indexes of the resources without the account.
     pub fn subjects(&self) -> std::ops::Range<usize> {
         0..self.count()
     }
 
-    /// The numbers of all resources that passes are made over; the account's is the last.
+    /// The indexes of all resources with passes. The account's is the last.
     pub fn all(&self) -> std::ops::Range<usize> {
         0..self.count() + usize::from(self.account.is_some())
     }
@@ -185,22 +190,22 @@ impl Bound {
         (kind, "prod".into())
     }
 
-    /// Whether the brake can stop anything.
+    /// True if the brake can stop anything.
     pub fn is_braked(&self) -> bool {
         self.deletes_per_minute < u32::from(self.deletions)
     }
 
-    /// Whether the second Compute is in another namespace, with an account of its own.
+    /// True if the second Compute is in another namespace with its own account.
     pub fn has_other_namespace(&self) -> bool {
         self.primaries || self.forgeries > 0
     }
 
-    /// Whether people rewrite records.
+    /// True if users rewrite records.
     pub fn is_rewritten(&self) -> bool {
         self.replacements > 0 || self.older > 0 || self.copies > 0
     }
 
-    /// Whether promises depend on more than what is there.
+    /// True if promises depend on more than the current state.
     pub fn is_noted(&self) -> bool {
         self.named > 0 || self.policies > 0 || self.alike > 0 || self.repeated > 0
     }
@@ -297,7 +302,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// It declares one setting, so that what somebody else creates can be told from it.
+/// Declares one setting, so that foreign computes can be distinguished from it.
 pub fn compute_spec(bound: &Bound) -> Value {
     json!({
         "accountRef": account_ref(bound),

@@ -1,4 +1,5 @@
-//! What is explored: within what every run of the tests affords, and within what `make verify` does.
+//! The bounds that are explored: small ones in every run of the tests, and large ones in `make
+//! verify`.
 
 use dbplane::api::AccountKind;
 
@@ -19,7 +20,7 @@ const THREE: Subject = Subject::Computes { count: 3, marks: false };
 const KEY: Subject = Subject::Key { revoke: true };
 const MINIMAL_KEY: Subject = Subject::Key { revoke: false };
 
-/// The bounds within which every promise has to hold.
+/// The bounds within which every promise must hold.
 pub fn bounds(extent: Extent) -> Vec<Bound> {
     match extent {
         Extent::Small => small(),
@@ -89,12 +90,12 @@ fn with(account: AccountKind) -> Bound {
     Bound { account: Some(account), ..Bound::of(NO_NAMES) }
 }
 
-/// With a brake on deletions, which is remembered in statuses.
+/// With a brake on deletions, whose memory is in statuses.
 fn braked(subject: Subject) -> Bound {
     Bound { deletions: 2, deletes_per_minute: 1, ticks: 1, ..Bound::of(subject) }
 }
 
-/// What four gigabytes have room for.
+/// The number of states that fit into four gigabytes of memory.
 const MOST: usize = 4_000_000;
 
 fn large() -> Vec<Bound> {
@@ -169,7 +170,7 @@ fn large_of_two_namespaces() -> Vec<Bound> {
     ]
 }
 
-/// Each rule broken on purpose, in a bound in which that shows.
+/// Each mutation, in a bound in which it must be noticed.
 pub fn mutations() -> Vec<Bound> {
     let broken = |mutation, bound| Bound { mutation: Some(mutation), ..bound };
     vec![

@@ -1,7 +1,8 @@
-//! From here on without faults: every process goes on, every request under way ends, time passes. All must come to rest, and
-//! rest as promised. The schedule is fixed, so what follows from a state is one path, and a path that runs into one that was
-//! followed before needs no further look. A path ends in rest within a bounded time or is reported, so that no fairness has
-//! to be assumed; that other schedules come to rest too is shown where their states are visited and followed themselves.
+//! Runs a state on without faults: every process continues, every pending request ends, and time
+//! passes. Everything must come to rest, in a state that keeps the promises. The schedule is fixed,
+//! so each state has one path, and a path that joins an earlier one needs no further check. A path
+//! comes to rest within a bounded time or is reported, so no fairness is assumed. Other schedules
+//! are covered where their own states are visited and followed.
 
 use std::collections::HashSet;
 
@@ -13,20 +14,21 @@ use super::pass::pass;
 use super::promises::{broken, unfinished};
 use super::state::{Left, State};
 
-/// So many ticks without a write are rest: more than settling and the longest pause after what the faults can do.
+/// Ticks without a write that count as rest: more than the settle time and the longest pause that
+/// the faults can cause.
 const REST: u8 = 5;
-/// All must have come to rest by then.
+/// The most ticks until rest.
 const PATIENCE: u8 = 60;
 const LONGEST: usize = 2000;
 
-/// The states that are known to come to rest.
+/// States that are known to settle.
 #[derive(Default)]
 pub struct Calm(HashSet<u64>);
 
 impl Calm {
-    /// How `state` fails to come to rest as promised, once faults have stopped.
+    /// Why `state` does not settle as promised without further faults; `None` if it does.
     pub fn unsettled(&mut self, bound: &Bound, state: &State) -> Option<String> {
-        // The faults that were left to happen make no difference to what follows without them.
+        // Without faults, the unused fault counts make no difference.
         let mut here = State { left: Left::default(), ..state.clone() };
         let mut path = Vec::new();
         let mut quiet = 0;
@@ -65,7 +67,7 @@ impl Calm {
     }
 }
 
-/// What there is once all that is declared was done, before time passes and anything goes wrong.
+/// The state after all declared changes are made, before time passes and before the first fault.
 pub fn established(bound: &Bound, first: State) -> State {
     let mut here = State { left: Left::default(), ..first.clone() };
     while let Some((next, _)) = step(bound, &here) {
@@ -74,7 +76,7 @@ pub fn established(bound: &Bound, first: State) -> State {
     State { left: first.left, ..here }
 }
 
-/// What happens next, and whether it writes anything.
+/// The next state of the fixed schedule. The flag is true if the step writes.
 fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
     if state.processes.is_empty() {
         return happen(bound, state, Action::Leads).map(|next| (next, true));

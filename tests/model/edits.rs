@@ -1,4 +1,4 @@
-//! What people change in the spec of a resource: the compute that it names, what becomes of what it has, and its account.
+//! Edits of a resource's spec: its named compute, its deletion policy, and its account.
 
 use dbplane::api::PlatformAccess;
 use serde_json::{Value, json};
@@ -7,21 +7,20 @@ use super::bound::{Bound, Subject};
 use super::in_memory::cluster::Stored;
 use super::state::State;
 
-/// One change of a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// The spec names this compute.
+    /// `spec.computeID` is set to this compute.
     Names(u8),
-    /// Delete or Revoke becomes Orphan, or the other way round.
+    /// The policy changes from Delete or Revoke to Orphan, or back.
     Policy,
-    /// Another of the standing accounts.
+    /// The reference changes to another of the standing accounts.
     Account(usize),
 }
 
-/// The number of a compute that there is not.
+/// The number of a compute that does not exist.
 const NONE: u8 = 200;
 
-/// An account that can be used from the beginning and always.
+/// An account that is usable from the beginning and forever.
 #[derive(Debug)]
 pub struct StandingAccount {
     pub name: &'static str,
@@ -36,8 +35,8 @@ pub struct StandingAccount {
 /// The API key that only the other platform accepts.
 pub const ELSEWHERE: u8 = 0;
 
-/// The account of the resources, the same platform as another account spells it, and another platform, where a project has the
-/// same id.
+/// The default account, one with another spelling of the same platform, and one on another
+/// platform. The latter has a project with the same id.
 pub const STANDING_ACCOUNTS: [StandingAccount; 3] = [
     StandingAccount { name: "prod", connection: 1, key: 1, url: "https://platform.example/v2", organization: "org" },
     StandingAccount {
@@ -76,7 +75,7 @@ impl StandingAccount {
     }
 }
 
-/// What people may change in the spec of resource `i` now.
+/// The edits that are possible on resource `i` now.
 pub fn edits(bound: &Bound, state: &State, i: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     if state.left.named > 0 && matches!(bound.subject, Subject::Computes { .. }) {
@@ -91,7 +90,7 @@ pub fn edits(bound: &Bound, state: &State, i: usize) -> Vec<Edit> {
     edits
 }
 
-/// What comes of such a change; `None` where it cannot be made, or changes nothing.
+/// The state after an edit; `None` if it is impossible or changes nothing.
 pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<State> {
     let resource = bound.resource(i);
     let stored = state.cluster.objects.get(&resource)?;
@@ -107,7 +106,7 @@ pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<Stat
         }
         Edit::Policy => {
             next.left.policies = state.left.policies.checked_sub(1)?;
-            // Whoever says so while it is deleted may be too late, or not.
+            // An edit during the deletion may be too late or not, so either result is accepted.
             next.noted.kept.retain(|(of, _)| *of != i);
             let removes = if bound.is_of_key() { "Revoke" } else { "Delete" };
             json!({"deletion": if is_orphaned(stored) { removes } else { "Orphan" }})
@@ -125,7 +124,7 @@ pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<Stat
     Some(next)
 }
 
-/// Whether what a resource has is to stay when it is deleted.
+/// True if the resource's compute or key has to survive its deletion.
 pub fn is_orphaned(stored: &Stored) -> bool {
     stored.value["spec"]["deletion"] == "Orphan"
 }

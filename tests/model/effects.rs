@@ -1,4 +1,4 @@
-//! What effects do to the platform and to the cluster.
+//! The consequences of effects for the platform and the cluster.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,17 @@ use super::noted::note;
 use super::replay::{Answer, Call, Effect};
 use super::state::{Compute, Key, State};
 
-/// Whether it goes to the platform and changes something there.
+/// True if the effect changes the platform.
 pub fn changes_platform(effect: &Effect) -> bool {
     let Effect::Platform(_, call) = effect else { return false };
     matches!(call, Call::CreateCompute(..) | Call::DeleteCompute(_) | Call::CreateKey(_) | Call::RevokeKey(_))
 }
 
-/// Whether it goes to the platform.
 pub fn calls_platform(effect: &Effect) -> bool {
     matches!(effect, Effect::Platform(..))
 }
 
-/// Whether it changes anything anywhere.
+/// True if the effect changes the platform or the cluster.
 pub fn writes(effect: &Effect) -> bool {
     match effect {
         Effect::Cluster(request) => request.writes(),
@@ -37,7 +36,7 @@ pub fn writes(effect: &Effect) -> bool {
     }
 }
 
-/// Carries an effect out.
+/// Carries out an effect.
 pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     match effect {
         Effect::Cluster(request) => {
@@ -56,17 +55,17 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     }
 }
 
-/// What a policy does to the write of a key's Secret.
+/// A policy's interference with the write of a key's Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meddling {
     Refuses,
     /// Another value is stored.
     Alters,
-    /// Without annotations.
+    /// The annotations are removed.
     Strips,
 }
 
-/// The write of a key's Secret, with a policy in its way; `None` where it is none.
+/// Writes a key's Secret under the influence of a policy; `None` for any other effect.
 pub fn meddled(bound: &Bound, state: &mut State, effect: &Effect, how: Meddling) -> Option<Answer> {
     let Effect::Cluster(Request::ApplySecret { name, uid, version, secret, dry_run: false }) = effect else {
         return None;
@@ -82,7 +81,7 @@ pub fn meddled(bound: &Bound, state: &mut State, effect: &Effect, how: Meddling)
     Some(apply(bound, state, &Effect::Cluster(request)))
 }
 
-/// A create that is carried out twice, and the answer to the second one; `None` where it is none.
+/// Carries out a create twice and returns the second answer; `None` for any other effect.
 pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Answer> {
     let Effect::Platform(_, Call::CreateCompute(..)) = effect else { return None };
     let Answer::Made(first) = apply(bound, state, effect) else { return None };
@@ -90,14 +89,15 @@ pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Ans
     Some(apply(bound, state, effect))
 }
 
-/// The platform does not know everywhere yet what it has created within the last tick; `None` where that is not asked.
+/// The platform's answer from before its last tick, for a compute that is newer; `None` for any
+/// other effect.
 pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
     let Effect::Platform(_, Call::HasCompute(id)) = effect else { return None };
     let known_before = state.platform.before.as_ref()?.computes.contains_key(id);
     (state.platform.computes.contains_key(id) && !known_before).then(no_such_compute)
 }
 
-/// The request, as a process with a broken rule would make it.
+/// The request as a process with a mutation would send it.
 fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     let mut request = request.clone();
     let (Request::Patch { resource, patch, .. } | Request::ApplyStatus { resource, patch, .. }) = &mut request else {
@@ -124,12 +124,12 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     request
 }
 
-/// A call of the platform, or of the other one.
+/// Carries out a call on the platform, or on the other one.
 fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> Answer {
     let computes = &state.platform.computes;
     let has = |id: &u8| computes.get(id).is_some_and(|compute| compute.elsewhere == elsewhere);
     match call {
-        // A branch has one primary.
+        // A branch has at most one primary.
         Call::CreateCompute(..) if bound.primaries && !computes.is_empty() => {
             Answer::Fault(Fault::Conflict { message: String::new() })
         }
@@ -203,7 +203,7 @@ fn unsupported() -> Fault {
     Fault::Unsupported { status: 405, message: String::new() }
 }
 
-/// The answer that says that nothing was done.
+/// An answer that reports that nothing was done.
 pub fn refusal(effect: &Effect) -> Answer {
     match effect {
         Effect::Platform(_, Call::CreateCompute(..) | Call::CreateKey(_)) => {
@@ -214,7 +214,7 @@ pub fn refusal(effect: &Effect) -> Answer {
     }
 }
 
-/// No answer came.
+/// The outcome if no answer arrives.
 pub fn silence(effect: &Effect) -> Answer {
     if calls_platform(effect) {
         Answer::Fault(Fault::Unknown { message: "no answer".into() })
@@ -257,7 +257,7 @@ pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> do
     }
 }
 
-/// A compute of another branch, which shows that the platform keeps names.
+/// A compute of another branch that shows that the platform keeps names.
 pub fn named_elsewhere() -> domain::Compute {
     domain::Compute { branch_id: "br-2".into(), ..compute(0, Some("of-another-branch".into()), false, "p-1") }
 }

@@ -1,6 +1,6 @@
-//! Every state that can be reached, in the order of the steps that lead there: the first violation has the shortest way.
-//! States are told apart by 64 bits of their hash: with ten million of them two are mistaken for one with a probability of
-//! three in a million.
+//! Explores every reachable state breadth-first, so that the first violation has the shortest path.
+//! States are identified by a 64-bit hash. Among ten million states, two collide with a probability
+//! of three in a million.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -13,10 +13,10 @@ use super::in_memory::hash;
 use super::promises::broken;
 use super::state::State;
 
-/// What was explored.
+/// The result of an exploration.
 #[derive(Debug)]
 pub struct Explored {
-    /// The bound, in words.
+    /// A description of the bound.
     pub name: String,
     pub states: usize,
     pub depth: u32,
@@ -26,11 +26,11 @@ pub struct Explored {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every promise, in every state.
+    /// Every promise holds in every state.
     Held,
-    /// One is broken: how, and the way there.
+    /// A promise is broken: the violation and the path to it.
     Broken(String),
-    /// Not all was explored, which proves nothing; the last steps of a longest way.
+    /// The exploration is incomplete, which proves nothing: the last steps of a longest path.
     TooLarge(Vec<Action>),
 }
 
@@ -46,9 +46,9 @@ impl fmt::Display for Explored {
     }
 }
 
-/// Several times more steps than the longest way has that ends.
+/// Several times the length of the longest finite path.
 const DEEPEST: u32 = 500;
-/// So many steps show what is repeated where a way does not end.
+/// Enough steps to show the repetition of an endless path.
 const LAST: usize = 30;
 
 struct Visited {
@@ -57,7 +57,7 @@ struct Visited {
     depth: u32,
 }
 
-/// Explores everything within the bound, or up to the first violation.
+/// Explores all states within the bound, or stops at the first violation.
 pub fn explore(bound: &Bound) -> Explored {
     let began = Instant::now();
     let mut first = State::first(bound);

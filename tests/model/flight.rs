@@ -1,4 +1,5 @@
-//! What a pass under way is: what it began with, what came since, what it waits for; and the calls that it waits for.
+//! A pass in progress: its initial observations, its progress, its pending effect, and the calls of
+//! the platform.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::mutation::Mutation;
 use super::remote::Remote;
 use super::state::{Read, ReadKeys};
 
-/// Something that others can see, or whose answer depends on them.
+/// An action that is visible to others, or whose answer depends on them.
 #[derive(Clone, Debug, Hash)]
 pub enum Effect {
     Cluster(Request),
@@ -22,10 +23,9 @@ pub enum Effect {
     Platform(u8, Call),
 }
 
-/// A call of the platform.
 #[derive(Clone, Debug, Hash)]
 pub enum Call {
-    /// For this resource, with this name.
+    /// The resource for which it is made, and its name.
     CreateCompute(Resource, Option<String>),
     HasCompute(u8),
     DeleteCompute(u8),
@@ -37,7 +37,7 @@ pub enum Call {
     ListComputes,
 }
 
-/// What came of it.
+/// The answer to an effect.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Cluster(Result<Response, u16>),
@@ -47,19 +47,19 @@ pub enum Answer {
     Fault(Fault),
 }
 
-/// A pass under way.
+/// A pass in progress.
 #[derive(Clone, Debug)]
 pub struct Flight {
     pub base: Print<Base>,
-    /// What the clock said and what was answered, in their order.
+    /// Clock readings and answers, in order.
     pub tape: Vec<Entry>,
-    /// What it was resolved to do, once it was.
+    /// The decision, once it is made.
     pub resolved: Option<Resolved>,
     pub pending: Pending,
 }
 
 impl Flight {
-    /// Passes that have resolved to do the same are the same, whatever led to it.
+    /// Passes with the same decision are equal, whatever led to it.
     pub fn print(self) -> Print<Self> {
         let (rests_on, since) = match self.resolved {
             Some(resolved) => (resolved.rests_on, resolved.position),
@@ -70,38 +70,38 @@ impl Flight {
     }
 }
 
-/// What a pass was resolved to do: what follows rests on this, and no longer on everything that it began with.
+/// A decision. What follows depends on it, and no longer on all the initial observations.
 #[derive(Clone, Copy, Debug)]
 pub struct Resolved {
     pub rests_on: u64,
-    /// What was on the tape before.
+    /// The length of the tape before the decision.
     pub position: usize,
 }
 
-/// What a pass began with.
+/// The initial observations of a pass.
 #[derive(Clone, Debug)]
 pub struct Base {
     pub resource: Resource,
     pub contents: Contents<Remote>,
     pub caches: BTreeMap<Resource, Print<Stored>>,
     pub read: Option<Print<Read>>,
-    /// Whether the read began after the resource's last write.
+    /// True if the read began after the resource's last write.
     pub fresh: bool,
-    /// The organization's keys, as they were read after the last change of the resource's keys.
+    /// The organization's keys, read after the last change of the resource's keys.
     pub keys: Option<Print<ReadKeys>>,
     pub settings: PassSettings,
     pub statuses: Statuses,
-    /// Whether it matters what the last event of a resource tells people.
+    /// True if promises depend on the last event that names a compute before its resource goes.
     pub tells: bool,
     pub mutation: Option<Mutation>,
 }
 
-/// What a pass waits for, and since when.
+/// The effect that a pass waits for, and the tick since which it waits.
 #[derive(Clone, Debug)]
 pub struct Pending {
     pub effect: Effect,
     pub since: u8,
-    /// It is carried out, and this is the answer, which is under way.
+    /// The effect was carried out, and this answer is still to arrive.
     pub came: Option<Answer>,
 }
 

@@ -1,4 +1,4 @@
-//! The model check within the bounds that every run of the tests affords.
+//! Checks the model within the small bounds, in every run of the tests.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@ mod model;
 
 use model::{Bound, Extent, Outcome, bounds, explore, mutations};
 
-/// The cores are the tests' own.
+/// One bound at a time, because the tests already share the cores.
 fn hold(wanted: impl Fn(&Bound) -> bool) {
     let chosen: Vec<Bound> = bounds(Extent::Small).into_iter().filter(wanted).collect();
     assert!(!chosen.is_empty());

@@ -1,4 +1,4 @@
-//! The same question is asked in thousands of states; it is answered once.
+//! Memoizes computations that repeat in thousands of states.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use super::in_memory::{Print, hash};
 use super::pass::After;
 use super::replay::Flight;
 
-/// Answers by the hash of their question.
+/// Results by the hash of the input.
 pub struct Memo<V>(RefCell<HashMap<u64, V>>);
 
 impl<V: Clone> Memo<V> {
@@ -30,12 +30,12 @@ impl<V> Default for Memo<V> {
     }
 }
 
-/// Everything that is known already, of one exploration.
+/// The memos of one exploration.
 #[derive(Default)]
 pub struct Memos {
-    /// What a pass comes to.
+    /// Results of beginning a pass.
     pub passes: Memo<After>,
-    /// What an answer comes to.
+    /// Results of an answer to a pass.
     pub answers: Memo<After>,
     pub bound: Memo<Arc<ComputeIdentity>>,
     pub recorded: Memo<Arc<ProjectKeyIdentity>>,
@@ -43,7 +43,7 @@ pub struct Memos {
 }
 
 impl Memos {
-    /// The first of all passes under way that are the same.
+    /// The shared instance of equal passes in progress.
     pub fn flight(&self, flight: Print<Flight>) -> Print<Flight> {
         self.flights.get(hash(&flight), || flight)
     }

@@ -1,8 +1,8 @@
-//! The model check: the shipped decisions and the shipped steps, in every order of events within stated bounds.
+//! The model check: the shipped decisions and steps, in every order of events within stated bounds.
 //!
-//! Nothing here decides or acts: `controller::pass` is the code that ships. What is modelled is what surrounds it: a platform, an
-//! API server with compare-and-swap, caches that lag behind, a clock, people, and processes that die. docs/decisions/0011 says
-//! why it is made like this.
+//! Nothing here decides or acts: `controller::pass` is the code that ships. The model provides its
+//! surroundings: a platform, an API server with compare-and-swap, stale caches, a clock, users, and
+//! processes that die. docs/decisions/0011 gives the reasons.
 
 #![allow(
     clippy::unwrap_used,
@@ -44,7 +44,7 @@ pub use bound::Bound;
 pub use bounds::{Extent, bounds, mutations};
 pub use explore::{Explored, Outcome};
 
-/// Explores so many bounds at a time; they are returned in their order.
+/// Explores this many bounds in parallel. The results are in the order of the bounds.
 pub fn explore(bounds: Vec<Bound>, at_a_time: usize) -> Vec<Explored> {
     let waiting: Mutex<VecDeque<(usize, Bound)>> = Mutex::new(bounds.into_iter().enumerate().collect());
     let next = || waiting.lock().unwrap().pop_front();

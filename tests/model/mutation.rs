@@ -1,4 +1,4 @@
-//! Rules broken on purpose, to show that the checker notices.
+//! Mutations: rules broken on purpose, to show that the checker notices.
 
 use dbplane::api::{AccountRef, Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
 use dbplane::controller::account::{Accounts, AnyAccount};
@@ -23,64 +23,64 @@ use super::in_memory::Print;
 use super::in_memory::cluster::{NAMESPACE, Stored};
 use super::replay::{decides_on, mutation, resolves, resolves_to_report};
 
-/// One rule, broken where the shipped code meets its surroundings.
+/// A rule that is broken at the boundary between the shipped code and the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutation {
-    /// What was there before a create is not remembered.
+    /// The baseline of a create is not remembered.
     IgnoreBaseline,
-    /// A call that was not answered counts as not made.
+    /// A call without an answer counts as not made.
     UnknownIsNotDone,
-    /// The absence of a compute or key proves at once that it was not created.
+    /// A missing compute or key proves at once that it was not created.
     SkipSettling,
-    /// A reading counts as begun when it is looked at, and may be older than our last write.
+    /// A reading counts as begun at its use, and may be older than our last write.
     TrustOldReadings,
-    /// Patches are applied to whatever version there is.
+    /// Patches apply to any version.
     SkipVersion,
-    /// What other resources claim is not looked at.
+    /// The claims of other resources are ignored.
     IgnoreClaims,
     /// Intents are not written.
     SkipIntent,
     /// A call is made however long ago it was recorded.
     NeverTooLate,
-    /// Creates on one branch are not made one after the other.
+    /// Creates on one branch are not serialized.
     SkipSerialization,
-    /// Any compute that is new is taken for ours.
+    /// Any new compute counts as ours.
     IgnoreSettings,
-    /// A list that failed counts as empty.
+    /// A failed list counts as empty.
     FailedListIsEmpty,
-    /// A list that lacks a compute proves that it does not exist.
+    /// A list without a compute proves that it does not exist.
     TrustLists,
-    /// A resource is released although a create of it is not resolved.
+    /// A resource is released although one of its creates is unresolved.
     ReleaseUnresolved,
-    /// Keys are revoked whatever they are called.
+    /// Keys are revoked without a check of their names.
     RevokeByIdAlone,
-    /// A key that was lost is not written down.
+    /// A lost key is not recorded.
     ForgetLostKeys,
     /// A key whose secret never arrived is revoked before it is recorded as lost.
     RevokeUnrecorded,
-    /// What was deleted is not waited for.
+    /// The end of a deletion is not awaited.
     ReleaseAtOnce,
-    /// The name that a create was given is not looked at, nor that names are kept.
+    /// The name of a create is ignored, and so is the support of names.
     IgnoreMarks,
-    /// A create that was never answered is not remembered once it is made again.
+    /// A create without an answer is forgotten once it is repeated.
     ForgetUnanswered,
-    /// What an unanswered create makes late is not looked for.
+    /// Late results of creates without an answer are ignored.
     IgnoreStrays,
-    /// What a create has made besides is not looked for.
+    /// Duplicates made by one create are ignored.
     IgnoreTwins,
-    /// However much is deleted, nothing waits.
+    /// The brake never pauses a deletion.
     IgnoreBrake,
-    /// What was told to wait does not go on waiting.
+    /// A paused deletion does not stay paused.
     ForgetBrake,
-    /// A key is written into its Secret whatever another process has recorded since.
+    /// A key is written into its Secret whatever other processes have recorded since.
     WriteUnchecked,
-    /// An account goes although resources need it.
+    /// An account is released although resources need it.
     AbandonDependents,
-    /// The copy of a record that was lost is not written again, nor the finalizer.
+    /// Neither a lost copy of a record nor a lost finalizer is restored.
     SkipRestore,
-    /// An annotation, also one that was copied from another resource, counts as if the status said it.
+    /// An annotation counts like the status, even one copied from another resource.
     FollowAnnotations,
-    /// A compute that a list lacks is created again as soon as the platform says that there is none.
+    /// A compute missing in a list is recreated as soon as the platform confirms its absence.
     RecreateAtOnce,
 }
 
@@ -192,7 +192,7 @@ impl Mutation {
     }
 }
 
-/// A compute that the list lacks does not exist, and is deleted.
+/// A compute missing in the list counts as nonexistent and deleted.
 fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
     observed.memory.asked = Some(Asked { at: now, exists: false });
     if is_missing(observed)
@@ -202,14 +202,14 @@ fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
     }
 }
 
-/// The list lacks the compute that the resource is bound to.
+/// True if the list lacks the compute that the resource is bound to.
 fn is_missing(observed: &ComputeObserved) -> bool {
     let id = observed.identity.as_ref().ok().and_then(|identity| Some(&identity.binding.as_ref()?.id));
     let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot) else { return false };
     computes.shown().iter().all(|compute| compute.id != *id)
 }
 
-/// A resource as a process sees it that follows its annotation, whosever it is.
+/// A resource as seen by a process that trusts any annotation, even a copied one.
 pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
     let text = stored.value["metadata"]["annotations"][RECORD].as_str();
     let name = stored.value["metadata"]["name"].as_str().unwrap();
@@ -228,7 +228,7 @@ pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
     Stored::new(seen["kind"].clone().as_str().unwrap(), seen)
 }
 
-/// A kind as it ships, but for a rule that is broken where it decides.
+/// A shipped kind, except that a rule is broken in its decision.
 macro_rules! mutated {
     ($name:ident, $kind:ty, $object:ty, $observed:ty, $step:ty, $status:ty, $decide:ident) => {
         #[derive(Debug)]
@@ -341,7 +341,7 @@ fn decide_key(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> De
     decision
 }
 
-/// The kind of accounts `A`, the same way.
+/// The same for the kind of accounts `A`.
 #[derive(Debug)]
 pub struct MutatedAccounts<A>(PhantomData<fn() -> A>);
 

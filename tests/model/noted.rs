@@ -1,4 +1,5 @@
-//! What happened that promises depend on, and that neither the platform nor the cluster shows any more.
+//! Past events that promises depend on, and that neither the platform nor the cluster shows any
+//! more.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +14,25 @@ use super::state::State;
 
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Noted {
-    /// The computes that people have named in specs: each is deleted with the resource that is bound to it.
+    /// Computes that users have named in specs. Each is deleted with the resource bound to it.
     pub named: BTreeSet<u8>,
-    /// What a resource had when it was deleted, whose policy was to keep it and has not been changed since.
+    /// Objects of resources whose policy at deletion was to keep them, and has not changed since.
     pub kept: BTreeSet<(usize, u8)>,
-    /// The resources that went and left what they had to people.
+    /// Deleted resources whose objects were left to users.
     pub orphaned: BTreeSet<Resource>,
-    /// Somebody else's computes, like ours, where no mark tells them apart.
+    /// Others' computes with the same settings as ours, where no mark distinguishes them.
     pub alike: BTreeSet<u8>,
-    /// What a create made whose resource had taken such a compute for its own: nobody looks for it any more.
+    /// Computes made by a create whose resource has adopted such a compute instead. They are no
+    /// longer looked for.
     pub overlooked: BTreeSet<u8>,
-    /// The events that told people about computes.
+    /// Texts of the events that named computes.
     pub told: BTreeSet<String>,
-    /// How many keys were created for us.
+    /// Number of keys created by the operator.
     pub keys: u8,
 }
 
 impl Noted {
-    /// Resource `i` is deleted now.
+    /// Notes that resource `i` is being deleted now.
     pub fn deleted(&mut self, bound: &Bound, state: &State, i: usize) {
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)).filter(|stored| is_orphaned(stored)) else {
             return;
@@ -49,7 +51,7 @@ impl Noted {
     }
 }
 
-/// Notes what a request to the API server has changed since `before`.
+/// Notes the effects of a request to the API server since `before`.
 pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request) {
     match request {
         Request::Event { text, .. } if text.contains("ep-") => drop(state.noted.told.insert(text.clone())),
@@ -72,8 +74,9 @@ pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request)
     }
 }
 
-/// The resource is bound to a compute that nothing told from its own: one that appeared since the list before a create whose outcome
-/// was not known. It counts as its own from now on, and what that create makes is looked for no more.
+/// The resource is bound to another's compute that could not be distinguished from its own. It is
+/// newer than the list before a create with unknown outcome. It counts as its own from now on, and
+/// the create's real result is no longer looked for.
 fn mistaken(bound: &Bound, was: &ComputeIdentity, state: &mut State, resource: &Resource) {
     let Some(binding) = bound_compute(bound, &state.cluster.objects[resource]).identity.binding.clone() else { return };
     let id = number(&binding.id);

@@ -1,4 +1,5 @@
-//! One pass of a process over one resource. The shipped pass looks, decides and performs; here it is begun, and gone on with.
+//! One pass of a process over one resource. The shipped code makes the pass; this module begins and
+//! continues it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,36 +17,36 @@ use super::remote::Remote;
 use super::replay::{self, Answer, Base, Entry, Flight, Pending, Progress, Reached};
 use super::state::{Process, ReadKeys, State};
 
-/// What a pass came to.
+/// The outcome of beginning a pass.
 pub struct Pass {
     pub state: State,
-    /// An effect is waited for.
+    /// True if it waits for an effect.
     pub waits: bool,
-    /// What the status would say.
+    /// The report for the status.
     pub report: Option<Arc<Report>>,
 }
 
-/// One in so many answers is not taken as known.
+/// Of this many memoized answers, one is recomputed and compared.
 const RECHECKED: u64 = 16;
 
-/// What a pass, or the answer that it is given, leaves behind: the part of a process that it may change.
+/// The result of a pass or of an answer to it: the parts of a process that it may change.
 #[derive(Clone)]
 pub struct After {
-    /// Of the resource that the pass is made over.
+    /// The UID of the pass's resource.
     uid: String,
     resource: Option<Print<ResourceState>>,
     accounts: Print<BTreeMap<AccountName, AccountEntry<Remote>>>,
     deletions: Print<Window>,
     connections: u64,
     wrote: bool,
-    /// What is known of the organization's keys, where the pass has read or changed them.
+    /// The known keys of the organization, if the pass has read or changed them.
     keys: Option<Option<Print<ReadKeys>>>,
     flight: Option<Print<Flight>>,
-    /// What the status would say.
+    /// The report for the status.
     report: Option<Arc<Report>>,
 }
 
-/// A pass of process `p` over resource `i`; `None` where it cannot be made now.
+/// Begins a pass of process `p` over resource `i`; `None` if that is not possible now.
 pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
     let process = &state.processes[p];
     let resource = bound.resource(i);
@@ -60,7 +61,7 @@ pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
     Some(Pass { state, waits, report })
 }
 
-/// Everything of a process that a pass over resource `i` depends on.
+/// A hash of all parts of a process that a pass over resource `i` depends on.
 fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
     let uid = process.caches.get(&bound.resource(i)).map(|stored| stored.uid().to_owned()).unwrap_or_default();
     let others: Vec<_> = process
@@ -103,7 +104,7 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
     proceed(bound, state, (p, i), (Print::hashed(question, base), Vec::new()))
 }
 
-/// Gives the pass of `p` on `i` its answer, and runs it to its next effect or its end.
+/// Gives the pass of `p` over `i` its answer, and runs it to its next effect or its end.
 pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answer) {
     let process = &state.processes[p];
     let flight = process.flights[&i].clone();
@@ -116,7 +117,8 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
         proceed(bound, state, (p, i), (flight.base.clone(), tape))
     };
     let after = bound.memos.answers.get(question, proceed);
-    // Passes that have resolved to do the same count as one, whatever led to it; some of them go on by themselves all the same.
+    // Passes with the same decision share a memo, whatever led to it. Some of them are recomputed
+    // to verify that.
     if question.is_multiple_of(RECHECKED) {
         assert_eq!(after.print(), proceed().print(), "what a pass does next rests on more than it is told apart by");
     }
@@ -133,7 +135,8 @@ fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (
         _ => replay::run::<MutatedAccounts<ClusterAccount>>(&base, &tape, now, reachable),
     };
     let process = &state.processes[p];
-    // Where nothing depends on the brake and the account stands, only the resource's own part changes.
+    // Without the brake, and with a fixed account, a pass changes only the state of its own
+    // resource.
     let shared = bound.account.is_some() || bound.is_braked();
     let uid = base.caches[&base.resource].uid().to_owned();
     let before = process.resources.get(&uid);
@@ -165,8 +168,8 @@ fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (
 }
 
 impl After {
-    /// Takes over what a pass left behind. What it changed at its beginning, it changed in the process as it was; later it
-    /// changes only what is its own.
+    /// Applies the result to a process. The first part of a pass saw the process as it still is, so
+    /// its changes of shared state apply too. Later parts change only their own state.
     fn adopt(self, bound: &Bound, process: &mut Process, i: usize, beginning: bool) {
         let is_there = self.flight.is_some() || process.caches.values().any(|stored| stored.uid() == self.uid);
         match self.resource.filter(|_| is_there) {
@@ -188,7 +191,7 @@ impl After {
             process.deletions = self.deletions;
             process.connections = self.connections;
         }
-        // There is one account.
+        // There is only one account.
         if beginning || i == bound.count() {
             process.accounts = self.accounts;
         }

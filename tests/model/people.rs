@@ -1,4 +1,4 @@
-//! What people do beside deleting resources.
+//! User actions other than deletions.
 
 use dbplane::decide::names;
 use serde_json::json;
@@ -13,10 +13,10 @@ use super::remote::number;
 use super::state::{State, at};
 use super::tenant::TENANTS;
 
-/// What people may do to resources.
+/// The possible user actions on resources.
 pub fn of_people(bound: &Bound, state: &State) -> Vec<Action> {
     let mut actions = Vec::new();
-    // Where a tenant does harm, nobody does it with the right to.
+    // In bounds with a hostile tenant, only the tenant acts, so that any harm is the tenant's.
     for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i == TENANTS) {
         actions.extend([
             Action::UserDeletes(i),
@@ -31,7 +31,7 @@ pub fn of_people(bound: &Bound, state: &State) -> Vec<Action> {
     actions
 }
 
-/// What people do to the annotations of a resource that is not being deleted.
+/// Changes of a user to the annotations of a resource that is not being deleted.
 pub fn rewritten(bound: &Bound, state: &State, action: Action, i: usize) -> Option<State> {
     let mut next = state.clone();
     let resource = bound.resource(i);
@@ -74,7 +74,7 @@ pub fn is_recorded(stored: &Stored) -> bool {
     !stored.value["status"]["record"].is_null()
 }
 
-/// What people do to the account and to what waits for them.
+/// Changes of a user to the account, and confirmations.
 pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
     let mut next = state.clone();
     let account = bound.account_resource();
@@ -120,7 +120,8 @@ pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
     Some(next)
 }
 
-/// The computes that resources are bound to, where anything can happen to them.
+/// The computes that resources are bound to, if the bound allows lists without them or their
+/// deletion.
 pub fn exposed(bound: &Bound, state: &State) -> Vec<u8> {
     if state.left.partial == 0 && state.left.vanishing == 0 {
         return Vec::new();

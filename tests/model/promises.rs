@@ -1,5 +1,5 @@
-//! What holds in every state, and how things stand once all is quiet. The promises themselves are shared with the property
-//! tests; what the bounds leave open is excused here.
+//! Checks of the promises in every state and at rest. The property tests share the promises; this
+//! module excuses what the bounds leave open.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::replay::{Call, Effect};
 use super::state::State;
 use super::tenant;
 
-/// The promise that is broken in this very state.
+/// The promise that this state breaks.
 pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     if let Some(violation) = state.violation {
         return Some(violation.to_owned());
@@ -46,15 +46,16 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     }
 }
 
-/// A key is revoked before another is created for it; where that cannot be, three are the most that nobody has. Of two leaders
-/// each may have one more under way.
+/// Limits valid keys. A key is revoked before another one is created; without revocation, at most
+/// three more can exist that no Secret holds. Each further leader can add one.
 fn piled_up(bound: &Bound, state: &State, world: &World) -> Option<String> {
     let most = if bound.revokes() { 1 } else { 4 } + usize::from(bound.leaders - 1);
     let live = promises::live_keys(world) - replaced_keys(bound, state, world);
     (live > most).then(|| format!("{live} keys are live"))
 }
 
-/// The keys whose Secret was altered and that another one replaces: they are revoked when it is in its Secret.
+/// Number of keys that are replaced because their Secret was altered. They are revoked once the new
+/// key is in the Secret.
 fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
     let Some(stored) = state.cluster.objects.get(&bound.resource(0)).filter(|_| bound.meddled > 0) else { return 0 };
     let identity = recorded_key(bound, stored).identity;
@@ -63,23 +64,23 @@ fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
     world.keys.iter().filter(|key| replaced.contains(&key.id)).count()
 }
 
-/// What a policy does to a Secret is no reason for another key: only a secret that was lost is.
+/// Only a lost secret justifies another key. A policy that changes a Secret does not.
 fn needless_keys(bound: &Bound, state: &State) -> Option<String> {
     let most = 1 + bound.lost + bound.crashes + bound.leaders - 1;
     (state.noted.keys > most).then(|| format!("{} keys were created for one", state.noted.keys))
 }
 
-/// Without its namespace.
+/// The name without the namespace.
 fn name_of((_, name): &Resource) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
-/// Whether an event has named a compute.
+/// True if an event has named a compute.
 fn told(state: &State, id: &str) -> bool {
     state.noted.told.iter().any(|text| promises::words(text).any(|word| word == id))
 }
 
-/// Everything that the promises are about. What a resource left to people is theirs.
+/// The input of the promises. Objects left to users count as theirs.
 fn world(bound: &Bound, state: &State) -> World {
     let left = |resource: &Resource| state.noted.orphaned.contains(resource);
     let made_for = |of: Option<&Resource>| {
@@ -140,20 +141,20 @@ pub fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
     RecordedKey { object, identity }
 }
 
-/// A delete that was sent and not answered may still be carried out.
+/// False while a delete without an answer may still be carried out.
 fn settled_deletes(state: &State) -> bool {
     let deletes = |effect: &Effect| matches!(effect, Effect::Platform(_, Call::DeleteCompute(_)));
     !state.platform.floating.iter().any(|floating| deletes(&floating.effect))
 }
 
-/// How a state in which nothing happens any more falls short; `reports` is what the resources say.
+/// The unfinished work in a state at rest. `reports` are the resources' reports.
 pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>]) -> Option<String> {
     let world = world(bound, state);
     for (i, report) in bound.subjects().zip(reports) {
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
         let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
-            // The tenant's own resource is promised nothing.
+            // The tenant's own resource gets no promise.
             _ if bound.forgeries > 0 && i == tenant::TENANTS => None,
             _ if waits_for_a_person(bound, state, report)
                 || waits_for_account(bound, state, stored, report)
@@ -174,7 +175,7 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
     left_over(bound, state, &world, reports)
 }
 
-/// Where the evidence leaves it open, a person is asked.
+/// True if the evidence is ambiguous, so that a user has to decide.
 fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
     let tell_apart = bound.marks() || (bound.leaders == 1 && bound.foreign == 0 && bound.alike == 0 && !bound.late);
     match &report.health {
@@ -186,14 +187,15 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
         Health::Stalled(Reason::AccountNotFound, _) => {
             bound.primaries && state.cluster.objects.keys().all(|(_, name)| *name != format!("{OTHER}/prod"))
         }
-        // It waits for one that does.
+        // It waits for another Compute that needs a decision.
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
         _ => false,
     }
 }
 
-/// Who has nothing on the platform waits for an account that is deleted, or being deleted, until people create it anew. So does
-/// who was beginning to have something in one process as the account went in another.
+/// A resource with nothing on the platform waits for an account that is missing or being deleted,
+/// until users recreate it. So does a resource that begins to use the platform in one process while
+/// another one releases the account.
 fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Report) -> bool {
     let account = state.cluster.objects.get(&bound.account_resource());
     let goes = account.is_none_or(|account| account.is_deleting());
@@ -205,7 +207,7 @@ fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Rep
     bound.account_deletion && goes && says_so && (!has_finalizer(stored) || unknown)
 }
 
-/// A spec or a record that contradicts what is there waits for the person who wrote it so.
+/// True if a spec or a record contradicts the actual state, so that a user has to correct it.
 fn waits_for_an_edit(bound: &Bound, state: &State, stored: &Print<Stored>, report: &Report) -> bool {
     let Health::Stalled(reason, _) = &report.health else { return false };
     if bound.is_of_key() {
@@ -232,8 +234,8 @@ fn waits_for_an_edit(bound: &Bound, state: &State, stored: &Print<Stored>, repor
     }
 }
 
-/// Whether the account of a resource is for another platform or organization than what it has, or for another spelling of the
-/// platform and no compute shows that it is the same.
+/// True if the account refers to another platform or organization than the recorded one. The same
+/// holds for another spelling of the platform if no compute shows that it is the same.
 fn moved(bound: &Bound, state: &State, stored: &Print<Stored>) -> bool {
     if bound.moves == 0 {
         return false;
@@ -249,7 +251,7 @@ fn moved(bound: &Bound, state: &State, stored: &Print<Stored>) -> bool {
     recorded.is_some_and(|recorded| if shown { recorded.key != account.key } else { recorded.url != account.url })
 }
 
-/// Whether a resource is bound to a compute that there is.
+/// True if some resource is bound to an existing compute.
 fn some_have_theirs(bound: &Bound, state: &State) -> bool {
     let stored = bound.subjects().filter_map(|i| state.cluster.objects.get(&bound.resource(i)));
     let mut ids = stored.filter_map(|stored| Some(bound_compute(bound, stored).identity.binding.as_ref()?.id.clone()));
@@ -272,7 +274,7 @@ fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Optio
     short.or_else(|| (bound.revokes() && live > 1).then(|| format!("{live} keys are live")))
 }
 
-/// Whether it asks a person to decide about this compute.
+/// True if the report asks a user to decide about this compute.
 fn asks_about(report: &Report, id: &str) -> bool {
     let (Report { health: Health::Stalled(Reason::AmbiguousCreate, text), .. }
     | Report { sync: Sync::OutOfSync(Reason::StrayCompute, text), .. }) = report
@@ -282,7 +284,8 @@ fn asks_about(report: &Report, id: &str) -> bool {
     promises::words(text).any(|word| word == id)
 }
 
-/// What is on the platform and no resource's, unless its resource names it, or cannot look at present.
+/// Computes that belong to no resource, unless their resource reports them or currently cannot
+/// observe them.
 fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<Report>>]) -> Option<String> {
     if !matches!(bound.subject, Subject::Computes { .. }) {
         return None;

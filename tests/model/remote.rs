@@ -1,4 +1,4 @@
-//! The platform as the passes see it: every call is an effect.
+//! The client of the platform that the passes use. Every call is an effect.
 
 use async_trait::async_trait;
 use dbplane::domain::{Compute, ComputeChange, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project};
@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::mutation::Mutation;
 use super::replay::{Answer, Call, Effect, effect, mutation, resource};
 
-/// The platform as the passes see it, called with one of the account's API keys.
+/// The platform, called with one of the account's API keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Remote {
     pub key: u8,
@@ -26,7 +26,7 @@ impl Remote {
     }
 }
 
-/// The number of a compute, by its id.
+/// The number of a compute, from its id.
 pub fn number(id: &str) -> u8 {
     id.trim_start_matches("ep-").parse().unwrap()
 }
@@ -50,7 +50,7 @@ impl PlatformClient for Remote {
         None
     }
 
-    /// The model's accounts have keys that no ProjectKey has created.
+    /// The model's accounts use keys that no ProjectKey created.
     fn is_held_elsewhere(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
-//! The shipped passes, one effect at a time. What a pass is doing cannot be copied, but a pass is a function of what it began
-//! with and of the answers that it was given: to go on, it is run again from its beginning with the answers so far, up to the
-//! next effect.
+//! Runs the shipped passes one effect at a time. A running pass cannot be copied, but it is a
+//! function of its initial observations and the answers so far. To continue a pass, it is run again
+//! from its beginning with these answers, up to the next effect.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -35,14 +35,14 @@ use super::state::ReadKeys;
 use super::tape::{TAPE, Tape, known_keys, looks_at, with_tape};
 pub use super::tape::{decides_on, effect, mutation, resolves, resolves_to_report, resource};
 
-/// How far a pass has come.
+/// The progress of a pass.
 pub struct Progress {
     pub contents: Contents<Remote>,
     pub tape: Vec<Entry>,
     pub resolved: Option<Resolved>,
-    /// A change of the platform has ended that had not before.
+    /// A change of the platform has ended since the last run.
     pub wrote: bool,
-    /// What is known of the organization's keys by now, where the pass has read or changed them.
+    /// The known keys of the organization, if the pass has read or changed them.
     pub keys: Option<Option<Print<ReadKeys>>>,
     pub reached: Reached,
 }
@@ -52,14 +52,14 @@ pub enum Reached {
     End(Result<Pass, kube::Error>),
 }
 
-/// Runs a pass of kind `K` from its beginning up to the first effect that has no answer yet.
+/// Runs a pass of kind `K` from its beginning up to the first effect without an answer.
 pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: Option<&Cluster>) -> Progress {
     let replayed = tape.len();
     let env = prepare(base, tape.to_vec(), now, cluster.cloned());
     let object = base.caches[&base.resource].typed::<K::Object>();
     let mut running = pin!(pass::<K, Replay>(&env, &object));
     let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    // What the process remembers while the pass waits: its step is under way.
+    // The memory of the process while the pass waits: its step is in progress.
     let contents = env.state.contents();
     looks_at(&remembered(base, &contents));
     let tape = TAPE.with(|current| current.borrow_mut().take().unwrap());
@@ -77,13 +77,13 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
     }
 }
 
-/// What a step can look at of what the process remembers: the resource, and the accounts.
+/// The parts of a process's memory that a step can read: the resource and the accounts.
 fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
     let object = &base.caches[&base.resource];
     format!("{object:?} {:?} {:?}", contents.resources.get(object.uid()), contents.accounts)
 }
 
-/// Lays the tape in, for the environment that plays it.
+/// Sets the tape for the environment that plays it.
 fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Option<Cluster>) -> Replay {
     let (resource, mutation) = (base.resource.clone(), base.mutation);
     let tape = Tape {
@@ -105,7 +105,7 @@ fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Opt
     Replay { state: ProcessState::from(base.contents.clone()), base: base.clone(), port: Port(ToTape(base.clone())) }
 }
 
-/// Runs something that only changes what the process remembers.
+/// Runs an action that only changes the memory of a process.
 pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&Replay)) -> Contents<Remote> {
     let env = prepare(base, Vec::new(), now, Some(Cluster::default()));
     act(&env);
@@ -113,7 +113,7 @@ pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&R
     env.state.contents()
 }
 
-/// The environment of a pass that is run again.
+/// The environment of a replayed pass.
 pub struct Replay {
     state: ProcessState<Remote>,
     base: Print<Base>,
@@ -125,7 +125,7 @@ pub struct Replay {
 pub struct ToTape(Print<Base>);
 
 impl ToTape {
-    /// Whether an event is the last place that names a compute: its resource is about to go.
+    /// True if an event is the last report of a compute, because its resource is about to go.
     fn tells(&self, resource: &Resource, reason: &str) -> bool {
         self.0.tells && reason == "StrayCompute" && self.0.caches[resource].is_deleting()
     }
@@ -160,7 +160,7 @@ fn record_alone(patch: &str) -> String {
 }
 
 impl Replay {
-    /// The objects of a kind that are wanted.
+    /// The selected objects of a kind.
     fn stored<K: Managed>(&self, wanted: impl Fn(&Stored) -> bool) -> Vec<Arc<K>> {
         let kind = kind::<K>();
         let objects = self.base.caches.iter().filter(|((this, _), stored)| *this == kind && wanted(stored));
@@ -188,7 +188,7 @@ impl Environment for Replay {
         })
     }
 
-    /// Who draws from an old version conflicts before the number is used.
+    /// A pass on a stale version fails with a conflict before the number is used.
     fn draw(&self) -> u32 {
         u32::try_from(self.base.caches[&self.base.resource].version()).unwrap()
     }
@@ -255,7 +255,7 @@ impl Environment for Replay {
         let trusting = self.base.mutation == Some(Mutation::TrustOldReadings);
         match computes {
             Ok(computes) => {
-                // A tick of this very pass is later than what was read before it began.
+                // A tick of this pass is later than any read before its beginning.
                 let fresh = self.base.fresh && with_tape(|tape| !tape.has_ticked());
                 let began = if fresh || trusting { AFTER } else { BEFORE };
                 let at = if trusting { with_tape(|tape| tape.now) } else { read.at };
@@ -270,7 +270,8 @@ impl Environment for Replay {
 
     fn latest_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, interest: KeyInterest) -> LatestKeys {
         let mut known = known_keys(connection.number);
-        // Broken before the list is narrowed to what concerns the resource: a foreign key would not be seen otherwise.
+        // The rule is broken before the list is narrowed to the resource. Later, foreign keys would
+        // be invisible.
         if self.base.mutation == Some(Mutation::RevokeByIdAlone)
             && let (Some(keys), Some(name)) = (&mut known.keys, interest.matters.names.last())
         {
@@ -302,11 +303,11 @@ impl Environment for Replay {
         Ok(Some(client.clone()))
     }
 
-    /// Passes are tried in every state.
+    /// Not needed: every pass is tried in every state.
     fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
 }
 
-/// What was read before, when, and after the last write, on a clock that has no other moments.
+/// The only ticks of this clock: before the last write, at it, and after it.
 const BEFORE: Tick = Tick::at(0);
 const WROTE: Tick = Tick::at(1);
 const AFTER: Tick = Tick::at(2);

@@ -1,4 +1,4 @@
-//! Everything that there is at one moment: platform, cluster, processes, requests under way.
+//! A state of the model: platform, cluster, processes and requests in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,28 +24,28 @@ use super::remote::Remote;
 use super::replay::{Call, Effect, Flight};
 use super::tenant::TENANTS;
 
-/// A compute of the platform.
+/// A compute on the platform.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Compute {
     pub name: Option<String>,
-    /// `None` for somebody else's.
+    /// `None` for others' computes.
     pub made_for: Option<Resource>,
-    /// The value of the one setting that is declared.
+    /// The value of the only declared setting.
     pub setting: bool,
-    /// Made after the time in which a create can be carried out.
+    /// Made later than its create could have been carried out.
     pub late: bool,
-    /// Its create was carried out once more.
+    /// Its create was carried out twice.
     pub twin: bool,
     /// It is on the other platform.
     pub elsewhere: bool,
 }
 
-/// A key of the platform.
+/// A key on the platform.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub name: String,
     pub foreign: bool,
-    /// It is of the other organization.
+    /// It belongs to the other organization.
     pub elsewhere: bool,
 }
 
@@ -53,7 +53,8 @@ pub struct Key {
 #[derive(Clone, Debug, Hash)]
 pub struct Floating {
     pub effect: Effect,
-    /// The last tick at which it may, and at which it is not late; none where nobody looks for what it makes.
+    /// The last tick at which it can be carried out, and the last one in time. `in_time` is `None`
+    /// if its result is not looked for.
     pub until: u8,
     pub in_time: Option<u8>,
 }
@@ -68,32 +69,32 @@ impl Floating {
 pub struct Platform {
     pub computes: BTreeMap<u8, Compute>,
     pub keys: BTreeMap<u8, Key>,
-    /// How many were ever created.
+    /// Number of computes and keys created so far.
     pub made: u8,
-    /// Which of the account's API keys it accepts: the first, the second.
+    /// The account's API key that it accepts: the first or the second one.
     pub accepted: u8,
     pub floating: Vec<Floating>,
-    /// What a list shows that lags behind.
+    /// The state that a stale list shows.
     pub before: Option<Box<Platform>>,
 }
 
-/// The computes as one process read them last.
+/// The computes as last read by one process.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// The number of the connection that they were read through.
+    /// The number of the connection.
     pub connection: u64,
     pub at: Timestamp,
     pub computes: Result<Vec<domain::Compute>, domain::Fault>,
-    /// Those of the other platform.
+    /// The computes of the other platform.
     pub elsewhere: Vec<domain::Compute>,
 }
 
-/// The organization's keys as one process read them last.
+/// The organization's keys as last read by one process.
 #[derive(Clone, Debug, Default)]
 pub struct ReadKeys {
-    /// The number of the connection that they were read through.
+    /// The number of the connection.
     pub connection: u64,
-    /// When the last list that was answered was begun, and when it had ended.
+    /// Start and end of the last successful list.
     pub times: (Timestamp, Timestamp),
     pub keys: Option<Vec<domain::KeyEntry>>,
     /// Why the last attempt failed.
@@ -101,7 +102,7 @@ pub struct ReadKeys {
 }
 
 impl ReadKeys {
-    /// It counts for as long as nothing changes that it should show, as if it had begun then.
+    /// The list counts as begun at `began`, for as long as it has not missed a change.
     pub fn latest(&self, began: Tick) -> LatestKeys {
         let list = self.keys.clone().map(|keys| Arc::new(KeyList::new(began, self.times, keys)));
         let attempted = (list.is_some() || self.fault.is_some()).then_some(began);
@@ -111,24 +112,25 @@ impl ReadKeys {
 
 #[derive(Clone, Debug, Hash)]
 pub struct Process {
-    /// Which one it is; its clock is ahead by so many nanoseconds, so that no two record the same moment.
+    /// Number of the process. Its clock is ahead by this many nanoseconds, so that no two processes
+    /// record the same time.
     pub number: u8,
-    /// It cannot reach the API server, and does not hear of it.
+    /// It has lost the API server: its requests fail, and its caches stay as they are.
     pub cut_off: bool,
     pub caches: BTreeMap<Resource, Print<Stored>>,
-    /// What it remembers, by the UID of the resource.
+    /// Its memory, by the UID of the resource.
     pub resources: BTreeMap<String, Print<ResourceState>>,
     pub accounts: Print<BTreeMap<AccountName, AccountEntry<Remote>>>,
     pub deletions: Print<Window>,
     pub connections: u64,
     pub read: Option<Print<Read>>,
     pub keys: Option<Print<ReadKeys>>,
-    /// The resources that have written since the last read began.
+    /// Resources with a write since the last read began.
     pub wrote_since: BTreeSet<usize>,
     pub flights: BTreeMap<usize, Print<Flight>>,
 }
 
-/// How often each thing may still happen.
+/// How often each event may still happen.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Left {
     pub lost: u8,
@@ -164,15 +166,15 @@ pub struct State {
     pub platform: Platform,
     pub cluster: Arc<Cluster>,
     pub processes: Vec<Arc<Process>>,
-    /// How many processes there ever were.
+    /// Number of processes started so far.
     pub begun: u8,
     pub left: Left,
-    /// Who deleted what on the platform within the last minute, unconfirmed: process, compute, tick.
+    /// Unconfirmed deletions on the platform within the last minute: process, compute, tick.
     pub deletions: Vec<(u8, u8, u8)>,
-    /// The record of a resource, as somebody has exported it.
+    /// An exported record of a resource.
     pub exported: Option<(usize, String)>,
     pub noted: Noted,
-    /// What nobody may do, done.
+    /// A forbidden action that was carried out.
     pub violation: Option<&'static str>,
 }
 
@@ -180,7 +182,7 @@ impl State {
     pub fn first(bound: &Bound) -> Self {
         let mut platform = Platform { accepted: 1, ..Platform::default() };
         if bound.foreign > 0 || bound.named > 0 {
-            // One that was there before, and that looks like what is wanted.
+            // An existing compute with the declared setting.
             platform.made = 1;
             platform.computes.insert(1, Compute { setting: true, ..Compute::default() });
             platform.keys.insert(1, Key { name: "ci".into(), foreign: true, elsewhere: false });
@@ -226,17 +228,17 @@ impl State {
         }
     }
 
-    /// Process `p`, to be changed in this state alone.
+    /// Process `p`, cloned if other states share it.
     pub fn process_mut(&mut self, p: usize) -> &mut Process {
         Arc::make_mut(&mut self.processes[p])
     }
 
-    /// The cluster, to be changed in this state alone.
+    /// The cluster, cloned if other states share it.
     pub fn cluster_mut(&mut self) -> &mut Cluster {
         Arc::make_mut(&mut self.cluster)
     }
 
-    /// What the clock of process `p` says.
+    /// The clock of process `p`.
     pub fn now(&self, p: usize) -> Timestamp {
         at(self.tick) + Duration::from_nanos(self.processes[p].number.into())
     }
@@ -247,7 +249,7 @@ pub fn at(tick: u8) -> Timestamp {
 }
 
 impl Process {
-    /// What it remembers, as its passes have it.
+    /// Its memory in the form that passes use.
     pub fn contents(&self) -> Contents<Remote> {
         Contents {
             turns: BTreeMap::new(),
@@ -255,13 +257,13 @@ impl Process {
             accounts: self.accounts.clone_inner(),
             former: BTreeMap::new(),
             deletions: self.deletions.clone_inner(),
-            // Nobody writes over the same thing five times a minute here.
+            // Nothing here is overwritten five times a minute.
             repairs: Repairs::default(),
             connections: self.connections,
         }
     }
 
-    /// Takes over what is remembered of one resource, and with `shared` what all have in common.
+    /// Stores the memory of one resource, and with `shared` the parts common to all.
     pub fn remember(&mut self, mut contents: Contents<Remote>, uid: &str, shared: bool) {
         match contents.resources.remove(uid) {
             Some(resource) => drop(self.resources.insert(uid.to_owned(), Print::of(resource))),
@@ -274,7 +276,7 @@ impl Process {
         }
     }
 
-    /// The API key that it has for the account, and the number of the connection.
+    /// The API key and the number of its connection to the account.
     pub fn connection(&self) -> Option<(u8, u64)> {
         let connections = self.accounts.values().filter_map(|entry| entry.connection.as_ref());
         let connection = connections.min_by_key(|connection| connection.number)?;
@@ -282,7 +284,7 @@ impl Process {
     }
 }
 
-/// A process that has just begun to lead: it has listed all resources.
+/// A process that has just become leader, with all resources in its caches.
 pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
     let accounts = standing_accounts(bound).iter().map(|account| standing(account, NAMESPACE, account.connection));
     let other = bound.has_other_namespace().then(|| standing(&STANDING_ACCOUNTS[0], OTHER, 103));
@@ -302,7 +304,8 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
     }
 }
 
-/// Where the account is none of the subjects, it can be used from the beginning and always. So can those that resources move to.
+/// An account that is not a subject is usable from the beginning and forever. So are accounts that
+/// resources move to.
 fn standing_accounts(bound: &Bound) -> &'static [StandingAccount] {
     match (bound.account.is_some(), bound.moves > 0) {
         (true, _) => &[],
@@ -345,7 +348,7 @@ fn cluster(bound: &Bound) -> Cluster {
         let others = ("Account", format!("{OTHER}/prod"));
         cluster.create(&others, &STANDING_ACCOUNTS[0].spec(), &json!({}), at(0));
     }
-    // That of a tenant comes with its first record.
+    // The tenant's resource is created with its first record.
     for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i != TENANTS) {
         let spec = match bound.subject {
             Subject::Computes { .. } => compute_spec(bound),

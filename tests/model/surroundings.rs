@@ -1,4 +1,4 @@
-//! What happens on the platform, in the cluster, and to the time by itself, and what a process reads of the platform.
+//! Spontaneous events on the platform, in the cluster and of time, and reads of the platform.
 
 use dbplane::domain::{self, Fault, Role};
 
@@ -12,7 +12,7 @@ use super::people::{has_finalizer, is_recorded};
 use super::replay::{Answer, Pending};
 use super::state::{Compute, Floating, Key, Platform, Read, State, at};
 
-/// What happens on the platform, in the cluster, or to the time by itself.
+/// Applies a spontaneous event on the platform, in the cluster, or of time.
 pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> {
     let mut next = state.clone();
     match action {
@@ -40,14 +40,15 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
         Action::UserDeletes(i) => {
             next.left.deletions = state.left.deletions.checked_sub(1)?;
             let resource = bound.resource(i);
-            // Who removes the finalizer and deletes before the next pass has the resource forgotten.
+            // If a user removes the finalizer and deletes the resource before the next pass, its
+            // compute is forgotten. That case is excluded.
             let held =
                 |stored: &&Print<Stored>| bound.replacements == 0 || has_finalizer(stored) || !is_recorded(stored);
             state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting()).filter(held)?;
             next.noted.deleted(bound, state, i);
             next.cluster_mut().delete(&resource, at(0));
         }
-        // Who is cut off ends before.
+        // A process that is cut off ends before the next tick.
         _ if state.processes.iter().any(|process| process.cut_off) => return None,
         _ => tick(bound, &mut next),
     }
@@ -82,7 +83,8 @@ pub fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed:
     (hash(&next.processes[p]) != hash(&state.processes[p])).then_some(next)
 }
 
-/// Somebody else's. Where nothing but what it looks like tells it from ours, it looks otherwise.
+/// Creates a foreign compute or key. Without names, its setting differs, since nothing else would
+/// distinguish it from ours.
 fn foreign(bound: &Bound, state: &mut State) {
     state.platform.made += 1;
     let id = state.platform.made;
@@ -97,8 +99,8 @@ fn foreign(bound: &Bound, state: &mut State) {
     }
 }
 
-/// Somebody else's, with the settings of ours and no name: while the outcome of a create is not known, only a mark tells it from
-/// ours.
+/// Creates a foreign compute with our settings and without a name. While the outcome of a create is
+/// unknown, only a mark distinguishes it from ours.
 fn alike(bound: &Bound, state: &mut State) {
     state.platform.made += 1;
     let id = state.platform.made;
@@ -115,7 +117,7 @@ fn tick(bound: &Bound, state: &mut State) {
     let tick = state.tick;
     state.deletions.retain(|(_, _, at)| at + 2 > tick);
     state.platform.floating.retain(|floating| floating.until >= tick);
-    // Who waits for the platform for longer than a request may take gets no answer.
+    // A call of the platform that takes longer than a request may take gets no answer.
     for p in 0..state.processes.len() {
         for i in bound.all() {
             let waited = pending(state, p, i).filter(|it| calls_platform(&it.effect) && it.since + 1 < tick);

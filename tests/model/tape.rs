@@ -1,4 +1,4 @@
-//! The tape of a pass: what the clock said, what was answered, and what the pass has looked at.
+//! The tape of a pass: clock readings, answers, and what the pass has read.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -15,19 +15,19 @@ use super::in_memory::{Cluster, Print, Request, Resource, Response, hash};
 use super::mutation::Mutation;
 use super::state::ReadKeys;
 
-/// The tape of the pass that is being run, and what it may look at without anybody noticing.
+/// The tape of the running pass, and inputs that it can read without an effect.
 pub struct Tape {
     pub resource: Resource,
     pub entries: Vec<Entry>,
     pub position: usize,
     pub now: Timestamp,
-    /// `None` where it cannot be reached.
+    /// `None` if it is unreachable.
     pub cluster: Option<Cluster>,
     pub pending: Option<Effect>,
     pub wrote_at: Option<usize>,
     pub keys: Option<Print<ReadKeys>>,
     pub keys_changed: bool,
-    /// A hash of what the last decision rested on, where the status is written.
+    /// A hash of the last decision's observations, if statuses are stored.
     pub observed: Option<u64>,
     pub statuses: Statuses,
     pub resolved: Option<Resolved>,
@@ -42,17 +42,17 @@ pub fn with_tape<T>(run: impl FnOnce(&mut Tape) -> T) -> T {
     TAPE.with(|tape| run(tape.borrow_mut().as_mut().expect("a pass is being run")))
 }
 
-/// Whose pass it is.
+/// The resource of the pass.
 pub fn resource() -> Resource {
     with_tape(|tape| tape.resource.clone())
 }
 
-/// The rule that is broken on purpose in this run.
+/// The mutation of this run.
 pub fn mutation() -> Option<Mutation> {
     with_tape(|tape| tape.mutation)
 }
 
-/// The pass decides on this.
+/// Called before a decision, with its observations.
 pub fn decides_on(observed: &impl Debug, now: Timestamp) {
     with_tape(|tape| {
         let matters = tape.statuses == Statuses::Whole;
@@ -60,8 +60,8 @@ pub fn decides_on(observed: &impl Debug, now: Timestamp) {
     });
 }
 
-/// The pass is resolved to do this with its object. Whatever it does next rests on that, on what it remembers of the object,
-/// and on what it looks at from now on; where the status is written, also on what the decision rested on.
+/// Called after a decision. Everything later depends on the decision, the memory of the object, and
+/// later reads. If statuses are stored, it also depends on the decision's observations.
 pub fn resolves(what: &impl Debug) {
     with_tape(|tape| {
         let rests_on = hash(&(&tape.resource, format!("{what:?}"), tape.observed, tape.is_untouched()));
@@ -69,7 +69,7 @@ pub fn resolves(what: &impl Debug) {
     });
 }
 
-/// The pass is resolved to write this status, and the copy of its record where that is lost.
+/// Called when the pass decides to write this status, and the copy of its record if that is lost.
 pub fn resolves_to_report(status: &impl Debug, record: (Option<&str>, impl Debug)) {
     match with_tape(|tape| tape.statuses) {
         Statuses::Whole => resolves(&(status, record)),
@@ -77,7 +77,7 @@ pub fn resolves_to_report(status: &impl Debug, record: (Option<&str>, impl Debug
     }
 }
 
-/// The pass looks at this.
+/// Called when the pass reads this.
 pub fn looks_at(what: &impl Hash) {
     with_tape(|tape| {
         if let Some(resolved) = &mut tape.resolved {
@@ -102,15 +102,15 @@ impl Tape {
         self.entries[..self.position].iter().any(|entry| matches!(entry, Entry::Tick))
     }
 
-    /// Nothing that the pass did so far can be seen by others.
+    /// True if no action of the pass so far is visible to others.
     fn is_untouched(&self) -> bool {
         let writes = |entry: &Entry| matches!(entry, Entry::Answer(answer) if !matches!(answer, Answer::Cluster(Ok(Response::Secret(_) | Response::Terminating(_)))));
         !self.entries[..self.position].iter().any(writes)
     }
 }
 
-/// The answer to an effect, once there is one. What only looks, before the pass has done anything, is answered at once: it is
-/// the same as if the pass had begun then.
+/// The answer to an effect, once it exists. Reads before the first visible action are answered at
+/// once: the pass could as well have begun then.
 pub async fn effect(effect: Effect) -> Answer {
     poll_fn(|_| {
         with_tape(|tape| {
@@ -142,7 +142,7 @@ fn is_dry_run(request: &Request) -> bool {
     matches!(request, Request::ApplySecret { dry_run: true, .. })
 }
 
-/// What was last read of the organization's keys through a connection.
+/// The organization's keys as last read through a connection.
 pub fn known_keys(connection: u64) -> ReadKeys {
     let read = with_tape(|tape| tape.keys.clone());
     looks_at(&read);

@@ -1,5 +1,5 @@
-//! A hostile tenant: the second Compute is in a namespace of its own, where somebody writes whatever records into its annotation. Its
-//! account reaches the project of the first one, which has its compute.
+//! A hostile tenant: it owns the namespace of the second Compute and forges records in its
+//! annotation. Its account reaches the project of the first Compute, which has a compute.
 
 use dbplane::decide::names::RECORD;
 use serde_json::json;
@@ -10,13 +10,13 @@ use super::in_memory::forged::{Forged, Victim, sealed};
 use super::promises::bound_compute;
 use super::state::{State, at};
 
-/// What the tenant writes.
+/// The forged records.
 pub const FORGED: [Forged; 5] = [Forged::Binding, Forged::Intent, Forged::Unanswered, Forged::Mark, Forged::Nonsense];
 
-/// The number of the tenant's resource.
+/// The index of the tenant's resource.
 pub const TENANTS: usize = 1;
 
-/// Writes a forged record into the annotation of its resource, which is created where it is not there.
+/// Forges a record in the annotation of the tenant's resource, which is created if necessary.
 pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
     let mut next = state.clone();
     next.left.forgeries = state.left.forgeries.checked_sub(1)?;
@@ -43,7 +43,7 @@ pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
     Some(next)
 }
 
-/// What was taken from the first one, which nobody else changes.
+/// Harm to the first resource, which only the tenant could have caused.
 pub fn harmed(bound: &Bound, state: &State) -> Option<String> {
     let victim = bound.resource(0);
     let stored = state.cluster.objects.get(&victim).filter(|_| bound.forgeries > 0)?;

@@ -1,4 +1,5 @@
-//! A platform is looked at without a cluster: only by reading, and nothing that identifies anything is repeated.
+//! Checks a platform without a cluster. It must only read, and its output must not contain
+//! identifiers.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -15,7 +16,7 @@ async fn platform(profile: Profile) -> Simulator {
     platform_with(profile, |world| world).await
 }
 
-/// The sample world, changed.
+/// A platform with a modified sample world.
 async fn platform_with(profile: Profile, change: impl FnOnce(String) -> String) -> Simulator {
     let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
     let world = WorldFile::parse(&change(std::fs::read_to_string(world).unwrap())).unwrap();
@@ -73,7 +74,7 @@ async fn a_key_that_is_refused_is_told_by_the_exit_code() {
     assert!(code == Some(1) && said.contains("https://"), "{said}");
 }
 
-/// The sample world's keys, and what is told of each kind.
+/// Uses all keys of the sample world and checks the reported kinds.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_kind_of_key_is_told() {
     const MEMBER: &str = "demo-member-key-not-a-secret";

@@ -1,4 +1,4 @@
-//! What the rules accept, the controller can read: schedules and lengths of time, whatever a person may write.
+//! The controller must be able to parse every schedule and duration that the rules accept.
 
 use dbplane::api::Duration;
 use dbplane::decide::cron::Cron;
@@ -18,7 +18,7 @@ fn compute(spec: Value) -> Value {
     manifest
 }
 
-/// Numbers around every bound, names of both sorts, and what is neither.
+/// Numbers around all bounds, both sorts of names, and invalid values.
 fn value() -> impl Strategy<Value = String> {
     const NAMES: [&str; 8] = ["SUN", "mon", "Fri", "SAT", "JAN", "feb", "DEC", "x"];
     prop_oneof![
@@ -41,7 +41,7 @@ fn item() -> impl Strategy<Value = String> {
     ]
 }
 
-/// One field holds several items, so that most schedules have one thing wrong or none.
+/// Only one field has several items, so that most schedules have at most one error.
 fn schedule() -> impl Strategy<Value = String> {
     (0..5_usize, prop::collection::vec(item(), 1..3)).prop_map(|(place, items)| {
         let mut fields = vec!["*".to_owned(); 5];

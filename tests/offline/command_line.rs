@@ -1,4 +1,4 @@
-//! The command line as a whole: what each verb says of itself, completions, and man pages.
+//! The command line as a whole: help of all commands, completions and man pages.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command as Process, Output};
 
 use clap::Command;
 
-/// Verbs that people run, each with its whole name.
+/// All visible commands with their full names.
 pub fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
     let below = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     let mut all = Vec::new();
@@ -41,7 +41,7 @@ fn each_verb_shows_examples_and_exit_codes() {
     }
 }
 
-/// Each example is a command line that the program takes.
+/// Every example must parse as a command line.
 fn examples_are_accepted(name: &str, examples: &str) {
     let lines = examples.lines().filter_map(|line| line.strip_prefix("  "));
     for line in lines.filter(|line| line.starts_with("dbplane ")) {
@@ -51,7 +51,7 @@ fn examples_are_accepted(name: &str, examples: &str) {
     }
 }
 
-/// The kubeconfig of a cluster at a port where nothing listens.
+/// The kubeconfig of a cluster at a closed port.
 const NOWHERE: &str = r#"{
     "apiVersion": "v1", "kind": "Config", "current-context": "a",
     "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:9"}}],

@@ -1,5 +1,6 @@
-//! What was valid in a released version stays valid, and means the same: `released/` has the definitions of each. A cluster holds objects that
-//! were written by older definitions, and people have manifests.
+//! Valid objects of a released version must stay valid with the same meaning; `released/` contains
+//! the old definitions. Clusters contain objects written under older definitions, and users have
+//! manifests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +30,7 @@ fn children(folder: &Path) -> BTreeSet<std::path::PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// What an object or a client of the definition before would stumble over.
+/// The incompatible differences between two versions of a definition.
 fn broken_definition(before: &Value, now: &Value) -> Vec<String> {
     let mut broken = Vec::new();
     for part in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
@@ -54,10 +55,10 @@ fn broken_definition(before: &Value, now: &Value) -> Vec<String> {
     broken
 }
 
-/// Ends of what is allowed; a larger one of the first allows more, a smaller one of the second.
+/// Bounds: raising an upper bound or lowering a lower bound allows more.
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
-/// What must stay as it is: how a value is read, completed, and merged with those of others.
+/// These must not change: they affect how values are decoded, defaulted and merged.
 const SAME: [&str; 9] = [
     "type",
     "format",
@@ -92,7 +93,7 @@ fn broken_schema(at: &str, before: &Value, now: &Value) -> Vec<String> {
     broken
 }
 
-/// What was allowed and is not any more.
+/// Restrictions that the old schema did not have.
 fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut broken = Vec::new();
     let texts = |schema: &Value, part: &str| -> BTreeSet<String> {

@@ -1,4 +1,4 @@
-//! The definitions themselves: that what is committed is what the types say, and that they have the form we promise.
+//! The definitions: the committed files match the types and have the documented form.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn what_is_printed_reads_as_the_definitions() {
     assert_eq!(printed, expected);
 }
 
-/// Calls `visit` with each part of each schema and where it is, such as `Compute.spec.size`.
+/// Calls `visit` with each part of each schema and its path, such as `Compute.spec.size`.
 pub fn walk_schemas(visit: &mut dyn FnMut(&str, &Value)) {
     for crd in definitions() {
         let schema = crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
@@ -73,7 +73,7 @@ fn walk(path: &str, schema: &Value, visit: &mut dyn FnMut(&str, &Value)) {
     }
 }
 
-/// Of every part of every schema that `is_wrong` the place; there must be none.
+/// Asserts that no part of any schema satisfies `is_wrong`; failures list the paths.
 fn assert_none(is_wrong: impl Fn(&str, &Value) -> bool) {
     let mut wrong = Vec::new();
     walk_schemas(&mut |path, schema| {

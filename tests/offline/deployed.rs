@@ -1,4 +1,4 @@
-//! deploy/ follows the program: what is built, and how it is started.
+//! deploy/ must match the program: its build, and its flags.
 
 use std::fs;
 use std::net::IpAddr;
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Flags for tests, and for what the program finds out by itself in a Pod: `operator.extraArgs` has them.
+/// Flags for tests, and flags whose value the program finds out by itself in a Pod.
+/// `operator.extraArgs` can set them.
 const WITHOUT_VALUE: [&str; 2] = ["allow-insecure-platform", "identity"];
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -28,7 +29,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// No check builds that image: it needs a container engine.
+/// No test builds this image, because that needs a container engine.
 #[test]
 fn the_recipe_of_the_image_copies_every_file_that_the_program_includes() {
     let recipe = read("deploy/Containerfile");
@@ -77,7 +78,7 @@ fn every_flag_of_the_operator_is_a_value_of_the_chart() {
     }
 }
 
-/// A block of addresses as a policy writes it.
+/// True if an address block in the notation of policies contains this address.
 fn has(block: &str, address: IpAddr) -> bool {
     let (start, length) = block.split_once('/').unwrap();
     let (bits, length) = (
@@ -96,7 +97,7 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Address block, exceptions and port of each rule for a block.
+/// Checks the address blocks, exceptions and ports of the rules.
 fn admitted(policy: &Value, port: u64, address: &str) -> bool {
     let address: IpAddr = address.parse().unwrap();
     let rules = policy["spec"]["egress"].as_array().unwrap().iter();
@@ -106,7 +107,7 @@ fn admitted(policy: &Value, port: u64, address: &str) -> bool {
         .any(|it| has(it["cidr"].as_str().unwrap(), address) && !texts(&it["except"]).any(|block| has(block, address)))
 }
 
-/// The policy says what the program says, as far as a policy can.
+/// The policy must match the program's rules, as far as a policy can express them.
 #[test]
 fn the_network_policy_admits_public_addresses_and_the_api_server() {
     let policy: Value = serde_saphyr::from_str(&read("deploy/base/network-policy.yaml")).unwrap();
@@ -154,14 +155,14 @@ fn the_network_policy_admits_public_addresses_and_the_api_server() {
     for api_server in ["10.0.0.1", "192.168.49.2", "203.0.113.7", "fd00::1"] {
         assert!(admitted(&policy, 6443, api_server) && !admitted(&policy, 80, api_server), "{api_server}");
     }
-    // Nobody but who is chosen, and only metrics.
+    // Only chosen clients may connect, and only for metrics.
     let ingress = &policy["spec"]["ingress"];
     let chosen = json!([{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]);
     assert_eq!(ingress, &json!([{"ports": [{"port": "metrics", "protocol": "TCP"}], "from": chosen}]));
     assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
 }
 
-/// Without helm, which renders the whole of it in another test.
+/// Compares without helm; another test renders the whole chart.
 #[test]
 fn the_values_of_the_chart_have_the_blocks_of_the_policy() {
     let policy: Value = serde_saphyr::from_str(&read("deploy/base/network-policy.yaml")).unwrap();
@@ -180,7 +181,7 @@ fn the_values_of_the_chart_have_the_blocks_of_the_policy() {
     assert_eq!(of_values, of_policy);
 }
 
-/// The fields below `path` that hold the name of an object, as their rules say.
+/// The fields below `path` that name an object, according to their rules.
 fn names_of_objects(schema: &Value, path: &str, found: &mut Vec<String>) {
     let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
     if rules.filter_map(|rule| rule["message"].as_str()).any(|message| message.contains("write an object's name")) {
@@ -194,7 +195,7 @@ fn names_of_objects(schema: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A new reference needs a line there, or kustomize does not rename it.
+/// Without a line for it, kustomize does not rename a reference.
 #[test]
 fn kustomize_knows_every_field_that_names_an_object() {
     let configuration: Value = serde_saphyr::from_str(&read("deploy/kustomize/names/name-reference.yaml")).unwrap();
@@ -212,7 +213,7 @@ fn kustomize_knows_every_field_that_names_an_object() {
         names_of_objects(&schema["openAPIV3Schema"]["properties"]["spec"], "spec", &mut found);
         for path in found {
             count += 1;
-            // A reference with a namespace is one field.
+            // A reference with a namespace counts as one field.
             let known =
                 ours.iter().any(|(of, field)| *of == kind && (*field == path || path == format!("{field}/name")));
             assert!(known, "deploy/kustomize/names/name-reference.yaml lacks {path} of {kind}");

@@ -1,4 +1,5 @@
-//! Manifests of what exists: of a platform without a cluster, and of a state of Terraform without anything else.
+//! Imports of existing objects: from a platform without a cluster, and from a Terraform state
+//! alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,20 +22,20 @@ struct Said {
     notes: String,
 }
 
-/// Runs the program with a text on its standard input; it finds no cluster.
+/// Runs the program with this standard input and without a cluster.
 fn run(args: &[&str], input: &str) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command.args(args).env("KUBECONFIG", "/no/such/kubeconfig");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Whoever does not read it may be gone already.
+    // A process that reads no input may have exited already.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let [out, notes] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     Said { code: status.code(), out, notes }
 }
 
-/// Every file below a folder, by its path.
+/// The contents of all files below a folder, by path.
 fn content(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -106,7 +107,7 @@ fn a_state_of_terraform_becomes_manifests_without_any_of_its_secrets() {
         "the state says what the project's new computes are like, not this one: {embedded}"
     );
 
-    // A key is created when its ProjectKey is applied: nothing names it but a comment.
+    // Applying a ProjectKey creates a key, so the kustomization lists it only in a comment.
     let kustomization = &files["aged-wind-123456/kustomization.yaml"];
     assert!(kustomization.contains("\n# - keys/ci-pipeline.yaml\n") && !kustomization.contains("\n- keys"));
     for stays in [

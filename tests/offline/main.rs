@@ -1,4 +1,5 @@
-//! What can be text of the custom resource definitions without a cluster. tests/cluster says the same with one.
+//! Tests of the custom resource definitions without a cluster. tests/cluster runs similar tests
+//! with one.
 
 #![allow(
     clippy::unwrap_used,

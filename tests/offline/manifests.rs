@@ -1,4 +1,4 @@
-//! The table of manifests against the schema and the rules as they are evaluated here.
+//! Validates the table of manifests with the schema and the rules as this program evaluates them.
 
 use dbplane::api::{Account, ClusterAccount, Compute, Duration, ProjectKey, ReadReplicaSet};
 use dbplane::decide::cron::Cron;
@@ -42,13 +42,13 @@ fn misjudged(checker: &Checker, case: &Case) -> Option<String> {
     };
     let as_expected = match &case.refusal {
         None => problems.is_empty(),
-        // One mistake, one message: a person must not have to guess which of several is the cause.
+        // A mistake must give exactly one message, so that users need not guess the cause.
         Some(refusal) => problems.len() == 1 && refusal.is_told_by(&problems.concat()),
     };
     (!as_expected).then(|| format!("{}: {problems:?}\n  expected: {:?}", case.name, case.refusal))
 }
 
-/// A manifest that is accepted and cannot be read would stop its controller.
+/// An accepted manifest that cannot be decoded would stop its controller.
 #[test]
 fn what_is_accepted_can_be_read() {
     for case in cases().into_iter().filter(|case| case.refusal.is_none()) {

@@ -1,4 +1,5 @@
-//! deploy/monitoring and docs/runbook: they name metrics that there are, and each alert is tested and has a page.
+//! Checks deploy/monitoring and docs/runbook: all named metrics exist, and each alert has a test
+//! and a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +19,7 @@ fn yaml(path: &str) -> Value {
     serde_saphyr::from_str(&read(path)).unwrap()
 }
 
-/// The pages, by the names of their alerts.
+/// The pages by the names of their alerts.
 fn pages() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runbook");
     let pages = fs::read_dir(folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name()));
@@ -33,7 +34,7 @@ fn alerts() -> BTreeMap<String, Value> {
     rules.map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone())).collect()
 }
 
-/// Every name of a metric that there is, as it can be asked for.
+/// The queryable names of all metrics.
 fn metrics() -> BTreeSet<String> {
     let page = reference::page().unwrap();
     let row = Regex::new(r"(?m)^\| `([a-z_]+)` \| ([a-z]+) ").unwrap();
@@ -70,7 +71,7 @@ async fn every_metric_that_is_named_exists() {
     }
 }
 
-/// A reason that is renamed would silence its alert without a word.
+/// Renaming a reason would silently disable its alert.
 #[test]
 fn every_reason_that_an_alert_is_about_exists() {
     let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The pages in Markdown: what they name is there, and the book has all of them.
+//! The Markdown pages: all their references are valid, and the book contains every page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -10,14 +10,14 @@ use regex::Regex;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What a page holds that a test can look at.
+/// The checkable contents of a page.
 #[derive(Default)]
 struct Page {
     links: Vec<String>,
     anchors: BTreeSet<String>,
-    /// What stands as code in the text.
+    /// Inline code.
     spans: Vec<String>,
-    /// The language and the text of each block of code.
+    /// The language and the text of each code block.
     blocks: Vec<(String, String)>,
 }
 
@@ -68,14 +68,14 @@ impl Page {
     }
 }
 
-/// The anchor of a heading, as code hosts and mdBook make it.
+/// The anchor of a heading on code hosts and in mdBook.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
-/// All pages of the tree, by their paths from its root.
+/// All pages in the repository by path.
 fn pages() -> BTreeMap<PathBuf, Page> {
     let mut found = BTreeMap::new();
     let mut folders = vec![PathBuf::from(REPOSITORY)];
@@ -94,7 +94,7 @@ fn pages() -> BTreeMap<PathBuf, Page> {
     found
 }
 
-/// A path with its `..` carried out.
+/// Resolves `..` in a path.
 fn settled(path: &Path) -> PathBuf {
     let mut settled = PathBuf::new();
     for part in path.components() {
@@ -130,7 +130,7 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
     assert!(checked > 300, "only {checked} links were found");
 }
 
-/// Decisions and changes tell of what was.
+/// Decisions and the changelog are excluded, because they may mention removed files.
 #[test]
 fn every_file_that_a_page_names_is_there() {
     let file = Regex::new(r"^(src|tests|simulator|deploy|docs|examples|crds|release|\.ci|\.cargo)/[\w./-]+$").unwrap();
@@ -165,7 +165,7 @@ fn the_book_has_every_page_once() {
     assert_eq!(named, all);
 }
 
-/// That they do what the page says is shown by tests/book, which runs them, and applies the manifests.
+/// Checks only the syntax; tests/book runs the commands and applies the manifests.
 #[test]
 fn every_command_of_the_program_that_a_page_shows_is_one() {
     let (mut checked, mut wrong) = (0, Vec::new());
@@ -188,7 +188,7 @@ fn every_command_of_the_program_that_a_page_shows_is_one() {
     assert!(checked >= 3, "only {checked} commands were found");
 }
 
-/// The words of a command up to a pipe, a redirection or a comment.
+/// The words of a command before a pipe, a redirection or a comment.
 fn words(command: &str) -> Vec<String> {
     let ends = |word: &&str| !["|", ">", "<", "&&", ";", "#"].contains(word) && !word.starts_with(['>', '<', '#']);
     command.split_whitespace().take_while(ends).map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()

@@ -1,4 +1,4 @@
-//! The pictures of the book: drawn from the sources beside them, and said in words for whoever does not see them.
+//! The pictures of the book: drawn from the sources beside them, with alternative texts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pictures")
 }
 
-/// The names of the files with this extension, without it.
+/// The names of files with this extension, without the extension.
 fn named(extension: &str) -> BTreeSet<String> {
     let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let of_these = paths.filter(|path| path.extension().is_some_and(|found| found == extension));
@@ -46,7 +46,8 @@ fn each_picture_says_in_words_what_it_shows() {
     }
 }
 
-/// Each is shown by a page, with the same words for whoever does not see it. README.md shows the one of the parts by its source.
+/// A page shows each picture with its alternative text. README.md contains the source of the
+/// picture of the parts.
 #[test]
 fn each_picture_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
@@ -63,7 +64,7 @@ fn each_picture_is_shown() {
     }
 }
 
-/// Without a network, and with no script: what a browser shows of it is all in the file.
+/// A picture must work without a network and without scripts.
 #[test]
 fn a_picture_needs_nothing_else() {
     for name in named("svg") {
@@ -74,7 +75,7 @@ fn a_picture_needs_nothing_else() {
     }
 }
 
-/// A code host draws the README's picture from its source; docs/build puts the drawn one in its place.
+/// Code hosts draw the README's picture from its source; docs/build replaces it by the drawn one.
 #[test]
 fn the_readme_has_the_source_of_the_same_picture() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();

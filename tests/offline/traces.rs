@@ -1,4 +1,5 @@
-//! What the environment asks of traces and dbplane does not have stops the start, with what to write.
+//! Unsupported trace settings in the environment prevent the start, with a message about supported
+//! values.
 
 use std::process::Command;
 

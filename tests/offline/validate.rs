@@ -1,4 +1,4 @@
-//! The verb `validate`, as a process: what it prints, in each format, and with which exit code it leaves.
+//! The command `validate` as a process: its output in each format, and its exit codes.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::table::cases;
 
 const EXAMPLES: &str = "deploy/examples";
 const BAD: &str = "deploy/examples/bad-compute.yaml";
-/// What is wrong in it: line, column and path.
+/// The mistakes in it: line, column and path.
 const MISTAKES: [(u64, u64, &str); 3] =
     [(12, 17, "spec.size.fixed"), (25, 5, "spec.size.autoscaling"), (26, 3, "spec.scaleToZero")];
 
@@ -39,7 +39,7 @@ fn validate_with(args: &[&str], input: &str) -> Ran {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A process that leaves early for a wrong command line reads nothing.
+    // A process that exits early because of a wrong command line reads nothing.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().unwrap();
@@ -51,7 +51,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Line, column and path of each finding of a JSON report.
+/// The line, column and path of each finding in a JSON report.
 fn places(report: &Value) -> Vec<(u64, u64, &str)> {
     let findings = report["findings"].as_array().unwrap().iter();
     findings
@@ -69,7 +69,7 @@ fn what_is_right_passes() {
         .filter(|path| path != BAD)
         .collect();
     let ran = validate(&good.iter().map(String::as_str).collect::<Vec<_>>());
-    // Beside ten resources there are four Secrets, three Namespaces, a Kustomization and the simulator's world.
+    // The others are four Secrets, three Namespaces, a Kustomization and the simulator's world.
     assert_eq!((ran.code, ran.out.as_str()), (0, "10 objects checked, 0 errors; 9 others skipped\n"), "{}", ran.err);
 }
 
@@ -224,7 +224,7 @@ fn a_document_that_cannot_be_read_hides_no_other() {
     assert!(ran.out.ends_with("2 objects checked, 2 errors; 0 others skipped\n"), "{}", ran.out);
 }
 
-/// pre-commit runs `entry` with the names of the files behind it.
+/// pre-commit appends the names of the files to `entry`.
 #[test]
 fn the_hook_runs_the_verb() {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml")).unwrap();

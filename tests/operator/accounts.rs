@@ -1,4 +1,4 @@
-//! Accounts, end to end: credentials, who may use them, and how they go.
+//! Accounts end to end: credentials, allowed users, and deletion.
 
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
@@ -16,13 +16,13 @@ fn finalizers(object: &Value) -> Vec<&str> {
 }
 
 impl Fixture {
-    /// A new API key from the console, with its identifier.
+    /// Creates an API key in the console, and returns its token and id.
     async fn console_key(&self, path: &str, form: Value) -> (String, Value) {
         let made = self.console(reqwest::Method::POST, path, form).await;
         (made["key"].as_str().unwrap().to_owned(), made["id"].clone())
     }
 
-    /// Asserts that the platform is asked nothing for several polls.
+    /// Asserts that the platform gets at most `allowed` requests during several polls.
     async fn stays_silent(&self, allowed: usize) {
         let before = self.requests().len();
         tokio::time::sleep(SEVERAL_POLLS).await;
@@ -38,7 +38,7 @@ async fn an_account_reports_what_its_credentials_see() {
     assert!(ready["status"]["projectCount"].as_u64().unwrap() >= 1, "{ready}");
     assert_eq!(ready["status"]["projects"][0], fixture.project);
     assert_eq!(ready["status"]["capabilities"]["keyListing"], true);
-    // By reading alone.
+    // The checks only read.
     assert_eq!(fixture.count("GET"), fixture.requests().len());
     let minimal = Fixture::minimal("account-minimal").await;
     let ready = minimal.until_ready("account/prod").await;
@@ -56,14 +56,14 @@ async fn a_project_scoped_key_is_enough_for_computes() {
     };
     let fixture = Fixture::bare("scoped-default").await;
     assert_eq!(scoped(&fixture).await["status"]["projects"], json!([fixture.project]));
-    // The public API refuses the list to such a key.
+    // The public API refuses the list of projects to such a key.
     let fixture = Fixture::on("scoped", |options| options.profile = Profile::Public).await;
     let ready = scoped(&fixture).await;
     assert_eq!(ready["status"]["projectCount"], Value::Null);
     assert!(message(&ready, "Ready").contains("may not list projects"));
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
-    // A resource that names a project out of reach takes nothing from the others.
+    // A resource with an inaccessible project must not affect the others.
     fixture.apply(&compute("astray", "br-main-1", "").replace(PROJECT, "aaaa-other-000000")).await;
     fixture.until("compute/astray", "reported", |seen| condition(seen, "Ready").is_some()).await;
     fixture.until_ready("account/prod").await;
@@ -96,7 +96,7 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
         let reported = fixture.until_condition(dependent, "Ready", "Unknown", "AccountNotReady").await;
         assert!(message(&reported, "Ready").contains("401"), "{reported}");
     }
-    // Nothing but the one slow question, should it fall due.
+    // Only the one slow request may still be repeated.
     fixture.stays_silent(1).await;
     let creations = fixture.count("POST");
     let (token, _) = fixture.console_key(PERSONAL_KEYS, json!({"key_name": "second"})).await;
@@ -127,7 +127,7 @@ async fn what_is_missing_is_reported_and_used_at_once_when_created() {
     fixture.secret("platform-api-key", ADMIN).await;
     fixture.until_ready("account/prod").await;
     fixture.until_ready("compute/orders").await;
-    // A Secret that came after its account is held like any other.
+    // A Secret that is newer than its account gets the finalizer as well.
     let secret = fixture.get("secret/platform-api-key").await.unwrap();
     assert_eq!(finalizers(&secret), ["dbplane.dev/credentials-in-use"]);
 }
@@ -137,13 +137,13 @@ async fn credentials_that_people_delete_are_unprotected() {
     let fixture = Fixture::new("credentials-deleted").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
-    // kubectl waits for the Secret to be gone.
+    // kubectl waits until the Secret is deleted.
     fixture.kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"]).await;
     fixture.until_condition("account/prod", "Stalled", "True", "CredentialsMissing").await;
     fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
     fixture.account().await;
     fixture.until_ready("compute/orders").await;
-    // The same once another Secret is named.
+    // The same applies if the account refers to another Secret.
     fixture.secret("other", ADMIN).await;
     fixture.patch("account/prod", json!({"apiKeySecretRef": {"name": "other", "key": "api-key"}})).await;
     fixture.until("secret/other", "held", |seen| finalizers(seen) == ["dbplane.dev/credentials-in-use"]).await;
@@ -163,7 +163,7 @@ async fn an_account_in_use_stays_and_names_its_users() {
     fixture.until_gone("projectkey/ci").await;
     fixture.until_gone("account/prod").await;
     assert!(fixture.live_keys().await.is_empty());
-    // The Secret is people's own; it stays and is free.
+    // The Secret belongs to the user: it stays, and its finalizer is removed.
     fixture.until("secret/platform-api-key", "free", |seen| finalizers(seen).is_empty()).await;
 }
 
@@ -171,7 +171,7 @@ async fn an_account_in_use_stays_and_names_its_users() {
 async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
     let fixture = Fixture::new("just-begun").await;
     fixture.until_ready("account/prod").await;
-    // The create waits for a place in the account's budget, before anything is recorded of it.
+    // The create must wait for the account's budget before it is recorded.
     fixture.patch("account/prod", json!({"rateLimit": {"requestsPerMinute": 12, "burst": 1}})).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture
@@ -227,7 +227,7 @@ async fn a_cluster_account_serves_whom_it_names() {
         fixture.until_condition(object, "Stalled", "True", "NamespaceNotAllowed").await;
     }
     assert_eq!(fixture.count("POST"), 2);
-    // What is not served any more can still be let go.
+    // A resource of an account that no longer serves its namespace can still be orphaned.
     fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
     fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
     fixture.until_gone("projectkey/ci").await;
@@ -238,7 +238,7 @@ async fn a_cluster_account_serves_whom_it_names() {
     fixture.until_gone("clusteraccount/company").await;
 }
 
-/// A project of the sample world that the administrator's key reaches beside that of the test.
+/// A second project that the administrator's key can access.
 const OTHER_PROJECT: &str = "quiet-sea-777777";
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn a_cluster_account_serves_the_projects_that_it_lists() {
     for name in ["ci", "orders"] {
         assert_eq!((&of(name)["steps"], &of(name)["waits"]["reason"]), (&json!([]), &json!("ProjectNotAllowed")));
     }
-    // Nor does the check of the credentials ask about it.
+    // The check of the credentials must not ask for the project either.
     let check = "dbplane.dev/reconcile-requested-at=now";
     fixture.kubectl(&["annotate", "clusteraccount/granted", check]).await;
     let is_checked = |seen: &Value| seen["status"]["lastHandledReconcileAt"] == "now";
@@ -284,7 +284,7 @@ async fn a_cluster_account_serves_the_projects_that_it_lists() {
     let before = about_it();
     tokio::time::sleep(SEVERAL_POLLS).await;
     assert_eq!((about_it(), fixture.count("POST"), fixture.computes().await.len()), (before, 3, 2));
-    // What is refused can be let go, and otherwise waits.
+    // A rejected resource can be orphaned; otherwise its deletion waits.
     fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
     fixture.kubectl(&["delete", "projectkey/ci", "compute/orders", "--wait=false"]).await;
     fixture.until_gone("projectkey/ci").await;

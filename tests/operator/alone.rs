@@ -1,4 +1,4 @@
-//! What needs an operator of its own: one that logs everything.
+//! Tests with an operator of their own, which logs everything.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,23 +10,23 @@ use crate::collector::{Collector, Span};
 use crate::fixture::{Fixture, Shared, compute, free_address, key_into, usual};
 use crate::support::tokens;
 
-/// A fixture with a control plane and an operator of its own, for as long as this process lasts.
+/// A fixture with its own control plane and operator, which run until this process ends.
 async fn alone(name: &str, variables: &[(&str, &str)], flags: &[&str]) -> Fixture {
     let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(variables, flags).await));
     Fixture::within(shared, name, |_| {}).await
 }
 
 const CANARY: &str = "canary-4f1d9c0b7e2a-planted-as-credential";
-/// What the collector of traces is told, by the operator's environment.
+/// The header for the trace collector, from the operator's environment.
 const COLLECTOR: &str = "canary-5e0c7f1d93ab-planted-for-collector";
 const REFUSED: &str = "canary-91c3d7aa05be-planted-as-refused";
-/// Of the user of a database: its name and its password, and what these are replaced by.
+/// Two pairs of database user and password; the second replaces the first.
 const ROLES: [[&str; 2]; 2] = [
     ["canary-1d09e2f7b3c8-planted-as-user", "canary-c6a2405d9e1f-planted-as-password"],
     ["canary-7fe31b84a0d2-planted-as-user", "canary-08b5d6c93e7a-planted-as-password"],
 ];
 
-/// Everything that leaves the operator, by the place that it was found in.
+/// All output of the operator, by the place where it was found.
 async fn leavings(fixture: &Fixture, collector: &Collector, state: &str) -> BTreeMap<&'static str, String> {
     let cluster = &fixture.shared.cluster;
     let process = format!("/proc/{}", fixture.shared.operator.id());
@@ -55,7 +55,7 @@ async fn leavings(fixture: &Fixture, collector: &Collector, state: &str) -> BTre
     ])
 }
 
-/// The fullest report that people can send.
+/// A bug report with all optional contents.
 fn report(fixture: &Fixture, state: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command.args([
@@ -88,7 +88,7 @@ async fn no_token_leaves_the_operator() {
     ];
     let fixture = alone("canary", &variables, &[&usual("trace")[..], &["--debug-listen", &debug]].concat()).await;
     let tokens = exercise(&fixture).await;
-    // The last span of it: nothing is waited for but the export.
+    // The last span of the exercise; only the export may take longer.
     let revoked = |span: &Span| span.name == "DELETE /organizations/{organization_id}/api_keys/{api_key_id}";
     fixture.wait_until("the spans to arrive", async || collector.spans().iter().any(revoked)).await;
     let texts = leavings(&fixture, &collector, &format!("http://{debug}/debug/state")).await;
@@ -111,10 +111,10 @@ async fn no_token_leaves_the_operator() {
     for token in &tokens {
         assert_eq!(found(&texts, token), [""; 0], "a token of {} characters", token.len());
     }
-    // The collector is told its own, and the operator by its environment.
+    // The token reaches the collector and is in the operator's environment, but nowhere else.
     assert!(collector.headers().iter().all(|headers| headers.contains(COLLECTOR)));
     assert_eq!(found(&texts, COLLECTOR), ["environment"]);
-    // The search finds what is there: the credential and the key in use, in Base64 in their Secrets.
+    // Checks the search itself: it must find the credential and the key in Base64 in their Secrets.
     let secrets = BTreeMap::from([("secrets", fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await)]);
     let in_use = fixture.entry("ci-key", "api-key").await.unwrap();
     let credential = fixture.entry("platform-api-key", "api-key").await.unwrap();
@@ -131,13 +131,14 @@ async fn no_token_leaves_the_operator() {
     assert_eq!(found(&log, CANARY), ["log"]);
 }
 
-/// Has every token used, refused, repeated by the platform, minted, replaced and revoked. Returns them all.
+/// Gets every token used, refused, echoed by the platform, created, replaced and revoked, and
+/// returns them all.
 async fn exercise(fixture: &Fixture) -> Vec<String> {
     let form = json!({"key_name": "operator-of-canaries"});
     let made = fixture.console(reqwest::Method::POST, "/users/user-ada/api_keys", form).await;
     let credential = made["key"].as_str().unwrap().to_owned();
     let mut tokens = vec![CANARY.to_owned(), REFUSED.to_owned(), credential.clone()];
-    // A platform that repeats what it was sent, in an error.
+    // The platform echoes the token in an error.
     let echo = json!({"message": format!("no such key: {CANARY}"), "code": CANARY});
     fixture.fault(json!({"method": "GET", "path": "^/projects", "status": 401, "body": echo}));
     fixture.account_with(CANARY).await;
@@ -165,7 +166,7 @@ async fn exercise(fixture: &Fixture) -> Vec<String> {
     tokens
 }
 
-/// Has a connection Secret written, with credentials, with others, and without any.
+/// Writes connection Secrets with credentials, with other ones, and without any.
 async fn connect(fixture: &Fixture) -> impl Iterator<Item = String> {
     let connection =
         "{secretName: orders-db, database: shop, credentialsFrom: {name: orders-role}, template: {URL: '{{ uri }}'}}";

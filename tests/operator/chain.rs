@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, PROJECT, compute, condition, key};
 
-/// The Account `team`, or a ClusterAccount for the namespace `for_namespace`, with the key of the ProjectKey `team`.
+/// The Account `team`, or a ClusterAccount for `for_namespace`, with the key from the ProjectKey
+/// `team`.
 fn team(fixture: &Fixture, for_namespace: Option<&str>) -> String {
     let (kind, name, reference, more) = match for_namespace {
         None => ("Account", "team".to_owned(), "{name: team-key}".to_owned(), String::new()),
@@ -26,7 +27,7 @@ spec:
     )
 }
 
-/// The Account of an administrator, a key of its project, and an Account that has only this key, with a Compute.
+/// An administrator's Account, a ProjectKey, and an Account with this key that a Compute uses.
 async fn chain(name: &str) -> Fixture {
     let fixture = Fixture::new(name).await;
     fixture.apply(&key("team", "")).await;
@@ -36,7 +37,7 @@ async fn chain(name: &str) -> Fixture {
     fixture
 }
 
-/// The keys that computes were changed with, by their numbers.
+/// The ids of the keys that were used to change computes.
 fn changed_with(fixture: &Fixture) -> Vec<Option<i64>> {
     let endpoints = format!("/projects/{}/endpoints", fixture.project);
     let requests = fixture.platform.requests(0).into_iter();
@@ -72,7 +73,8 @@ async fn a_key_stays_as_long_as_an_account_needs_it() {
     assert_eq!(changed_with(&fixture), [id], "the compute was created with the project's key");
     delete(&fixture, "projectkey/team").await;
     until_in_use(&fixture, "Account chain/team, which Compute chain/orders work through").await;
-    // Whatever is to become of the key: its Secret would go with the resource.
+    // The value of `deletion` makes no difference, because the Secret is deleted with the resource
+    // anyway.
     fixture.patch("projectkey/team", json!({"deletion": "Orphan"})).await;
     fixture.until("projectkey/team", "seen", |seen| seen["status"]["observedGeneration"] == 3).await;
     until_in_use(&fixture, "Compute chain/orders").await;

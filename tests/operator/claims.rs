@@ -1,4 +1,5 @@
-//! Who has a branch and a compute: what the operator has recorded decides, and not what anybody declares.
+//! Ownership of branches and computes: the operator's records decide, not the order of
+//! declarations.
 
 use serde_json::{Value, json};
 
@@ -6,12 +7,11 @@ use crate::computes::{delete, message};
 use crate::creates::id;
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, world};
 
-/// Another namespace, without an account.
 async fn beside(name: &str) -> Fixture {
     Fixture::bare(&format!("{name}-evil")).await
 }
 
-/// A primary on the branch of another fixture's project, and in its words.
+/// A primary on a branch in another fixture's project.
 fn primary(name: &str, of: &Fixture, more: &str) -> String {
     compute(name, "br-main-42", more).replace(PROJECT, &of.project)
 }
@@ -27,7 +27,7 @@ async fn who_has_no_usable_account_keeps_nobody_from_a_branch() {
     let evil = beside("claims-no-account").await;
     evil.apply(&primary("noacct", &mine, "")).await;
     evil.until_condition("compute/noacct", "Stalled", "True", "AccountNotFound").await;
-    // An account whose key the platform refuses is none either.
+    // An account whose key is refused gives no claim either.
     evil.secret("platform-api-key", "not-a-key").await;
     evil.apply(&account("refused", &mine.platform.base_url(), "")).await;
     evil.apply(&primary("refused", &mine, "").replace("name: prod", "name: refused")).await;
@@ -37,7 +37,8 @@ async fn who_has_no_usable_account_keeps_nobody_from_a_branch() {
     assert_eq!(mine.computes().await.len(), 1);
 }
 
-/// Both may use the project. The first that the operator could record has the branch, and the other one comes after it.
+/// Both namespaces may use the project. The first recorded one gets the branch; the other one has
+/// to wait.
 #[tokio::test]
 async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
     let late = Fixture::bare("claims-late").await;
@@ -60,10 +61,10 @@ async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
     assert_eq!((late.count("POST"), late.count("DELETE")), (2, 1));
 }
 
-/// A server of one's own shows whatever one likes, also the ids of what somebody else has on another platform.
+/// A user's own server can return anything, including ids of computes on another platform.
 #[tokio::test]
 async fn what_another_platform_shows_takes_nothing_from_this_one() {
-    // Ids follow from the seed.
+    // Ids derive from the seed, so both platforms have the same ones.
     let mine = Fixture::on("claims-platforms", |options| options.seed = 7).await;
     let evil = Fixture::on("claims-platforms-evil", |options| {
         (options.seed, options.world) = (7, world(&mine.project));
@@ -85,7 +86,7 @@ async fn what_another_platform_shows_takes_nothing_from_this_one() {
     assert_eq!((mine.count("POST"), evil.count("POST")), (1, 1));
 }
 
-/// Somebody else's finalizer keeps an object whose compute is deleted. It keeps nobody from the branch.
+/// A foreign finalizer keeps the object after its compute is deleted, but the branch must be free.
 #[tokio::test]
 async fn what_another_finalizer_keeps_claims_nothing() {
     let fixture = Fixture::new("claims-released").await;

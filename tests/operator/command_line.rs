@@ -1,4 +1,4 @@
-//! The verbs for people, as processes, on the shared operator.
+//! The user commands, as processes, with the shared operator.
 
 mod actions;
 mod keys;
@@ -13,7 +13,7 @@ use tokio::process::Command;
 use crate::fixture::{ADMIN, Fixture};
 use crate::support::tokens;
 
-/// How a process ended, and what it wrote.
+/// The exit code and the output of a process.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -32,7 +32,8 @@ impl Ran {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// It ended with this code, and what it wrote has this, without colours and without the credential.
+    /// Checks the exit code and parts of the output, which must have neither colours nor the
+    /// credential.
     pub fn expect(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         let all = format!("{}{}", self.out, self.err);
@@ -46,7 +47,7 @@ impl Ran {
 }
 
 impl Fixture {
-    /// The program with these arguments, in the namespace of the test, as the administrator.
+    /// Runs the program with these arguments in the namespace of the test as administrator.
     pub async fn dbplane(&self, args: &[&str]) -> Ran {
         self.dbplane_as(&self.shared.cluster.kubeconfig_path(), args).await
     }
@@ -61,7 +62,7 @@ impl Fixture {
         command
     }
 
-    /// Somebody who may do this with Computes of the namespace, and nothing else.
+    /// A kubeconfig with these rights for Computes in the namespace, and no others.
     async fn somebody(&self, verbs: &str) -> PathBuf {
         let may = format!("--verb={verbs}");
         self.kubectl(&["create", "role", "some", &may, "--resource=computes.dbplane.dev"]).await;

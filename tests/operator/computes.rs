@@ -18,21 +18,22 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, PROJECT, compute, condition};
 
-/// Where a test plays that has nothing to do with profiles and plans: with the Account `prod`.
+/// The usual fixture for tests that do not depend on profiles or plans, with the Account `prod` and
+/// a Compute.
 pub async fn created(name: &str, more: &str) -> (Fixture, String) {
     let fixture = Fixture::new(name).await;
     let id = create(&fixture, more).await;
     (fixture, id)
 }
 
-/// Creates the Compute `orders` on br-main-42 and waits until it can be used.
+/// Creates the Compute `orders` on br-main-42 and waits until it is ready.
 pub async fn create(fixture: &Fixture, more: &str) -> String {
     fixture.apply(&compute("orders", "br-main-42", more)).await;
     let ready = fixture.until_ready("compute/orders").await;
     ready["status"]["computeID"].as_str().unwrap().to_owned()
 }
 
-/// A compute that somebody created in the console some time ago.
+/// Creates a compute in the console and lets some time pass.
 pub async fn by_hand(fixture: &Fixture, branch: &str, kind: &str) -> String {
     let form = json!({"project_id": fixture.project, "branch_id": branch, "type": kind});
     let line = fixture.console(Method::POST, "/computes", form).await;
@@ -40,13 +41,13 @@ pub async fn by_hand(fixture: &Fixture, branch: &str, kind: &str) -> String {
     line["id"].as_str().unwrap().to_owned()
 }
 
-/// What the console shows of a compute.
+/// The compute in the console's list.
 async fn line(fixture: &Fixture, id: &str) -> Value {
     let computes = fixture.computes().await;
     computes.into_iter().find(|compute| compute["id"] == id).unwrap_or_else(|| panic!("there is no compute {id}"))
 }
 
-/// Requests so far that ask for a change.
+/// The requests for changes so far.
 pub fn writes(fixture: &Fixture) -> Vec<String> {
     fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
 }
@@ -59,13 +60,13 @@ async fn annotate(fixture: &Fixture, name: &str, annotation: &str) {
     fixture.kubectl(&["annotate", "--overwrite", "compute", name, annotation]).await;
 }
 
-/// Waits until the platform was read that many times more.
+/// Waits for this many further reads of the platform.
 pub async fn polls(fixture: &Fixture, times: usize) {
     let wanted = fixture.count("GET") + times;
     fixture.wait_until("the platform to be read", async || fixture.count("GET") >= wanted).await;
 }
 
-/// Whether the restart for that token has been made, and the compute was ready after it.
+/// True if the restart for this token is done, and the compute was ready afterwards.
 pub fn is_restarted(object: &Value, token: &str) -> bool {
     let restart = &object["status"]["restart"];
     restart["token"] == token && restart["completedAt"].is_string()

@@ -1,4 +1,4 @@
-//! Creates whose answers never come: found again, made once, reported where that is not possible; and links that are restored.
+//! Creates without an answer: found again, made once, or reported; and restored bindings.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub fn reader(name: &str, more: &str) -> String {
     compute(name, BRANCH, &format!("  size: {{fixed: 1}}\n{more}")).replace("ReadWrite", "ReadOnly")
 }
 
-/// What somebody else creates at the same time; nothing but a name could tell it from ours.
+/// A compute that a user creates at the same time; only its name could distinguish it.
 async fn twin(fixture: &Fixture, more: Value) -> String {
     let size = resize(1);
     let mut form = json!({"project_id": fixture.project, "branch_id": BRANCH, "type": "read_only"});
@@ -29,7 +29,8 @@ async fn twin(fixture: &Fixture, more: Value) -> String {
     line["id"].as_str().unwrap().to_owned()
 }
 
-/// Applies a read replica whose create is carried out and not answered, while somebody else creates another.
+/// Applies a read replica whose create is executed without an answer, while a user creates another
+/// replica.
 pub async fn lost_with_a_twin(fixture: &Fixture) -> String {
     fixture.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "lose_answer", "delay_ms": 1500}));
     fixture.apply(&reader("reader", "")).await;
@@ -73,7 +74,8 @@ async fn without_marks_a_person_decides_with_the_reported_command() {
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 2));
 }
 
-/// What is there before a create is read when the create may be sent: it may have waited for its place in the budget for long.
+/// The baseline must be read just before the create is sent, because the create may have waited
+/// long for the budget.
 #[tokio::test]
 async fn what_somebody_creates_while_a_create_waits_for_its_place_is_not_taken_for_its_result() {
     let fixture = Fixture::on("awaiting-place", |options| options.profile = Profile::Minimal).await;
@@ -93,7 +95,7 @@ async fn what_somebody_creates_while_a_create_waits_for_its_place_is_not_taken_f
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 2));
 }
 
-/// Runs a kubectl command as a person copies it from a message.
+/// Runs a kubectl command from a message as a user would.
 async fn run(fixture: &Fixture, command: &str) {
     let words: Vec<String> = command.split_whitespace().skip(1).map(|word| word.replace('\'', "")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -115,7 +117,7 @@ async fn computes_of_one_branch_are_found_again_in_turn() {
     }
 }
 
-/// What comes later than the settle time, all at once.
+/// Cases that take longer than the settle time, run concurrently.
 #[tokio::test]
 async fn a_create_that_is_carried_out_late_is_noticed() {
     tokio::join!(
@@ -129,7 +131,7 @@ async fn a_create_that_is_carried_out_late_is_noticed() {
 async fn late(name: &str, full: bool) -> Fixture {
     let fixture = if full { Fixture::new(name).await } else { Fixture::minimal(name).await };
     by_hand(&fixture, BRANCH, "read_write").await;
-    // The operator is certain after 21 s.
+    // The operator concludes after 21 s that nothing was created.
     fixture.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "late_work", "delay_ms": 30_000}));
     fixture.apply(&reader("reader", "")).await;
     fixture
@@ -155,7 +157,7 @@ async fn a_late_compute_is_reported_and_kept(name: &str, full: bool) {
     assert!(fixture.event("compute/reader", "StrayCompute").await.contains(&stray));
     polls(&fixture, 1).await;
     assert_eq!(fixture.count("DELETE"), 0);
-    // Another Compute takes it: then there is nothing left to tell.
+    // Once another Compute has bound it, the report must disappear.
     fixture.apply(&reader("second", &format!("  computeID: {stray}\n"))).await;
     assert_eq!(id(&fixture.until_ready("compute/second").await), stray);
     fixture.until_condition("compute/reader", "Synced", "True", "InSync").await;
@@ -178,7 +180,7 @@ async fn a_marked_compute_is_deleted_with_the_resource() {
     reported(&fixture).await;
     delete(&fixture, "compute/reader").await;
     fixture.until_gone("compute/reader").await;
-    // Of the deletes some may have been refused while the computes were still starting.
+    // Some deletes may have been refused while the computes were starting.
     let left = fixture.computes().await;
     assert_eq!((left.len(), &left[0]["id"]), (1, &primary));
 }
@@ -236,7 +238,7 @@ async fn an_edited_record_is_restored_and_not_followed() {
 
 #[tokio::test]
 async fn repeated_drift_is_corrected_three_times_and_reported() {
-    // The fuller platform refuses changes while it is busy.
+    // The default platform refuses changes while it is busy.
     let fixture = Fixture::minimal("persists").await;
     let id = create(&fixture, "  size: {fixed: 1}\n").await;
     for corrected in 1..=3 {
@@ -268,7 +270,7 @@ async fn two_accounts_of_one_platform_share_claims_however_they_spell_it() {
         let stalled = fixture.until_condition(&object, "Stalled", "True", "ClaimedByAnother").await;
         assert!(message(&stalled, "Stalled").contains("spelled/first"), "{stalled}");
     }
-    // Whose account is gone keeps what it has.
+    // A Compute without its account keeps its binding.
     fixture.patch("compute/first", json!({"accountRef": {"name": "gone"}})).await;
     fixture.until_condition("compute/first", "Stalled", "True", "AccountNotFound").await;
     polls(&fixture, 2).await;

@@ -1,4 +1,5 @@
-//! Deletions: what goes with a namespace, what holds them, and what is never taken for a deletion.
+//! Deletions: whole namespaces, blocked deletions, and states that must not be mistaken for a
+//! deletion.
 
 mod brake;
 mod namespaces;
@@ -12,11 +13,11 @@ use serde_json::Value;
 use crate::fixture::{Fixture, Shared, condition, kill_operator, start_operator_with};
 use crate::support::Running;
 
-/// A control plane of one's own, whose operator is killed and started again.
+/// Its own control plane, whose operator is killed and restarted.
 pub struct Alone {
     shared: &'static Shared,
     flags: &'static [&'static str],
-    /// The operators that came after the first.
+    /// The operators after the first one.
     later: Vec<(Running, String)>,
 }
 
@@ -35,7 +36,7 @@ impl Alone {
         fixture
     }
 
-    /// SIGKILL to the operator that runs now.
+    /// Kills the current operator with SIGKILL.
     fn kill(&self) {
         kill_operator(self.later.last().map_or(&self.shared.operator, |(operator, _)| operator));
     }
@@ -45,7 +46,7 @@ impl Alone {
         self.later.push((operator.log_on_panic(), metrics));
     }
 
-    /// The value of a metric of the operator that runs now.
+    /// The value of a metric of the current operator.
     async fn metric(&self, series: &str) -> Option<u64> {
         let url = self.later.last().map_or(&self.shared.metrics, |(_, url)| url);
         let text = reqwest::get(url).await.unwrap().text().await.unwrap();

@@ -1,4 +1,4 @@
-//! What a test of the operator works with: a namespace, a platform, and the shared operator.
+//! The environment of a test: a namespace, a platform, and the shared operator.
 
 #[path = "manifests.rs"]
 mod manifests;
@@ -21,10 +21,10 @@ use self::site::is_confined;
 pub use self::site::{Shared, kill_operator, shared, start_operator_with, usual};
 use crate::support::{PATIENCE, free_listener, free_port, objects, wait_for};
 
-/// The tokens of the sample world.
+/// Tokens in the sample world.
 pub const ADMIN: &str = "demo-personal-key-not-a-secret";
 pub const ORGANIZATION_KEY: &str = "demo-organization-key-not-a-secret";
-/// The sample project, as manifests name it. Each test has one of its own.
+/// The sample project in manifests; each test replaces it by its own.
 pub const PROJECT: &str = "aged-wind-123456";
 
 pub fn root() -> PathBuf {
@@ -35,26 +35,27 @@ pub fn free_address() -> String {
     format!("127.0.0.1:{}", free_port().unwrap())
 }
 
-/// For a platform: of a namespace that is still being deleted, an Account may have the URL of a former one.
+/// A listener for a platform. Its port is unused: an Account in a namespace in deletion may still
+/// have the URL of an earlier one.
 pub fn listener() -> TcpListener {
     let listener = free_listener().unwrap();
     listener.set_nonblocking(true).unwrap();
     TcpListener::from_std(listener).unwrap()
 }
 
-/// More steps than any test has cause for; a loop makes hundreds a second.
+/// More steps than any test needs; a loop makes hundreds per second.
 const MOST_STEPS: usize = 60;
 
-/// The sample world, with this project.
+/// The sample world with this project.
 pub fn world(project: &str) -> WorldFile {
     let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
     WorldFile::parse(&world.replace(PROJECT, project)).unwrap()
 }
 
-/// The fixture of one test. Whatever a test is about, it fails when the operator went round in circles.
+/// The environment of a test. On drop it fails if the operator made too many steps, as in a loop.
 pub struct Fixture {
     pub shared: &'static Shared,
-    /// Waiting asks again and again, which is too much for kubectl.
+    /// kubectl would be too slow for repeated polling.
     client: Client,
     pub namespace: String,
     pub platform: Simulator,
@@ -62,18 +63,18 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// A namespace and a platform of the default profile, without any account.
+    /// A namespace and a platform of the default profile without an account.
     pub async fn bare(name: &str) -> Self {
         Self::on(name, |_| {}).await
     }
 
-    /// A namespace and a platform, without any account.
+    /// A namespace and a platform without an account.
     pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
         let shared = if is_confined() { Shared::confined_to(name).await } else { shared().await };
         Self::within(shared, name, shape).await
     }
 
-    /// The same in a control plane of one's own.
+    /// Like `on`, in another control plane.
     pub async fn within(shared: &'static Shared, name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
         let project = format!("{name}-123456");
         let mut options = Platform::new(world(&project));
@@ -86,21 +87,21 @@ impl Fixture {
         Self { shared, client, namespace: name.to_owned(), platform, project }
     }
 
-    /// The same, with the Account `prod` of an administrator.
+    /// Like `bare`, with the administrator's Account `prod`.
     pub async fn new(name: &str) -> Self {
         let fixture = Self::bare(name).await;
         fixture.account().await;
         fixture
     }
 
-    /// The same on a platform that is the public API, also where it contradicts its specification.
+    /// Like `new`, with the public profile.
     pub async fn public(name: &str) -> Self {
         let fixture = Self::on(name, |options| options.profile = Profile::Public).await;
         fixture.account().await;
         fixture
     }
 
-    /// The same on a platform that offers what its specification shows and nothing more.
+    /// Like `new`, with the minimal profile.
     pub async fn minimal(name: &str) -> Self {
         let fixture = Self::on(name, |options| options.profile = Profile::Minimal).await;
         fixture.account().await;
@@ -117,7 +118,7 @@ impl Fixture {
         self.account_at(&self.platform.base_url()).await;
     }
 
-    /// The Account `prod`, wherever its platform is.
+    /// The Account `prod` for the platform at this URL.
     pub async fn account_at(&self, base_url: &str) {
         self.account_named("prod", base_url).await;
     }
@@ -126,7 +127,8 @@ impl Fixture {
         self.apply(&account(name, base_url, "")).await;
     }
 
-    /// A ClusterAccount with the API key `platform-api-key` of a namespace; `more` continues its spec.
+    /// A ClusterAccount with the API key in Secret `platform-api-key` of a namespace; `more` is
+    /// appended to its spec.
     pub async fn cluster_account(&self, name: &str, namespace: &str, more: &str) {
         let base_url = self.platform.base_url();
         self.apply(&format!(
@@ -154,7 +156,7 @@ spec:
         self.send("apply", manifest).await;
     }
 
-    /// What `kubectl replace` does, and the tools that force: a PUT of the manifest.
+    /// Sends a PUT of the manifest, as `kubectl replace` and forcing tools do.
     pub async fn replace(&self, manifest: &str) {
         self.send("replace", manifest).await;
     }
@@ -184,14 +186,14 @@ spec:
         &self.namespace
     }
 
-    /// The object as `kind/name`; `None` when there is none.
+    /// The object `kind/name`, if it exists.
     pub async fn get(&self, object: &str) -> Option<Value> {
         let (kind, name) = object.split_once('/').unwrap();
         let found = objects(&self.client, &self.namespace, kind).get_opt(name).await.unwrap();
         found.map(|object| serde_json::to_value(object).unwrap())
     }
 
-    /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
+    /// Waits until the object satisfies a predicate; the error shows its last state.
     pub async fn until(&self, object: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         let found = wait_for(&format!("{object} to be {what}"), PATIENCE, async || {
@@ -213,10 +215,10 @@ spec:
         .await
     }
 
-    /// The copy of the record in the annotation is written last.
+    /// Also waits for the copy of the record in the annotation, which is written last.
     pub async fn until_ready(&self, object: &str) -> Value {
         self.until_condition(object, "Ready", "True", "Available").await;
-        // A restart is recorded in the status alone.
+        // Restarts are recorded only in the status.
         let recorded = |text: &Value| {
             let mut record: Value = serde_json::from_str(text.as_str()?).ok()?;
             ["restart", "seal"].into_iter().for_each(|field| drop(record.as_object_mut().unwrap().remove(field)));
@@ -233,7 +235,7 @@ spec:
         self.until(object, "gone", Value::is_null).await;
     }
 
-    /// What the operator logged of this namespace last.
+    /// The operator's last log lines about this namespace.
     fn text(&self, lines: usize) -> String {
         let log = self.shared.operator.log();
         let quoted = format!("\"{}\"", self.namespace);
@@ -241,13 +243,11 @@ spec:
         mine[mine.len().saturating_sub(lines)..].join("\n")
     }
 
-    /// The platform's computes as its console shows them.
     pub async fn computes(&self) -> Vec<Value> {
         let url = format!("{}/computes", self.platform.console_url());
         reqwest::get(url).await.unwrap().json().await.unwrap()
     }
 
-    /// The keys as the console shows them.
     pub async fn keys(&self) -> Vec<Value> {
         let url = format!("{}/api_keys", self.platform.console_url());
         reqwest::get(url).await.unwrap().json().await.unwrap()
@@ -260,7 +260,7 @@ spec:
         answer.json().await.unwrap_or_default()
     }
 
-    /// Requests to the platform's API so far, as "METHOD path".
+    /// The API requests so far as "METHOD path".
     pub fn requests(&self) -> Vec<String> {
         self.platform.requests(0).into_iter().map(|entry| format!("{} {}", entry.method, entry.path)).collect()
     }
@@ -269,25 +269,24 @@ spec:
         self.requests().iter().filter(|request| request.starts_with(start)).count()
     }
 
-    /// Orders a fault of the platform; see `FaultOrder`.
     pub fn fault(&self, order: Value) {
         self.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
     }
 
-    /// An entry of a Secret, as text.
+    /// An entry of a Secret as text.
     pub async fn entry(&self, secret: &str, entry: &str) -> Option<String> {
         let secret = self.get(&format!("secret/{secret}")).await?;
         let bytes: ByteString = serde_json::from_value(secret["data"].get(entry)?.clone()).unwrap();
         Some(String::from_utf8(bytes.0).unwrap())
     }
 
-    /// What the platform answers to a key that lists the sample project's computes.
+    /// The status of a request for the project's computes with this token.
     pub async fn answer_to(&self, token: &str) -> u16 {
         let url = format!("{}/projects/{}/endpoints", self.platform.base_url(), self.project);
         reqwest::Client::new().get(url).bearer_auth(token).send().await.unwrap().status().as_u16()
     }
 
-    /// The keys of the sample project that are not revoked.
+    /// The valid keys of the project.
     pub async fn live_keys(&self) -> Vec<Value> {
         let mut keys = self.keys().await;
         keys.retain(|key| key["project_id"] == self.project && key["revoked"] == false);
@@ -298,7 +297,7 @@ spec:
         self.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), serde_json::json!({})).await;
     }
 
-    /// Waits for an event with this reason about an object, and returns its text.
+    /// Waits for an event with this reason about an object and returns its message.
     pub async fn event(&self, object: &str, reason: &str) -> String {
         let (_, name) = object.split_once('/').unwrap();
         let events: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(self.client.clone(), &self.namespace);
@@ -332,5 +331,5 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
 }
 
-/// Long enough for several polls of the platform.
+/// Longer than several polls of the platform.
 pub const SEVERAL_POLLS: Duration = Duration::from_secs(12);

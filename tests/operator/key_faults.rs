@@ -1,4 +1,4 @@
-//! ProjectKeys on platforms that offer less, and on platforms and clusters that fail.
+//! ProjectKeys on platforms with fewer calls, and on failing platforms and clusters.
 
 use std::time::{Duration, Instant};
 
@@ -86,13 +86,13 @@ async fn a_limited_rate_is_waited_for() {
     let begun = Instant::now();
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("projectkey/ci").await;
-    // Five seconds, and what the rest takes; doubled pauses would take half a minute.
+    // Five seconds plus the usual time; exponential backoff would take half a minute.
     assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
     assert_eq!(fixture.count(CREATE), 6);
     assert_eq!(fixture.live_keys().await.len(), 1);
 }
 
-/// Takes the settle time: nothing less proves that a key was not created.
+/// Takes the settle time, which is necessary to prove that a key was not created.
 #[tokio::test]
 async fn a_creation_with_an_open_outcome_is_repeated_once_it_is_settled() {
     let fixture = Fixture::new("mint-open").await;
@@ -108,7 +108,7 @@ async fn a_creation_with_an_open_outcome_is_repeated_once_it_is_settled() {
     fixture.until_ready("projectkey/other").await;
     assert_eq!(fixture.count(CREATE), 4);
     assert_eq!(fixture.live_keys().await.len(), 2);
-    // What is to be found out is not asked for again and again: beside that, the list is polled each 3.75 s.
+    // The recovery must not list in a loop. Regular polls list every 3.75 s as well.
     let lists = fixture.count("GET /organizations/org-cool-darkness-1/api_keys");
     let polls = usize::try_from(begun.elapsed().as_millis() / 3750).unwrap();
     assert!(lists <= 8 + polls, "{lists} lists, {polls} polls at most");
@@ -119,7 +119,7 @@ async fn a_secret_that_cannot_be_created_costs_no_key() {
     let fixture = Fixture::new("quota").await;
     let quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: no-secrets}\nspec: {hard: {secrets: '1'}}\n";
     fixture.apply(quota).await;
-    // What the quota controller would write, which does not run here.
+    // The status that the quota controller would write; it does not run here.
     let used = json!({"status": {"hard": {"secrets": "1"}, "used": {"secrets": "1"}}}).to_string();
     fixture
         .kubectl(&["patch", "resourcequota", "no-secrets", "--subresource=status", "--type", "merge", "-p", &used])
@@ -155,7 +155,7 @@ async fn a_key_that_may_not_create_keys_is_named_as_the_reason() {
     fixture.until_ready("account/prod").await;
     fixture.apply(&key("ci", "")).await;
     fixture.until_condition("projectkey/ci", "Stalled", "True", "Forbidden").await;
-    // Nothing on the platform keeps it.
+    // It has nothing on the platform that would block the deletion.
     fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
     fixture.until_gone("projectkey/ci").await;
 }
@@ -167,7 +167,7 @@ async fn quiet_means_no_write() {
     let ready = fixture.until_ready("projectkey/ci").await;
     let secret = fixture.get("secret/ci-key").await;
     let asked = fixture.count("GET");
-    // Several questions whether the key is accepted, and not one write.
+    // The key is probed several times, and nothing is written.
     fixture.wait_until("the key to be asked", async || fixture.count("GET") >= asked + 2).await;
     assert_eq!(fixture.get("projectkey/ci").await, Some(ready));
     assert_eq!(fixture.get("secret/ci-key").await, secret);
@@ -190,7 +190,7 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     fixture.kubectl(&["delete", "projectkey", "copy", "--wait=false"]).await;
     fixture.until_gone("projectkey/copy").await;
     assert_eq!(fixture.answer_to(&token).await, 200);
-    // The status has it too.
+    // The record is restored from the status.
     fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/record-"]).await;
     fixture
         .until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"]["dbplane.dev/record"].is_string())
@@ -236,7 +236,7 @@ async fn they_are_three_at_most() {
     assert_eq!(fixture.count(CREATE), 4);
 }
 
-/// A policy of the namespace that replaces what is in Secrets whose names begin with `ci`, in dry runs too or not.
+/// A policy that changes Secrets whose names begin with `ci`, in dry runs or only in real writes.
 pub async fn altering(fixture: &Fixture, dry_runs: bool) -> String {
     let (namespace, name) = (&fixture.namespace, format!("alter-{}", fixture.namespace));
     let condition = if dry_runs { "true" } else { "!(has(request.dryRun) && request.dryRun)" };

@@ -1,4 +1,5 @@
-//! ProjectKeys after a backup, in the wrong cluster, with Secrets that cannot be written, and with people who help.
+//! ProjectKeys after a restore, in the wrong cluster, with read-only Secrets, and with manual
+//! intervention.
 
 use dbplane::decide::names;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 const CREATES: &str = "^/organizations/[^/]+/api_keys$";
 const REVOKE: &str = "DELETE /organizations/org-cool-darkness-1/api_keys";
 
-/// What a backup keeps of an object: what it is called, what stands on it, and what it declares or holds.
+/// The parts of an object that a backup contains: name, labels and annotations, spec or data.
 fn backup(object: &Value) -> Value {
     let mut kept = object.clone();
     let meta = &object["metadata"];
@@ -63,7 +64,7 @@ async fn a_key_and_its_secret_from_a_backup_stay_in_use() {
         assert_eq!(fixture.answer_to(&token).await, 200);
     }
     assert_eq!((fixture.count(CREATE), fixture.count(REVOKE)), (2, 0));
-    // Restored, it is as much ours as before.
+    // After the restore, the Secret is dbplane's again.
     fixture.kubectl(&["delete", "projectkey", "one", "two", "--wait=false"]).await;
     for object in ["projectkey/one", "projectkey/two", "secret/one-key", "secret/two-key"] {
         fixture.until_gone(object).await;
@@ -117,7 +118,7 @@ async fn an_edited_record_is_restored_and_not_followed() {
     assert_ne!(edited, record);
     fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::RECORD)]).await;
     fixture.until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"][names::RECORD] == record).await;
-    // Also where the resource is deleted in the same moment, its own key goes.
+    // Even if the resource is deleted at the same time, its own key must be revoked.
     fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::RECORD)]).await;
     fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
     fixture.until_gone("projectkey/ci").await;
@@ -126,7 +127,7 @@ async fn an_edited_record_is_restored_and_not_followed() {
     assert_eq!(fixture.count(REVOKE), 1);
 }
 
-/// The command that a message ends with, as kubectl's arguments after the namespace.
+/// The command at the end of a message, as arguments of kubectl.
 fn command(message: &str) -> Vec<String> {
     let (_, command) = message.split_once("kubectl -n ").unwrap();
     let command = command.split_once("'.").unwrap().0.replace('\'', "");
@@ -155,7 +156,7 @@ async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
     assert!(fixture.event("projectkey/ci", "KeyForgotten").await.contains(lost));
     assert_eq!(clear["status"]["keyID"], reported["status"]["keyID"]);
 
-    // Without the Secret nobody can be asked; the word of a person is enough.
+    // Without the Secret the key cannot be probed, so the user's confirmation is enough.
     fixture.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"]).await;
     fixture.until_condition("projectkey/ci", "Paused", "True", "Paused").await;
     fixture.kubectl(&["delete", "secret", "ci-key"]).await;
@@ -168,7 +169,7 @@ async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
     assert_eq!(fixture.count(CREATE), 2);
 }
 
-/// A policy of the cluster that refuses changes of a Secret, rehearsed ones too or not; in force once this returns.
+/// A policy that denies changes of a Secret, with or without dry runs. It is active on return.
 async fn refuse_changes(fixture: &Fixture, secret: &str, rehearsed_too: bool) -> String {
     let probe = format!("{secret}-probe");
     let exempt = if rehearsed_too { "false" } else { "request.dryRun" };

@@ -1,4 +1,4 @@
-//! Keys that are replaced because people ask for it, and the one before beside the key in its Secret.
+//! Rotations on request, and the previous key as an entry in the Secret.
 
 use dbplane::decide::names::{REVOKED_KEYS, ROTATE};
 use serde_json::Value;
@@ -36,7 +36,7 @@ async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_unt
     let new = fixture.entry("ci-key", "token").await.unwrap();
     assert_eq!((fixture.answer_to(&token).await, fixture.answer_to(&new).await), (200, 200));
 
-    // People revoke it, and say so by its name.
+    // The user revokes the key and confirms it by its name.
     fixture.revoke(id).await;
     fixture.annotate("projectkey/ci", REVOKED_KEYS, name).await;
     fixture.until("projectkey/ci", "without predecessors", |seen| seen["status"]["previousKeys"] == Value::Null).await;

@@ -1,4 +1,4 @@
-//! ProjectKeys, end to end: minted, kept, replaced, revoked.
+//! ProjectKeys end to end: creation, upkeep, replacement and revocation.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::fixture::{Fixture, condition, key, key_into};
 use crate::support::aged;
 
 impl Fixture {
-    /// Waits until the resource is ready with another key than this one.
+    /// Waits until the resource is ready with a new key.
     pub async fn until_replaced(&self, object: &str, old: &Value) -> Value {
         self.until(object, "ready with another key", |seen| {
             let ready = condition(seen, "Ready").is_some_and(|ready| ready["status"] == "True");
@@ -81,7 +81,8 @@ async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
     let first = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     let token = fixture.entry("ci-key", "api-key").await.unwrap();
 
-    // Other labels and entries in the spec: the key stays, what others wrote stays, what is no longer declared goes.
+    // Labels and entries of the spec change. The key and foreign fields stay; fields that are no
+    // longer declared are removed.
     let patch = json!({"stringData": {"mine": "kept"}, "metadata": {"labels": {"mine": "kept"}}}).to_string();
     fixture.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
     let change = json!({"secret": {"labels": {"team": null, "tier": "web"}, "template": {"other": null}}});
@@ -132,7 +133,7 @@ async fn of_two_keys_for_one_secret_the_older_owns_it() {
     assert_eq!(fixture.count(CREATE), 1);
     let secret = fixture.get("secret/shared").await.unwrap();
     assert_eq!(secret["metadata"]["ownerReferences"][0]["uid"], first["metadata"]["uid"]);
-    // Once the older one is gone, the other takes its place.
+    // After the older one is deleted, the other one gets the Secret.
     fixture.kubectl(&["delete", "projectkey", "zz-first", "--wait=false"]).await;
     fixture.until_ready("projectkey/aa-second").await;
 }
@@ -158,7 +159,7 @@ async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
     fixture.until_replaced("projectkey/reporting", &reported).await;
 }
 
-/// Makes the key in use older by `hours`, as time would.
+/// Makes the current key `hours` older.
 async fn age(fixture: &Fixture, object: &str, hours: i64) {
     let seen = fixture.get(object).await.unwrap();
     let aged = aged(&seen, jiff::SignedDuration::from_hours(hours)).unwrap();
@@ -183,7 +184,7 @@ async fn a_key_that_is_due_is_rotated_and_its_predecessor_stays_for_the_overlap(
     fixture.until_replaced("projectkey/short", &short).await;
     fixture.until_revoked(&short).await;
     fixture.until("projectkey/short", "without predecessors", |seen| seen["status"]["previousKeys"].is_null()).await;
-    // Deletion takes the predecessor along.
+    // The deletion also revokes the previous key.
     fixture.kubectl(&["delete", "projectkey", "long", "--wait=false"]).await;
     fixture.until_gone("projectkey/long").await;
     assert_eq!(fixture.answer_to(&token).await, 401);

@@ -1,4 +1,4 @@
-//! Names as long as Kubernetes takes them: what is derived from them is no longer.
+//! Names of the maximal length in Kubernetes: derived names must not exceed it.
 
 use serde_json::json;
 

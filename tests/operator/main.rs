@@ -1,6 +1,7 @@
-//! The real binary on a real control plane, with the ServiceAccount that deploy/ installs, against simulated platforms.
+//! The real binary on a real control plane against simulated platforms, with the ServiceAccount
+//! from deploy/.
 //!
-//! All tests share one control plane and one operator; each has a namespace and a platform of its own.
+//! All tests share one control plane and one operator. Each has its own namespace and platform.
 
 #![allow(
     clippy::unwrap_used,

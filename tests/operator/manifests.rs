@@ -1,8 +1,7 @@
-//! What tests apply, and may add to.
+//! Manifests for tests, with optional additions.
 
 use super::PROJECT;
 
-/// An Account of the sample organization.
 pub fn account(name: &str, base_url: &str, more: &str) -> String {
     format!(
         "apiVersion: dbplane.dev/v1alpha1
@@ -17,7 +16,6 @@ spec:
     )
 }
 
-/// A Compute of the sample project.
 pub fn compute(name: &str, branch: &str, more: &str) -> String {
     format!(
         "apiVersion: dbplane.dev/v1alpha1
@@ -32,12 +30,12 @@ spec:
     )
 }
 
-/// A ProjectKey of the sample project, whose Secret has its name.
+/// A ProjectKey of the sample project whose Secret is `{name}-key`.
 pub fn key(name: &str, more: &str) -> String {
     key_into(name, &format!("{{name: {name}-key}}"), more)
 }
 
-/// The same with this `secret`.
+/// The same with this value of `secret`.
 pub fn key_into(name: &str, secret: &str, more: &str) -> String {
     format!(
         "apiVersion: dbplane.dev/v1alpha1

@@ -1,4 +1,5 @@
-//! Renaming and moving: a resource is deleted with `deletion: Orphan`, and another one names its compute. A key is replaced by a new one.
+//! Renames and moves: one resource is deleted with `deletion: Orphan`, and another one names its
+//! compute. Keys are replaced by new ones.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,18 +12,18 @@ use crate::creates::{id, reader};
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, key};
 use crate::support::Sandbox;
 
-/// So soon the new resource has the compute once the old one is gone.
+/// The new resource must get the compute this soon after the old one is gone.
 const SOON: Duration = Duration::from_secs(10);
 const CONNECTION: &str = "  connection: {secretName: orders-db}\n";
 
-/// With an account that polls once an hour: whatever happens soon is not the work of a poll.
+/// The account polls once an hour, so a fast reaction cannot come from a poll.
 async fn fixture(name: &str) -> Fixture {
     let fixture = Fixture::bare(name).await;
     account_for(&fixture, &fixture).await;
     fixture
 }
 
-/// Another namespace that uses the same platform.
+/// Another namespace with the same platform.
 async fn beside(first: &Fixture, name: &str) -> Fixture {
     let fixture = Fixture::bare(name).await;
     account_for(&fixture, first).await;
@@ -50,7 +51,7 @@ async fn soon_ready(fixture: &Fixture, object: &str) -> Value {
     }
 }
 
-/// The platform has the compute and was asked for no change after the creates.
+/// Checks that the platform got no changes after the creates.
 async fn is_untouched(fixture: &Fixture, creates: usize) {
     let made = writes(fixture);
     assert!(made.len() == creates && made.iter().all(|request| request.starts_with("POST ")), "{made:?}");
@@ -81,7 +82,7 @@ async fn renamed(name: &str, new_first: bool) {
         fixture.apply(&new).await;
     }
     assert_eq!(id(&soon_ready(&fixture, "compute/orders-primary").await), bound);
-    // Kubernetes deletes the Secret of the old resource, and dbplane writes the new one's.
+    // Kubernetes deletes the Secret of the old resource, and dbplane writes that of the new one.
     let secret = fixture
         .until("secret/orders-db", "the new resource's", |seen| {
             seen["metadata"]["ownerReferences"][0]["name"] == "orders-primary" && seen["data"]["host"].is_string()
@@ -114,7 +115,8 @@ async fn the_connection_secret_of_the_old_resource_can_stay_until_nothing_uses_i
     is_untouched(&fixture, 1).await;
 }
 
-/// Kubernetes leaves only those dependents that its garbage collector has heard of: it hears of Secrets in their order.
+/// The garbage collector keeps only dependents that it has observed. It observes objects of a kind
+/// in order.
 async fn garbage_collection_is_up_to_date(fixture: &Fixture) {
     let metadata = json!({"name": "heard"});
     fixture.apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}).to_string()).await;
@@ -126,7 +128,7 @@ async fn garbage_collection_is_up_to_date(fixture: &Fixture) {
     fixture.until_gone("secret/heard").await;
 }
 
-/// What the new resource names is what the old one had, wherever its manifest says that it is.
+/// The old binding takes precedence over the new resource's declared branch.
 #[tokio::test]
 async fn the_new_resource_goes_on_also_where_it_declares_another_branch() {
     let fixture = fixture("renamed-elsewhere").await;
@@ -192,7 +194,7 @@ async fn all_computes_move_to_another_namespace_by_an_import() {
     let import: Vec<&str> = flags.split_whitespace().chain([folder]).collect();
     new.dbplane(&import).await.expect(0, &["3 computes"]);
     new.kubectl(&["apply", "-k", folder]).await;
-    // The import names resources as the platform names computes.
+    // The import names resources after the platform's computes.
     let declared = new.kubectl(&["get", "computes", "-o", "name"]).await;
     let mut after = BTreeSet::new();
     for object in declared.lines().map(|line| line.replace(".dbplane.dev", "")) {
@@ -212,7 +214,7 @@ async fn a_key_moves_to_another_namespace_as_a_new_key() {
     new.apply(&key("ci", "").replace(PROJECT, &old.project)).await;
     new.until_ready("projectkey/ci").await;
     let after = new.entry("ci-key", "api-key").await.unwrap();
-    // Whatever uses the key may switch now.
+    // Both keys work, so clients can switch now.
     assert_eq!((old.answer_to(&before).await, old.answer_to(&after).await), (200, 200));
     delete(&old, "projectkey/ci").await;
     old.until_gone("projectkey/ci").await;

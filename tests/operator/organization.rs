@@ -1,4 +1,4 @@
-//! What many keys of one organization share.
+//! Data that the keys of an organization share.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ impl Fixture {
     }
 }
 
-/// With a check every five seconds, the list is read about every four: keys that read it by themselves would do so more often.
+/// With a check every five seconds, the shared list is read about every four. Separate reads per
+/// key would be more frequent.
 #[tokio::test]
 async fn one_list_serves_all_keys_and_shows_their_last_use() {
     let fixture = Fixture::new("one-list").await;

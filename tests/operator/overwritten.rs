@@ -1,4 +1,4 @@
-//! Another controller changes back what dbplane writes, as fast as it can.
+//! Another controller reverts dbplane's writes as fast as possible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,13 +14,14 @@ use crate::creates::reader;
 use crate::fixture::{Fixture, condition};
 use crate::support::objects;
 
-/// How often one thing may be written in less than a minute: before people are told, and once more with what they are told.
+/// Upper bound of writes to one field in less than a minute: before the conflict is reported, and
+/// once with the report.
 const MOST: usize = 2 * AT_ONCE;
 
-/// Text, and base64.
+/// Text and Base64.
 const ELSEWHERE: &str = "ZWxzZXdoZXJl";
 
-/// Somebody who changes an object whenever it is as it should be.
+/// A controller that changes an object whenever dbplane has reconciled it.
 struct Other {
     stop: Arc<AtomicBool>,
     changes: Arc<AtomicUsize>,
@@ -82,7 +83,7 @@ async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_report
         fixture.until_ready(object).await;
     }
     fixture.until("secret/connected-db", "written", |seen| seen["data"]["host"].is_string()).await;
-    // What kubectl has written within two seconds would be taken for the cause.
+    // Writes by kubectl within the last two seconds would be taken for the cause.
     let applied = fixture.get("compute/reported").await.unwrap()["metadata"]["creationTimestamp"].clone();
     let applied: Timestamp = applied.as_str().unwrap().parse().unwrap();
     let is_over = async || Timestamp::now().duration_since(applied) > SignedDuration::from_secs(4);
@@ -98,7 +99,7 @@ async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_report
     let statuses = Other::start(&fixture, "compute/reported", Some("status"), is_told, other_host);
 
     for (object, what) in [
-        // Nobody knows who has removed something.
+        // A removal leaves no field manager that could be named.
         ("compute/annotated", "Something else changes the annotation dbplane.dev/record"),
         ("compute/connected", "busybody (a field manager) changes Secret connected-db"),
         ("compute/reported", "busybody (a field manager) changes the status"),

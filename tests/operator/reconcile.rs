@@ -1,4 +1,4 @@
-//! Looking at the platform anew because people ask for it, long before that would be due.
+//! Reads of the platform on request, long before the next poll.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn is_handled(object: &Value) -> bool {
 async fn a_compute_is_compared_anew() {
     let (fixture, id) = created("look-again", "  size: {fixed: 1}\n").await;
     fixture.patch("account/prod", json!({"pollInterval": "1h"})).await;
-    // With the new interval the project is read once more, and then for an hour not.
+    // After the interval changes, the project is read once more, and then not for an hour.
     fixture
         .until("account/prod", "observed", |account| {
             account["status"]["observedGeneration"] == account["metadata"]["generation"]
@@ -35,7 +35,7 @@ async fn a_compute_is_compared_anew() {
     fixture.until("compute/orders", "as declared", |compute| compute["status"]["size"] == "1").await;
 }
 
-/// One 401 may be a mistake of a moment: the platform is asked again soon, and at once where a person asks for that.
+/// A single 401 may be transient: the operator soon asks again, and at once on request.
 #[tokio::test]
 async fn the_credentials_of_an_account_are_checked_anew() {
     let fixture = Fixture::bare("check-again").await;

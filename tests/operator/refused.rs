@@ -1,4 +1,4 @@
-//! The API server refuses a status, whatever its version.
+//! The API server rejects statuses regardless of their version.
 
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -7,10 +7,11 @@ use crate::creates::reader;
 use crate::fixture::{Fixture, condition, key};
 use crate::support::objects;
 
-/// What the policy below does not admit.
+/// The value that the policy rejects.
 const UNWANTED: &str = "unwanted";
 
-/// Admits statuses of Computes that have this field with no such value. Of this namespace alone, as other tests share the cluster.
+/// Rejects statuses of Computes in which this field matches. It is limited to this namespace, as
+/// other tests share the cluster.
 fn policy(namespace: &str, field: &str, unwanted: &str) -> String {
     format!(
         "apiVersion: admissionregistration.k8s.io/v1
@@ -41,7 +42,8 @@ async fn request(fixture: &Fixture, value: &str) {
     fixture.kubectl(&["annotate", "--overwrite", "compute/reported", &annotation]).await;
 }
 
-/// Has the API server refuse statuses, which is tried with that Compute.
+/// Makes the API server reject statuses, and probes this with the Compute until the policy is
+/// active.
 async fn refuse(fixture: &Fixture, compute: &str, field: &str, unwanted: &str) {
     fixture.apply(&policy(fixture.namespace(), field, unwanted)).await;
     let computes = objects(fixture.client(), fixture.namespace(), "compute");
@@ -51,7 +53,7 @@ async fn refuse(fixture: &Fixture, compute: &str, field: &str, unwanted: &str) {
     fixture.wait_until("the policy is in force", refused).await;
 }
 
-/// Refuses the operator's finalizers on objects of these kinds, in this namespace.
+/// Rejects finalizers on objects of these kinds in this namespace.
 fn no_finalizers(namespace: &str, resources: &str) -> String {
     policy(namespace, "unused", "unused")
         .replace("[computes/status]", resources)
@@ -62,7 +64,8 @@ fn no_finalizers(namespace: &str, resources: &str) -> String {
         )
 }
 
-/// What cannot be held is not created, and says by itself who refuses what.
+/// An object that cannot get its finalizer creates nothing, and its condition says which policy
+/// rejects what.
 #[tokio::test]
 async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
     for (namespace, resources, refused) in [
@@ -71,7 +74,7 @@ async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
     ] {
         let fixture = Fixture::new(namespace).await;
         fixture.until_ready("account/prod").await;
-        // Nothing uses the account yet, so it is not held.
+        // The account is not used yet, so it has no finalizer.
         let (kind, probe) = if resources == "[accounts]" { ("account", "prod") } else { ("compute", "probe") };
         if kind == "compute" {
             let paused = "{name: probe, annotations: {dbplane.dev/paused: 'true'}}";
@@ -108,7 +111,7 @@ async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
     }
 }
 
-/// The limit of all annotations together is 256 KiB.
+/// All annotations together are limited to 256 KiB.
 #[tokio::test]
 async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() {
     let fixture = Fixture::new("refused-copy").await;
@@ -121,7 +124,7 @@ async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() 
                 "accountRef": {"name": "prod"}, "projectID": fixture.project, "branchID": "br-main-42", "type": "ReadOnly",
             },
         });
-        // Without kubectl, which would add a copy of all this.
+        // Without kubectl, which would add a copy of all annotations.
         computes.patch("full", &PatchParams::apply("people"), &Patch::Apply(&manifest)).await.unwrap();
     };
     annotate(&"x".repeat((256 << 10) - 200)).await;
@@ -136,7 +139,7 @@ async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() 
     fixture.until("compute/full", "without the notice", |seen| condition(seen, "RequestRefused").is_none()).await;
 }
 
-/// What a create has made is recorded, whatever else of the status is refused.
+/// The result of a create must be recorded even if the rest of the status is rejected.
 #[tokio::test]
 async fn a_create_is_recorded_although_the_status_that_tells_of_it_is_refused() {
     let fixture = Fixture::new("refused-create").await;

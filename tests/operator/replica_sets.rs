@@ -1,4 +1,4 @@
-//! Read replica sets: as many Computes as are declared, changed in turn, with one Secret for all of them.
+//! ReadReplicaSets: the declared number of Computes, rolling changes, and a shared Secret.
 
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use crate::fixture::{Fixture, PROJECT, condition};
 
 const SET: &str = "readreplicaset/reads";
 
-/// A set of read replicas of a branch.
 fn set(replicas: u32, branch: &str, of_template: &str, more: &str) -> String {
     format!(
         "apiVersion: dbplane.dev/v1alpha1
@@ -29,7 +28,7 @@ spec:
     )
 }
 
-/// Waits until the set says that it has so many, all of them ready and as declared.
+/// Waits until the set reports this number of replicas, all ready and up to date.
 async fn until_all(fixture: &Fixture, count: u32) -> Value {
     let complete = |seen: &Value| {
         let numbers = ["replicas", "readyReplicas", "updatedReplicas"].map(|field| seen["status"][field] == count);
@@ -39,7 +38,7 @@ async fn until_all(fixture: &Fixture, count: u32) -> Value {
     fixture.until(SET, &format!("{count} replicas"), complete).await
 }
 
-/// The names of the set's Computes, and their computes.
+/// The names of the set's Computes with their compute ids.
 async fn replicas(fixture: &Fixture) -> Vec<(String, String)> {
     let path = "jsonpath={range .items[*]}{.metadata.name} {.status.computeID}{'\\n'}{end}";
     let lines = fixture.kubectl(&["get", "computes", "-l", "app=reads", "-o", path]).await;
@@ -50,7 +49,7 @@ fn names(replicas: &[(String, String)]) -> Vec<&str> {
     replicas.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// How many the platform has, by branch.
+/// The number of computes on a branch.
 async fn on_branch(fixture: &Fixture, branch: &str) -> usize {
     fixture.computes().await.iter().filter(|compute| compute["branch_id"] == branch).count()
 }
@@ -70,7 +69,7 @@ async fn kubectl_scales_a_set_and_the_least_recently_active_goes_first() {
     assert_eq!(names(&all), ["reads-0", "reads-1", "reads-2"]);
     assert_eq!(fixture.count("POST"), 3);
 
-    // All but the first are used after it has fallen asleep.
+    // All replicas except the first are used after they were suspended.
     fixture.platform.advance(Duration::from_secs(600)).unwrap();
     for (name, id) in &all[1..] {
         fixture.console(Method::POST, &format!("/computes/{id}/activity"), json!({})).await;
@@ -104,7 +103,7 @@ async fn a_replica_that_is_deleted_by_hand_is_replaced() {
     until_all(&fixture, 2).await;
     fixture.kubectl(&["delete", "compute", "reads-0", "--wait=false"]).await;
     fixture.until_gone("compute/reads-0").await;
-    // The status may say for a moment what was so before.
+    // The status may be stale for a moment.
     fixture.wait_until("another one to be created", async || fixture.count("POST") == 3).await;
     until_all(&fixture, 2).await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (3, 1));
@@ -122,7 +121,7 @@ async fn a_change_is_made_to_one_replica_after_the_other() {
     assert_eq!(replicas(&fixture).await, before, "they are the same computes");
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (3, 3));
     assert!(fixture.event(SET, "ReplicaChanged").await.contains("reads-"));
-    // What people change of one of them is changed back.
+    // Manual changes of a replica are reverted.
     fixture.patch("compute/reads-1", json!({"size": {"fixed": 4}})).await;
     fixture.until("compute/reads-1", "changed back", |seen| seen["spec"]["size"]["fixed"] == 2).await;
 }
@@ -141,7 +140,7 @@ async fn another_branch_gets_new_replicas_before_the_old_ones_go() {
         fixture.until_gone(&format!("compute/{name}")).await;
     }
     assert_eq!((on_branch(&fixture, "br-main-42").await, on_branch(&fixture, "br-dev-7").await), (0, 2));
-    // In turn: no request deletes one before two on the platform can be used.
+    // The rollout must not delete a replica before two computes are ready on the platform.
     let changes: Vec<String> = fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect();
     let kinds: Vec<&str> = changes.iter().filter_map(|request| request.split(' ').next()).collect();
     assert_eq!(kinds, ["POST", "POST", "POST", "DELETE", "POST", "DELETE"], "{changes:?}");
@@ -203,7 +202,7 @@ async fn one_secret_leads_to_all_replicas() {
     assert_eq!(seen["status"]["binding"]["name"], "reads-db");
 }
 
-/// A number that was declared is no accident; that many Computes are deleted is.
+/// Scaling down is intended, so the brake does not apply; it does apply to deleting many Computes.
 #[tokio::test]
 async fn scaling_down_passes_the_brake_and_deleting_does_not() {
     let alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "1"]).await;

@@ -1,4 +1,4 @@
-//! Resources that people and tools rewrite: replaced by their manifests, stripped of annotations, given older ones.
+//! Resources that users and tools rewrite: replaced, without annotations, or with old annotations.
 
 use dbplane::decide::names::{FINALIZER, RECORD};
 use serde_json::{Value, json};

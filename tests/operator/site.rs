@@ -1,4 +1,5 @@
-//! Where the tests of the operator run: a control plane with what is installed, and an operator.
+//! The environment of operator tests: a control plane with dbplane's resources installed, and an
+//! operator.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,14 +11,14 @@ use tokio::sync::OnceCell;
 use super::{free_address, root};
 use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, wait_for};
 
-/// A control plane with the operator's resources and rights.
+/// A control plane with dbplane's definitions and roles.
 struct Site {
     cluster: ControlPlane,
     audit_log: PathBuf,
 }
 
 impl Site {
-    /// With what this folder installs. Goes with this process: its folders are watched over.
+    /// Installs this folder. A watchdog removes everything when this process ends.
     async fn start(folder: &str) -> &'static Self {
         let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
         let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
@@ -31,12 +32,12 @@ impl Site {
     }
 }
 
-/// A control plane and an operator: of this test process, or of one test.
+/// A control plane and an operator, shared by a test process or used by a single test.
 pub struct Shared {
     pub cluster: &'static ControlPlane,
     pub operator: Running,
     pub metrics: String,
-    /// What the API server was asked by the operator, one JSON object a line.
+    /// The API server's audit log of the operator's requests, one JSON object per line.
     pub audit_log: PathBuf,
 }
 
@@ -46,7 +47,7 @@ pub async fn shared() -> &'static Shared {
 }
 
 impl Shared {
-    /// On a control plane of its own, with these variables and flags.
+    /// Starts with a new control plane, and these variables and flags.
     pub async fn start_in(variables: &[(&str, &str)], flags: &[&str]) -> Self {
         Self::start_at(Site::start("deploy").await, variables, flags).await
     }
@@ -57,7 +58,7 @@ impl Shared {
         Self { cluster: &site.cluster, operator: operator.log_on_panic(), metrics, audit_log }
     }
 
-    /// An operator for this namespace alone, which is made with the operator's Roles.
+    /// An operator confined to this namespace, whose Roles are installed with the namespace.
     pub async fn confined_to(namespace: &str) -> &'static Self {
         static SITE: OnceCell<&'static Site> = OnceCell::const_new();
         let site = SITE.get_or_init(async || Site::start("deploy/namespaced/operator").await).await;
@@ -65,19 +66,19 @@ impl Shared {
         site.cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
         site.cluster.kubectl(&["-n", namespace, "apply", "-k", served.to_str().unwrap()]).await.unwrap();
         let mut flags = usual("info,dbplane=debug").to_vec();
-        // All have the same Lease.
+        // They would all use the same Lease.
         flags.retain(|flag| *flag != "--leader-elect");
         flags.extend(["--watch-namespaces", namespace, "--no-cluster-accounts", "--cluster-id", "abc123"]);
         Box::leak(Box::new(Self::start_at(site, &[], &flags).await))
     }
 }
 
-/// Whether each test has an operator of its own, with the rights that `deploy/namespaced` gives it in the namespace of that test.
+/// True if each test has its own operator with the rights of `deploy/namespaced` in its namespace.
 pub fn is_confined() -> bool {
     std::env::var("DBPLANE_TEST_RIGHTS").is_ok_and(|rights| rights == "namespaced")
 }
 
-/// Everything that the operator's own ServiceAccount asks.
+/// Logs all requests of the operator's ServiceAccount.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -86,18 +87,19 @@ rules:
   - {level: None}
 ";
 
-/// The log filter, and more: all tests of a process delete with one operator, and more than the brake would let pass.
+/// The usual flags. All tests of a process share an operator, so together they would exceed the
+/// limit for deletions.
 pub fn usual(log: &str) -> [&str; 5] {
     ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
 }
 
-/// SIGKILL, to an operator that others look at too.
+/// Kills a shared operator with SIGKILL.
 pub fn kill_operator(operator: &Running) {
     kill(Pid::from_raw(operator.id().cast_signed()), Signal::SIGKILL).unwrap();
 }
 
-/// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL. Without election of a
-/// leader a successor begins at once.
+/// Starts an operator as its own ServiceAccount, waits until it is ready, and returns the URL of
+/// its metrics. Without leader election, a successor starts at once.
 pub async fn start_operator_with(
     variables: &[(&str, &str)],
     cluster: &ControlPlane,

@@ -1,4 +1,4 @@
-//! Objects of ours that are owned by others of ours.
+//! dbplane's objects that other objects of dbplane own.
 
 use dbplane::api::{ClusterAccount, Compute, ProjectKey};
 use dbplane::cluster::{ApiServer, Cluster};
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{PATIENCE, wait_for, wait_until};
 use crate::{Operator, cluster};
 
-/// Nothing can be done for them, so that nothing but their children wakes them.
+/// These owners have nothing to do, so only their children trigger passes.
 const OWNERS: &str = "
 apiVersion: dbplane.dev/v1alpha1
 kind: ClusterAccount
@@ -33,7 +33,7 @@ fn child(name: &str, owner: Option<OwnerReference>) -> Compute {
     child
 }
 
-/// How many passes over objects of a kind have ended.
+/// The number of finished passes over objects of a kind.
 async fn passes(operator: &Operator, kind: &str) -> u64 {
     let metrics = reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap();
     let of_kind =
@@ -41,7 +41,8 @@ async fn passes(operator: &Operator, kind: &str) -> u64 {
     metrics.lines().filter(of_kind).map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// How many there are when no more come: the pass over an owner that was reported, for its own new status, may be under way.
+/// Waits until the number of passes is stable: the status that a pass writes may trigger another
+/// one.
 async fn settled(operator: &Operator, kind: &str) -> u64 {
     let (mut last, mut unchanged) = (0, 0);
     let probe = async || {

@@ -1,4 +1,5 @@
-//! Which cluster an operator works for: its keys tell, and only its own are revoked.
+//! The identity of a cluster: keys contain it, and an operator revokes only keys of its own
+//! cluster.
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
         platform.requests(0).iter().filter(|entry| entry.method == "DELETE" && entry.path.contains("api_keys")).count()
     };
 
-    // The same resources under the operator of another cluster, as a backup that was restored there would be.
+    // An operator of another cluster with the same resources, as after a restore of a backup there.
     let clone = Operator::start(&cluster, "clone", &["--cluster-id", "c1one0"]);
     cluster.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await.unwrap();
     let reported = async || {
@@ -45,13 +46,13 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
     stop(clone).await;
     assert_eq!(revocations(), 0);
 
-    // A cluster that takes the place of the original.
+    // An operator that replaces the original cluster.
     let _heir = Operator::start(&cluster, "heir", &["--cluster-id", &uid[..6]]);
     wait_until("the key to go", PATIENCE, async || key(&cluster).await.is_none()).await.unwrap();
     assert_eq!(revocations(), 1);
 }
 
-/// What an operator needs of its own resources, and no right to read namespaces.
+/// Rights for the operator's own resources, without the right to read namespaces.
 const CONFINED: &str = "
 apiVersion: v1
 kind: ServiceAccount
@@ -80,7 +81,7 @@ async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
     assert!(!status.success());
     let log = confined.process.log();
     assert!(log.contains("--cluster-id is needed") && log.contains("kube-system"), "{log}");
-    // One for all namespaces is given the right in time.
+    // An operator of all namespaces waits for the right, and here gets it in time.
     let waiting = Operator::start_as(&kubeconfig, &cluster, "waiting", &[]);
     let named = async || {
         waiting.asks("/readyz").await.is_some_and(|(status, text)| {

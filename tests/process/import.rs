@@ -1,4 +1,5 @@
-//! What exists on a platform is imported: applying the manifests makes no call that changes anything, and the resources are Ready.
+//! Imports existing objects of a platform: applying the manifests must change nothing there, and
+//! the resources must become Ready.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +21,7 @@ pub const PROJECTS: [&str; 4] = ["observed-1", "observed-2", "managed-1", "manag
 /// In each project.
 pub const COMPUTES: usize = 125;
 
-/// Names that people give, of which several computes have each.
+/// Names of computes; several computes share each name.
 const NAMES: [Option<&str>; 12] = [
     None,
     Some("orders"),
@@ -38,7 +39,7 @@ const NAMES: [Option<&str>; 12] = [
 const SIZES: [(f64, f64); 7] = [(0.25, 0.25), (0.25, 2.), (1., 1.), (4., 8.), (16., 16.), (0.5, 16.), (56., 56.)];
 const SUSPENSIONS: [Option<i64>; 7] = [None, Some(0), Some(-1), Some(60), Some(300), Some(5430), Some(604_800)];
 
-/// A compute of every shape: the branches have a primary, and every second one of their computes is a read replica.
+/// A compute of each shape: every branch has a primary, and every second compute is a read replica.
 fn compute(project: usize, index: usize) -> Value {
     let (min, max) = SIZES[index % SIZES.len()];
     let mut compute = json!({
@@ -58,7 +59,7 @@ fn compute(project: usize, index: usize) -> Value {
     compute
 }
 
-/// What a world cannot say is changed once it is there.
+/// Attributes that the world file cannot express are set by a later change.
 fn change(index: usize) -> Option<Value> {
     Some(match index % 8 {
         1 => json!({"pooler_enabled": true, "pooler_mode": "transaction"}),
@@ -75,7 +76,7 @@ fn change(index: usize) -> Option<Value> {
     })
 }
 
-/// A platform with all of them.
+/// A platform with all these computes.
 pub async fn large_platform() -> Simulator {
     let project = |(number, id): (usize, &&str)| {
         let branches: Vec<Value> = (0..=COMPUTES / 2).map(|n| json!({"id": format!("br-{number}-{n}")})).collect();
@@ -108,7 +109,7 @@ pub async fn large_platform() -> Simulator {
     platform
 }
 
-/// What the plan's last lines say, and its exit status.
+/// Checks the summary of the plan and its exit code.
 pub async fn is_planned(cluster: &ControlPlane, args: &[&str], plan: (i32, &str)) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
         .args(["plan", "--allow-insecure-platform", "--detailed-exitcode", "-n", "default"])
@@ -135,7 +136,7 @@ pub async fn import(cluster: &ControlPlane, args: &[&str]) -> String {
     said
 }
 
-/// Every file below a folder, by its path.
+/// The contents of all files below a folder, by path.
 fn content(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -163,12 +164,11 @@ fn is_ready(compute: &Value) -> bool {
     conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// The number of the last request.
 pub fn last_request(platform: &Simulator) -> u64 {
     platform.requests(0).last().unwrap().n
 }
 
-/// How often the computes of the project were read since the request of this number.
+/// The number of lists of the project's computes since this request.
 fn lists(platform: &Simulator, project: &str, since: u64) -> usize {
     let path = format!("/projects/{project}/endpoints");
     platform.requests(since).iter().filter(|entry| entry.method == "GET" && entry.path.contains(&path)).count()
@@ -188,14 +188,14 @@ pub async fn until_all_are_ready(cluster: &ControlPlane, count: usize) {
     }
 }
 
-/// Until everything in these projects was read twice more.
+/// Waits until everything in these projects was read twice more.
 pub async fn until_looked_at_again(platform: &Simulator, projects: &[&str]) {
     let seen = last_request(platform);
     let again = async || projects.iter().all(|project| lists(platform, project, seen) >= 2);
     wait_until("further lists of all projects", PATIENCE, again).await.unwrap();
 }
 
-/// Since the request of this number.
+/// Checks that there were only reads since this request.
 pub fn was_only_read(platform: &Simulator, before: u64) {
     let since = platform.requests(before);
     assert_eq!(since[0].n, before + 1, "the log has forgotten some");
@@ -228,7 +228,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
         assert_eq!(files, content(&again), "the same account gives the same files");
         assert_eq!(files.len(), COMPUTES + 2);
         is_planned(&cluster, &["-f", once.to_str().unwrap()], (2, "Plan: computes: 125 to link.")).await;
-        // The names of the projects' computes are alike, and each import has to find names that are free.
+        // Compute names repeat in other projects, so each import has to find unused names.
         let applied = cluster.kubectl(&["apply", "-k", once.to_str().unwrap()]).await.unwrap();
         assert_eq!(applied.lines().filter(|line| line.ends_with(" created")).count(), COMPUTES, "{applied}");
     }
@@ -238,10 +238,10 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     let operator = Operator::start(&cluster, "operator", &[]);
     operator.until_ready().await;
     until_all_are_ready(&cluster, COMPUTES * PROJECTS.len()).await;
-    // It would have changed what differs.
+    // Differences would have been corrected by then.
     until_looked_at_again(&platform, &PROJECTS).await;
 
-    // The step from observing to managing, as the guide has it.
+    // The change from Observe to Full, as in the guide.
     let observed = folder.path().join("once-0");
     for (name, text) in content(&observed) {
         std::fs::write(observed.join(name), text.replace("\n  management: Observe\n", "\n  management: Full\n"))

@@ -1,4 +1,5 @@
-//! A platform whose answers are far too large takes neither the operator's memory nor another account's turn.
+//! Oversized answers of a platform must neither exhaust the operator's memory nor delay other
+//! accounts.
 
 use std::time::Duration;
 
@@ -10,29 +11,30 @@ use crate::support::{ControlPlane, wait_for};
 use crate::{Operator, cluster, declare, platform, until_ready};
 
 const MOST_MEMORY_KIB: u64 = 128 * 1024;
-/// One is read at a time, without optimization, and who has waited for half a minute begins anew.
+/// Debug builds read one such answer at a time, and a read that has waited for half a minute starts
+/// again.
 const PATIENCE: Duration = Duration::from_secs(300);
 const COMPUTE: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_only","current_state":"active","host":"h""#;
 
-/// A part that is repeated between a beginning and an end, so that no more of an answer is in memory than one piece.
+/// A repeated part between a start and an end, so that only one piece of the answer is in memory.
 struct Body {
     start: String,
     part: &'static str,
-    /// How many bytes the repeated parts have.
+    /// The total bytes of the repeated parts.
     bytes: usize,
     end: &'static str,
 }
 
-/// What a project's list is like, by the name of the project.
+/// The list of a project, by its name.
 fn list(project: &str) -> Body {
     const HALF_GIB: usize = 512 << 20;
     let body = |start: &str, part, bytes, end| Body { start: start.to_owned(), part, bytes, end };
     match project {
-        // Not even a beginning of a list.
+        // This is no list at all.
         "padding" => body("", " ", HALF_GIB, "{}"),
-        // A good list with a field that nobody reads.
+        // A valid list with an unused field.
         "unknown" => body(&format!(r#"{{"endpoints":[{COMPUTE}}}],"filler":""#), "x", HALF_GIB, r#""}"#),
-        // Within the bound on bytes, and many times as large if all of it were kept.
+        // Within the limit of bytes, but many times larger if all fields were kept.
         "entries" => body(
             r#"{"endpoints":["#,
             r#"{"id":"e","branch_id":"b","type":"t"},"#,
@@ -58,7 +60,7 @@ async fn answer(stream: TcpStream) -> std::io::Result<()> {
     }
     let path = first.split([' ', '?']).nth(1).unwrap_or_default();
     if path.contains("/projects/many-") {
-        // As many entries as are read of a list, each as small as it can be.
+        // The maximal number of entries that are read, each of minimal size.
         let entries =
             (1..20_000).map(|number| format!(r#",{{"id":"{number}","branch_id":"{}","type":"t"}}"#, number / 100));
         let list = format!(r#"{{"endpoints":[{COMPUTE}}}{}]}}"#, entries.collect::<String>());
@@ -85,7 +87,7 @@ async fn answer(stream: TcpStream) -> std::io::Result<()> {
     stream.shutdown().await
 }
 
-/// A platform with such lists; its base URL. It ends with the tasks.
+/// Starts a platform with such lists and returns its base URL. It ends with its tasks.
 async fn oversized() -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/api/v2", listener.local_addr().unwrap());
@@ -135,7 +137,7 @@ spec:
     cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await.unwrap();
 }
 
-/// The message of the condition Ready once it has that reason.
+/// Waits until Ready has this reason, and returns its message.
 async fn until_reason(cluster: &ControlPlane, resource: &str, reason: &str) -> String {
     let path = "jsonpath={range .status.conditions[?(@.type==\"Ready\")]}{.reason} {.message}{end}";
     let what = format!("{resource} to say {reason}");
@@ -160,7 +162,7 @@ async fn answers_of_any_size_leave_memory_and_other_accounts_alone() {
         let list = format!("the list of computes of project {project} has more than 8 MiB or 20000 entries");
         assert!(message.contains(&list) && message.contains("Delete computes"), "{message}");
     }
-    // What is of another form than it should be is passed over.
+    // Malformed parts are ignored.
     for project in ["member", "settings"] {
         until_reason(&cluster, &format!("compute/{project}"), "Available").await;
     }
@@ -176,10 +178,10 @@ async fn scraped(operator: &Operator) -> String {
     reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap()
 }
 
-/// What is kept, and what is in memory while it is read; without a bound it is more than twice as much.
+/// For the kept lists and one being read; without a limit it would be more than twice as much.
 const MOST_WITH_LISTS_KIB: u64 = 224 * 1024;
 
-/// Each of them is within all bounds of one list.
+/// Each list is within the limits of a single list.
 #[tokio::test]
 async fn lists_of_one_namespace_take_no_more_memory_than_it_may_and_go_with_their_account() {
     let cluster = cluster().await;
@@ -206,7 +208,7 @@ async fn lists_of_one_namespace_take_no_more_memory_than_it_may_and_go_with_thei
     assert!(kept > 0 && left > 0, "{kept} {left}");
     let most = operator.process.most_resident_kib().unwrap();
     assert!(most < MOST_WITH_LISTS_KIB, "{} MiB", most / 1024);
-    // Series, connections and reads go with the account, though the resources stay.
+    // Series, connections and reads end with the account, even though the resources stay.
     let uid = cluster.kubectl(&["get", "account/large", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
     assert!(scraped(&operator).await.contains(&uid));
     cluster.kubectl(&["delete", "account/large"]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Leader election: one acts, another takes over.
+//! Leader election: one process acts, and another one takes over.
 
 use nix::sys::signal::Signal;
 
@@ -10,7 +10,7 @@ async fn holder(cluster: &ControlPlane) -> String {
     cluster.kubectl(&["-n", "default", "get", "lease", "dbplane", "-o", path]).await.unwrap_or_default()
 }
 
-/// Declares another size, and waits until the status shows it.
+/// Declares another size, and waits for it in the status.
 async fn resize(cluster: &ControlPlane, size: u32) {
     let spec = format!(r#"{{"spec":{{"size":{{"fixed":{size}}}}}}}"#);
     cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", &spec]).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
     until_ready(&cluster).await;
     let _second = Operator::start(&cluster, "second", &["--leader-elect"]);
     forwarder.cut();
-    // The first one knows nothing of these sizes, but sees on the platform what its successor makes of them.
+    // The first process does not see these specs, but sees the successor's changes on the platform.
     resize(&cluster, 2).await;
     resize(&cluster, 4).await;
     let status = first.process.wait(PATIENCE).await.unwrap();

@@ -1,4 +1,5 @@
-//! The operator is removed before its resources: they hang, until their finalizers are taken off.
+//! The operator is removed before its resources: their deletion hangs until their finalizers are
+//! removed.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Output};
@@ -58,7 +59,7 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     let (done, said) = remove_finalizers(&cluster, &["-l", "app=web"]);
     assert!(done && said.contains("1 object has finalizers") && said.contains("Compute default/orders"), "{said}");
 
-    // Whoever cannot be told what stays on the platform keeps the finalizers.
+    // If the report of remaining objects cannot be written, the finalizers stay.
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let untold = command(&cluster, &["--yes"]).stdout(full).output().unwrap();
     assert!(!untold.status.success());
@@ -66,7 +67,7 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
 
     let (done, said) = remove_finalizers(&cluster, &["--yes", "--output=json"]);
     assert!(said.contains("stays on the platform: API key"), "{said}");
-    // Before what is for people.
+    // The JSON document comes before the text for users.
     let document: Value = serde_json::Deserializer::from_str(&said).into_iter().next().unwrap().unwrap();
     let taken_off = document["objects"].as_array().unwrap().iter().filter(|object| object["finalizers"] == "takenOff");
     assert!(done && taken_off.count() == 4, "{said}");

@@ -1,6 +1,6 @@
-//! The operator as a process: what it waits for, how it stops, who leads, what it prints and exposes.
+//! The operator as a process: start, stop, leader election, logs and metrics.
 //!
-//! Each test has a control plane of its own, since most of them take something away from it.
+//! Each test has its own control plane, because most of them break a part of it.
 
 #![allow(
     clippy::unwrap_used,
@@ -46,7 +46,7 @@ use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator
 use support::{ControlPlane, Forwarder, Options, PATIENCE, Running, definition_files, free_port, wait_until};
 use tokio::net::TcpListener;
 
-/// An operator and where it answers.
+/// An operator and its URLs.
 struct Operator {
     process: Running,
     health: String,
@@ -54,17 +54,17 @@ struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator with the rights of the cluster's administrator.
+    /// Starts the operator as cluster administrator.
     fn start(cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
         Self::start_as(&cluster.kubeconfig_path(), cluster, name, args)
     }
 
-    /// Starts the operator as somebody.
+    /// Starts the operator as the user of a kubeconfig.
     fn start_as(kubeconfig: &Path, cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
         Self::start_in(&[], kubeconfig, cluster, (name, args))
     }
 
-    /// Starts the operator in an environment with more variables.
+    /// Starts the operator with additional environment variables.
     fn start_in(
         variables: &[(&str, &str)],
         kubeconfig: &Path,
@@ -84,7 +84,7 @@ impl Operator {
         Self { process, health: format!("http://{health}"), metrics: format!("http://{metrics}/metrics") }
     }
 
-    /// Status and text of a health path; `None` while nothing listens.
+    /// Status and body of a health endpoint; `None` if nothing listens.
     async fn asks(&self, path: &str) -> Option<(u16, String)> {
         let answer = reqwest::get(format!("{}{path}", self.health)).await.ok()?;
         Some((answer.status().as_u16(), answer.text().await.ok()?))
@@ -103,7 +103,7 @@ async fn cluster() -> ControlPlane {
     ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await.unwrap()
 }
 
-/// A way to the API server that can be cut, and the administrator's kubeconfig that leads there.
+/// A breakable route to the API server, and an administrator's kubeconfig for it.
 async fn forwarded(cluster: &ControlPlane) -> (Forwarder, PathBuf) {
     let direct = cluster.url().trim_start_matches("https://").to_owned();
     let forwarder = Forwarder::start(direct.clone()).await.unwrap();
@@ -121,12 +121,12 @@ async fn platform() -> Simulator {
     simulator::serve(listener, PlatformOptions::new(world)).await.unwrap()
 }
 
-/// Declares an Account of `platform` and a Compute in the default namespace.
+/// Declares an Account for `platform` and a Compute in the default namespace.
 async fn declare(cluster: &ControlPlane, platform: &Simulator) {
     declare_in(cluster, platform, "default", "br-main-42").await;
 }
 
-/// The same in `namespace`, on `branch`.
+/// The same in `namespace` on `branch`.
 async fn declare_in(cluster: &ControlPlane, platform: &Simulator, namespace: &str, branch: &str) {
     let more = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n";
     account(cluster, namespace, ("prod", &platform.base_url()), more).await;
@@ -144,7 +144,7 @@ spec:
     cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifest).await.unwrap();
 }
 
-/// Declares an Account of the sample platform's administrator at a URL, with more of its spec.
+/// Declares an administrator's Account at a URL; `more` is appended to its spec.
 async fn account(cluster: &ControlPlane, namespace: &str, (name, url): (&str, &str), more: &str) {
     let manifests = format!(
         "apiVersion: v1
@@ -163,7 +163,7 @@ spec:
     cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifests).await.unwrap();
 }
 
-/// A key of the same project.
+/// A ProjectKey of the same project.
 const KEY: &str = "
 apiVersion: dbplane.dev/v1alpha1
 kind: ProjectKey
@@ -175,13 +175,13 @@ spec:
   secret: {name: ci-key}
 ";
 
-/// How often the platform was asked to create a compute.
+/// Number of requests to create a compute.
 fn creates(platform: &Simulator) -> usize {
     let requests = platform.requests(0);
     requests.iter().filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints")).count()
 }
 
-/// How often the platform was asked to change a compute.
+/// Number of requests to change a compute.
 fn changes(platform: &Simulator) -> usize {
     platform.requests(0).iter().filter(|entry| entry.method == "PATCH").count()
 }

@@ -1,4 +1,5 @@
-//! `dbplane plan` as people and pipelines run it: with the right to view alone, without a word of what is secret, and without a write.
+//! `dbplane plan` for users and pipelines: it needs only view rights, shows no secrets, and writes
+//! nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,7 +13,7 @@ use crate::{KEY, Operator, cluster, declare, platform, until_ready};
 
 const CREDENTIAL: &str = "demo-personal-key-not-a-secret";
 
-/// Who may see the resources of a namespace, and no Secret.
+/// A user who may view the resources of a namespace, but no Secrets.
 const VIEWER: &str = "
 apiVersion: v1
 kind: ServiceAccount
@@ -25,7 +26,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: dbplane-
 subjects: [{kind: ServiceAccount, name: viewer, namespace: default}]
 ";
 
-/// A larger compute, one that is new, and a key that stays.
+/// A larger compute, a new one, and an unchanged key.
 fn manifests() -> String {
     let compute = |name: &str, branch: &str, type_: &str, more: &str| {
         format!(
@@ -68,7 +69,7 @@ impl Pipeline {
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // One that reads nothing may end before.
+        // A process that reads no input may exit earlier.
         let _ = stdin.write_all(input.as_bytes()).await;
         drop(stdin);
         let output = child.wait_with_output().await.unwrap();
@@ -79,7 +80,7 @@ impl Pipeline {
     }
 }
 
-/// Everything in the cluster that an operator writes, with its versions.
+/// The resource versions of everything that an operator writes.
 async fn versions(cluster: &ControlPlane) -> String {
     let kinds = "accounts,computes,projectkeys,secrets,events";
     let path = "jsonpath={range .items[*]}{.kind}{.metadata.name}{.metadata.resourceVersion} {end}";
@@ -90,7 +91,8 @@ fn writes(platform: &Simulator) -> usize {
     platform.requests(0).iter().filter(|entry| entry.method != "GET").count()
 }
 
-/// A Compute and a ProjectKey that are ready, whose operator has ended; the secret of the key, and who plans.
+/// Creates a ready Compute and a ready ProjectKey, and stops their operator. Returns the secret of
+/// the key and the users who plan.
 async fn scene(cluster: &ControlPlane, platform: &Simulator) -> (String, Pipeline, Pipeline) {
     let mut operator = Operator::start(cluster, "operator", &[]);
     declare(cluster, platform).await;
@@ -117,7 +119,7 @@ async fn scene(cluster: &ControlPlane, platform: &Simulator) -> (String, Pipelin
     (token, Pipeline { kubeconfig: viewer }, Pipeline { kubeconfig: cluster.kubeconfig_path() })
 }
 
-/// The plan for these manifests, whoever made it.
+/// The expected plan for these manifests, independent of the user.
 fn is_as_expected(plan: &Value) {
     let of = |name: &str| plan["resources"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
     let actions = |name: &str| {
@@ -144,7 +146,7 @@ async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
     let file = file.to_str().unwrap();
     let (stands, written) = (versions(&cluster).await, writes(&platform));
 
-    // Nothing to do, with the rights of an administrator, and with the right to view and no key.
+    // Nothing to do, both as administrator and with view rights and no API key.
     for who in [&administrator, &viewer] {
         let said = who.plan(&["--detailed-exitcode"], "").await;
         assert_eq!((said.code, said.out.contains("Plan: nothing to do.")), (0, true), "{}{}", said.out, said.err);
@@ -194,7 +196,7 @@ async fn what_the_api_server_would_refuse_is_no_plan_and_a_key_goes_nowhere_else
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
         assert!(said.err.contains(text), "{}", said.err);
     }
-    // An account that is not in the cluster: the key there is not for its platform.
+    // The account is not in the cluster: keys there are not for its platform.
     let asked = platform.requests(0).len();
     let account = format!(
         "apiVersion: dbplane.dev/v1alpha1

@@ -1,4 +1,4 @@
-//! An API server that is slow, and people who change their minds faster than the platform may be asked.
+//! A slow API server, and specs that change faster than the platform's rate limit allows.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::{ControlPlane, PATIENCE, wait_for};
 use crate::{Operator, account, changes, cluster, creates, declare, forwarded, platform, until_ready};
 
 const REPLICAS: usize = 10;
-/// What is between two bytes of the API server and the operator, each way.
+/// Latency between API server and operator in each direction.
 const LATENCY: Duration = Duration::from_millis(150);
 const PER_MINUTE: usize = 60;
 const BURST: usize = 10;

@@ -1,4 +1,4 @@
-//! Ways out of a network that is closed: proxies, and certificate authorities of one's own.
+//! Access from closed networks: proxies and private certificate authorities.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::reach::operator;
 use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{account, cluster, declare, platform};
 
-/// A proxy that is asked by CONNECT; it notes each first line, and connects only to the names that it knows.
+/// A proxy for CONNECT. It records each request line, and connects only to known names.
 pub struct Proxy {
     pub port: u16,
     pub first_lines: watch::Receiver<Vec<String>>,
@@ -56,7 +56,7 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Who was asked for, in the order of the first questions.
+    /// The targets in the order of their first request.
     fn asked_for(&self) -> Vec<String> {
         let mut targets = Vec::new();
         for line in self.first_lines.borrow().iter() {
@@ -69,7 +69,7 @@ impl Proxy {
     }
 }
 
-/// Does this with every connection, until the tasks are dropped.
+/// Handles each connection with this function until the tasks are dropped.
 async fn serve<F, Done>(with_each: F) -> (u16, JoinSet<()>)
 where
     F: Fn(TcpStream) -> Done + Send + 'static,
@@ -87,7 +87,7 @@ where
     (port, tasks)
 }
 
-/// A server for that name in front of `behind`, and its certificate as PEM, which nobody else has signed.
+/// A TLS server for this name in front of `behind`, with its self-signed certificate as PEM.
 async fn with_certificate(name: &str, behind: String) -> (SocketAddr, String, JoinSet<()>) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
@@ -96,7 +96,7 @@ async fn with_certificate(name: &str, behind: String) -> (SocketAddr, String, Jo
     let (port, tasks) = serve(move |stream| {
         let (acceptor, behind) = (acceptor.clone(), behind.clone());
         async move {
-            // Who does not trust the certificate goes away.
+            // A client that does not trust the certificate disconnects.
             let Ok(mut stream) = acceptor.accept(stream).await else { return };
             let mut behind = TcpStream::connect(behind).await.unwrap();
             let _ = copy_bidirectional(&mut stream, &mut behind).await;
@@ -106,7 +106,7 @@ async fn with_certificate(name: &str, behind: String) -> (SocketAddr, String, Jo
     (SocketAddr::from(([127, 0, 0, 1], port)), cert.pem(), tasks)
 }
 
-/// The administrator's kubeconfig, changed.
+/// A modified kubeconfig of the administrator.
 fn kubeconfig(cluster: &ControlPlane, name: &str, change: impl Fn(&mut serde_json::Value)) -> PathBuf {
     let text = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -116,10 +116,10 @@ fn kubeconfig(cluster: &ControlPlane, name: &str, change: impl Fn(&mut serde_jso
     path
 }
 
-/// `dbplane status`, by a kubeconfig, with these variables.
+/// Runs `dbplane status` with a kubeconfig and these variables.
 async fn status(kubeconfig: &Path, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-    // Without the proxies of whoever runs the tests.
+    // Without the proxy variables of the caller.
     command.arg("status").env_clear().env("KUBECONFIG", kubeconfig).envs(variables.iter().copied()).kill_on_drop(true);
     tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").unwrap()
 }
@@ -134,7 +134,7 @@ async fn a_verb_reaches_the_cluster_as_kubectl_does() {
     let platform = platform().await;
     declare(&cluster, &platform).await;
     let direct = cluster.url().trim_start_matches("https://").parse().unwrap();
-    // A name that the API server's certificate has, and that leads nowhere but through the proxy.
+    // A name in the API server's certificate that only the proxy can resolve.
     let name = "kubernetes.default.svc:443";
     let proxy = Proxy::start([(name.to_owned(), direct)]).await;
     let proxy_url = proxy.url();
@@ -157,7 +157,7 @@ async fn a_verb_reaches_the_cluster_as_kubectl_does() {
     }
     assert_eq!(proxy.asked_for(), ["kubernetes.default.svc:443"]);
 
-    // Neither a cluster on this machine nor an exception goes through the proxy of the environment.
+    // Loopback addresses and exceptions bypass the proxy of the environment.
     let asked = proxy.first_lines.borrow().len();
     let here = status(&cluster.kubeconfig_path(), &[("HTTPS_PROXY", &proxy_url)]).await;
     assert!(shows_the_compute(&here), "{here:?}");
@@ -173,7 +173,7 @@ async fn a_verb_reaches_the_cluster_as_kubectl_does() {
     assert!(refused.status.code() == Some(1) && said.contains("does not accept who you are: Unauthorized"), "{said}");
 }
 
-/// With the variables that the chart sets by `proxy.https` and `caBundle`.
+/// Uses the variables that the chart sets from `proxy.https` and `caBundle`.
 #[tokio::test]
 async fn a_platform_is_reached_through_a_proxy_by_a_certificate_of_ones_own() {
     let cluster = cluster().await;
@@ -198,6 +198,6 @@ async fn a_platform_is_reached_through_a_proxy_by_a_certificate_of_ones_own() {
     let trusted = ("SSL_CERT_FILE", authorities.display().to_string());
     let _trusting = operator(&cluster, "trusting", &[], &[by_proxy, trusted]);
     wait_until("the account to be ready", PATIENCE, async || says().await.starts_with("True")).await.unwrap();
-    // The API server, which the kubeconfig finds on this machine, is not among them.
+    // The API server is on this machine, so it is not reached through the proxy.
     assert_eq!(proxy.asked_for(), ["platform.example:443"]);
 }

@@ -1,4 +1,4 @@
-//! Where accounts may lead: what a person reads, and that nothing is sent.
+//! Forbidden platform addresses: the message for the user, and that nothing is sent.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::proxies::Proxy;
 use crate::support::{ControlPlane, PATIENCE, Running, free_port, wait_for};
 use crate::{account, cluster};
 
-/// An operator as it is installed: without the flag for tests.
+/// An operator without the flag for tests, as in a real installation.
 pub fn operator(cluster: &ControlPlane, name: &str, args: &[&str], env: &[(&str, String)]) -> Running {
     let [health, metrics] = [(); 2].map(|()| format!("127.0.0.1:{}", free_port().unwrap()));
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
@@ -18,7 +18,7 @@ pub fn operator(cluster: &ControlPlane, name: &str, args: &[&str], env: &[(&str,
     cluster.sandbox().start(name, command).unwrap().log_on_panic()
 }
 
-/// The message of the condition Ready once it has that reason.
+/// Waits until Ready has this reason, and returns its message.
 async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) -> String {
     let path = "jsonpath={range .status.conditions[?(@.type==\"Ready\")]}{.reason} {.message}{end}";
     let says = async || {
@@ -57,7 +57,7 @@ async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
 async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses() {
     let cluster = cluster().await;
     let mut bystander = Proxy::start([]).await;
-    // The proxy is on this machine, and is called all the same.
+    // The proxy is on this machine, but is used nevertheless.
     let proxy = ("ALL_PROXY", format!("http://localhost:{}", bystander.port));
     let platforms = "https://platform.example:8443,https://*.internal.example,https://127.0.0.1:8443";
     let allowed = ["--allowed-platforms", platforms];
@@ -68,7 +68,7 @@ async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses()
     assert!(message.contains("--allowed-platforms") && !message.contains("evil"), "{message}");
     assert_eq!(*bystander.first_lines.borrow(), Vec::<String>::new());
 
-    // Only a name is the proxy's to resolve. The account's own address is refused as it is written.
+    // The proxy resolves names, but a literal address is still rejected.
     account(&cluster, "default", ("literal", "https://127.0.0.1:8443/v2"), "").await;
     let message = until_reason(&cluster, "literal", "PlatformNotAllowed").await;
     assert!(message.contains("a loopback address"), "{message}");

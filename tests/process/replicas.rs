@@ -1,4 +1,4 @@
-//! Read replica sets beside Kubernetes' own controllers, and many replicas at once.
+//! ReadReplicaSets with Kubernetes' own controllers, and many replicas at once.
 
 use dbplane_simulator::log::Entry;
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ spec:
     spec: {accountRef: {name: prod}, projectID: aged-wind-123456, branchID: br-main-42}
 ";
 
-/// There is no metrics API, so that nothing but its bounds moves it.
+/// There is no metrics API, so the autoscaler only applies its bounds.
 const AUTOSCALER: &str = "
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -33,7 +33,7 @@ async fn apply(cluster: &ControlPlane, manifest: &str) {
     cluster.kubectl_with_input(&["apply", "-f", "-"], manifest).await.unwrap();
 }
 
-/// Waits until the set has so many, all of them ready.
+/// Waits until the set has this many replicas, all ready.
 async fn until(cluster: &ControlPlane, count: u64) {
     let mut last = Value::Null;
     let has = async || {
@@ -42,7 +42,7 @@ async fn until(cluster: &ControlPlane, count: u64) {
         let numbers = [&last["spec"]["replicas"], &last["status"]["replicas"], &last["status"]["readyReplicas"]];
         numbers.into_iter().all(|number| *number == count).then_some(())
     };
-    // Creates on one branch are made one after the other: beside all other tests fifty take minutes.
+    // Creates on a branch are sequential, so fifty take minutes when other tests run.
     let found = wait_for(&format!("{count} replicas"), PATIENCE * 5, has).await;
     found.unwrap_or_else(|error| panic!("{error}: {last:#}"));
 }
@@ -68,7 +68,7 @@ async fn an_autoscaler_keeps_a_set_within_its_bounds() {
     until(&cluster, 2).await;
     cluster.kubectl(&["scale", "readreplicaset/reads", "--replicas=5"]).await.unwrap();
     until(&cluster, 3).await;
-    // The manifest says nothing of the number, so that applying it again changes nothing.
+    // The manifest omits `replicas`, so applying it again changes nothing.
     apply(&cluster, SET).await;
     until(&cluster, 3).await;
 }

@@ -1,4 +1,4 @@
-//! What people are given who look for a cause: `/debug/state`, and `dbplane bugreport`.
+//! Diagnostics: `/debug/state` and `dbplane bugreport`.
 
 use std::process::{Command, Output};
 
@@ -22,7 +22,7 @@ fn bugreport(cluster: &ControlPlane, more: &[&str]) -> String {
     said(cluster, &[&["bugreport"], more].concat())
 }
 
-/// What a verb writes.
+/// The output of a command.
 fn said(cluster: &ControlPlane, verb: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command.args(verb).args(["--operator-namespace", "default"]);
@@ -64,7 +64,7 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
     let lists = all["lists"].as_array().unwrap();
     assert!(lists.iter().any(|list| list["of"]["project"] == "aged-wind-123456"), "{lists:#?}");
 
-    // A second process waits for the lead, and says so.
+    // A second process waits for the lease and reports that.
     let waits = format!("127.0.0.1:{}", free_port().unwrap());
     let standby = Operator::start(&cluster, "standby", &["--leader-elect", "--debug-listen", &waits]);
     let said = async || {
@@ -121,7 +121,8 @@ async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metric
         assert!(!report.contains(name), "{name} is in\n{report}");
     }
 
-    // What the operator knows is about all namespaces, whatever the resources were asked of.
+    // The operator's state covers all namespaces, regardless of the namespace of the requested
+    // resources.
     let elsewhere = bugreport(cluster, &["--namespace", "kube-public", "--state-url", page]);
     assert!(elsewhere.contains("requestsPerMinute: 600"), "{elsewhere}");
     for name in ["reports", "orders", "aged-wind", "br-nowhere", &id] {

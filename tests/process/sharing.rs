@@ -1,4 +1,4 @@
-//! Two operators, each confined to its own namespaces, and a ClusterAccount that both use.
+//! Two operators for different namespaces that share a ClusterAccount.
 
 use dbplane_simulator::Simulator;
 use serde_json::Value;
@@ -60,7 +60,7 @@ fn computes(platform: &Simulator) -> usize {
     platform.with_world(|world, _| world.console_computes(None).len()).unwrap()
 }
 
-/// Neither the account nor its Secret is written while the operators read the platform a few times.
+/// Checks that neither the account nor its Secret is written during several reads of the platform.
 async fn quiet(cluster: &ControlPlane, platform: &Simulator) {
     let reads = || platform.requests(0).iter().filter(|entry| entry.method == "GET").count();
     let versions = async || {
@@ -85,7 +85,7 @@ async fn confined_operators_share_an_account_in_peace() {
     let (one, two) = (confined("one"), confined("two"));
     account(&cluster, &platform).await;
     reader(&cluster, "one").await;
-    // The other operator has no use for the account, and takes nothing away from this one.
+    // The other operator does not use the account, and must not interfere.
     assert_eq!(finalizers(&cluster, "clusteraccount/prod").await, 1);
     quiet(&cluster, &platform).await;
     reader(&cluster, "two").await;
@@ -106,7 +106,7 @@ async fn confined_operators_share_an_account_in_peace() {
     drop((one, two));
 }
 
-/// The account is checked once an hour: only the change of the Secret can be the reason.
+/// The account is checked once an hour, so only the changed Secret can trigger this.
 #[tokio::test]
 async fn a_confined_operator_uses_the_new_api_key_of_a_shared_account_at_once() {
     let cluster = cluster().await;

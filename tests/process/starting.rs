@@ -1,4 +1,4 @@
-//! What is missing at start is waited for and named.
+//! The operator waits at its start for missing dependencies and reports them.
 
 use crate::support::{ControlPlane, PATIENCE, definition_files, free_port, wait_until};
 use crate::{Operator, cluster, creates, declare, declare_in, platform, until_ready};
@@ -40,7 +40,7 @@ async fn it_waits_for_the_api_server_and_for_the_platform() {
     assert!(!operator.process.log().contains("ERROR"), "one line says it: {}", operator.process.log());
     cluster.start_api_server().await.unwrap();
     operator.until_ready().await;
-    // The platform is still away: the account says so, and nothing ends.
+    // The platform is still down: the account reports that, and the process keeps running.
     let reason = "jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}";
     let unreachable = async || {
         cluster.kubectl(&["get", "account", "prod", "-o", reason]).await.is_ok_and(|text| text == "PlatformUnreachable")
@@ -114,7 +114,7 @@ async fn it_keeps_to_the_namespaces_it_is_given() {
     let elsewhere = cluster.kubectl(&["-n", "three", "get", "compute,account", "-o", observed]).await.unwrap();
     assert_eq!(elsewhere.trim(), "-1 -1", "what is not watched was touched");
     assert_eq!(creates(&platform), 2);
-    // A change of the platform reaches the resource of the right namespace.
+    // A change on the platform triggers the resource in the right namespace.
     let resize = r#"{"spec":{"size":{"fixed":2}}}"#;
     cluster.kubectl(&["-n", "two", "patch", "compute", "orders", "--type", "merge", "-p", resize]).await.unwrap();
     let resized = ["-n", "two", "wait", "--timeout=60s", "--for=jsonpath={.status.size}=2", "compute/orders"];

@@ -1,4 +1,4 @@
-//! SIGTERM: what was begun is ended and recorded.
+//! SIGTERM: the operator completes and records actions in progress.
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn a_create_that_is_under_way_is_ended_and_recorded() {
     let record = record(&cluster).await;
     assert!(record.contains("binding") && !record.contains("intent"), "the create was not recorded: {record}");
     assert_eq!(creates(&platform), 1);
-    // The next process finds it and creates nothing.
+    // The next process finds the result and creates nothing.
     let _next = Operator::start(&cluster, "next", &[]);
     until_ready(&cluster).await;
     assert_eq!(creates(&platform), 1);
@@ -59,7 +59,7 @@ async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end
     assert!(status.success(), "{status}");
     let entry = ["get", "secret", "ci-key", "-o", "jsonpath={.data.api-key}"];
     assert!(!cluster.kubectl(&entry).await.unwrap().is_empty(), "the key did not reach its Secret");
-    // The next process finds it there.
+    // The next process finds the key in the Secret.
     let _next = Operator::start(&cluster, "next", &[]);
     cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "projectkey/ci"]).await.unwrap();
     assert_eq!(keys(), 1);

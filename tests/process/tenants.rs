@@ -1,4 +1,4 @@
-//! One tenant's platform that is slow, or never answers, holds up no other tenant.
+//! A slow or silent platform of one tenant must not delay other tenants.
 
 use dbplane_simulator::Simulator;
 use tokio::net::TcpListener;
@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{KEY, Operator, account, cluster, platform};
 
-/// An Account at `url` in `namespace`, whose budget is `rate`.
+/// An Account at `url` in `namespace` with the budget `rate`.
 async fn limited(cluster: &ControlPlane, namespace: &str, (name, url): (&str, &str), rate: &str) {
     let more = format!("  organizationID: org-cool-darkness-1\n  rateLimit: {rate}\n");
     account(cluster, namespace, (name, url), &more).await;
@@ -19,7 +19,8 @@ async fn key(cluster: &ControlPlane, namespace: &str, name: &str) {
 
 const USUAL: &str = "{requestsPerMinute: 600, burst: 20}";
 
-/// A tenant whose platform answers at once is served in less time than one request to a platform that is silent may take.
+/// A tenant with a fast platform must be served within the timeout of a single request to a silent
+/// platform.
 async fn is_served(cluster: &ControlPlane, platform: &Simulator) {
     cluster.kubectl(&["create", "namespace", "quick"]).await.unwrap();
     limited(cluster, "quick", ("prod", &platform.base_url()), USUAL).await;
@@ -60,7 +61,7 @@ async fn a_platform_that_never_answers_holds_up_no_other_account() {
     for name in ["one", "two", "three"] {
         limited(&cluster, "slow", (name, &url), USUAL).await;
     }
-    // Connections are taken, and nothing is ever sent over them.
+    // Accepts connections and never answers.
     for _ in 0..2 {
         held.push(tokio::time::timeout(PATIENCE, silent.accept()).await.unwrap().unwrap());
     }

@@ -1,4 +1,4 @@
-//! What a state of Terraform says is declared as it is: applying it makes no call that changes anything.
+//! Resources declared from a Terraform state: applying them must change nothing on the platform.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::import::{
 };
 use crate::{Operator, account, cluster};
 
-/// As the platform shows a compute, and as each of the two public providers writes the same.
+/// Attributes of a compute, in the names of the platform and of the two public providers.
 const ATTRIBUTES: [(&str, [&str; 2]); 8] = [
     ("project_id", ["project_id", "project_id"]),
     ("branch_id", ["branch_id", "branch_id"]),
@@ -23,7 +23,7 @@ const ATTRIBUTES: [(&str, [&str; 2]); 8] = [
     ("disabled", ["disabled", "disabled"]),
 ];
 
-/// The computes of a project as a provider has them in its state.
+/// The computes of a project in a provider's state.
 async fn state(platform: &Simulator, project: &str, provider: usize) -> Value {
     let url = format!("{}/projects/{project}/endpoints?org_id={ORGANIZATION}", platform.base_url());
     let answer = reqwest::Client::new().get(url).bearer_auth(KEY).send().await.unwrap();
@@ -63,7 +63,7 @@ async fn applying_what_was_in_terraform_changes_nothing_on_the_platform() {
     let operator = Operator::start(&cluster, "operator", &[]);
     operator.until_ready().await;
     until_all_are_ready(&cluster, COMPUTES * projects.len()).await;
-    // It would have changed what differs.
+    // Differences would have been corrected by then.
     until_looked_at_again(&platform, projects).await;
     is_planned(&cluster, &[], (0, "Plan: nothing to do.")).await;
     was_only_read(&platform, before);

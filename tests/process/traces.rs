@@ -1,4 +1,5 @@
-//! Traces: what a collector gets, what log lines say of it, and what becomes of the operator where there is no collector.
+//! Traces: exported spans, their ids in log lines, and the operator's behaviour without a
+//! collector.
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::support::{ControlPlane, PATIENCE, Running, wait_until};
 use crate::{Operator, cluster, creates, declare, platform, until_ready};
 
 const CREATE: &str = "POST /projects/{project_id}/endpoints";
-/// Longer than any test takes: what arrives was sent when the operator stopped.
+/// Longer than any test, so all spans that arrive were flushed at the stop.
 const NEVER: &str = "3600000";
 
 fn start(cluster: &ControlPlane, name: &str, variables: &[(&str, &str)]) -> Operator {
@@ -22,7 +23,7 @@ async fn stop(operator: &mut Operator) {
     assert!(status.success(), "{status}");
 }
 
-/// The log lines that tell of an action.
+/// The log lines about actions.
 fn actions(process: &Running) -> Vec<Value> {
     let log = process.log();
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -69,12 +70,12 @@ async fn a_pass_and_its_requests_are_a_trace() {
     let sent = platform.requests(0).into_iter().find(|entry| entry.method == "POST").unwrap();
     assert_eq!(post.get("dbplane.request_id"), sent.request_id.unwrap());
 
-    // A list is read by nobody's pass.
+    // Lists are not read in a pass, so their spans are roots.
     let list = spans.iter().find(|span| span.name == "observe").expect("a list was read");
     assert!(list.parent.is_empty() && list.get("dbplane.list") == "project", "{list:?}");
     assert!(spans.iter().any(|span| span.parent == list.id && span.client), "{spans:#?}");
 
-    // One line an action; it leads to the trace and to the request.
+    // Each action has one line, which refers to the trace and the request.
     let actions = actions(&operator.process);
     let names: Vec<_> = actions.iter().map(|line| line["action"].as_str().unwrap()).collect();
     assert_eq!(names, ["protect_secret", "create"]);
@@ -102,7 +103,7 @@ async fn a_collector_that_is_away_delays_nothing() {
     let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str());
     let mut operator = start(&cluster, "refused", &[endpoint, ("OTEL_BSP_SCHEDULE_DELAY", "50")]);
     until_ready(&cluster).await;
-    // Each batch is tried four times.
+    // Each batch is sent four times.
     wait_until("batches to be refused", PATIENCE, async || collector.refused() > 8).await.unwrap();
     collector.refuse(false);
     let again = async || operator.process.log().contains("traces are exported again");
@@ -112,7 +113,7 @@ async fn a_collector_that_is_away_delays_nothing() {
     assert_eq!(log.matches("traces cannot be exported").count(), 1, "{log}");
     assert!(log.contains("the collector answers 503"), "{log}");
 
-    // It takes connections and never answers.
+    // A collector that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let variables = [
@@ -147,7 +148,8 @@ async fn traces_that_are_switched_off_leave_no_mark() {
     assert!(collector.headers().is_empty());
     let actions = actions(&operator.process);
     assert!(actions.len() == 2 && actions.iter().all(|line| line["trace_id"].is_null()), "{actions:?}");
-    // Where the log filter is narrower than a pass, its lines name the object still, and its spans are exported.
+    // If the log filter excludes passes, log lines still name the object, and spans are still
+    // exported.
     cluster
         .kubectl(&["patch", "compute", "orders", "--type=merge", "-p", r#"{"spec":{"size":{"fixed":2}}}"#])
         .await

@@ -1,4 +1,5 @@
-//! The API server answers 503 for a while, to everything or to what would change something: it is not stormed, and afterwards all goes on.
+//! The API server answers 503 for a while, to all requests or to writes. The operator must not
+//! flood it, and must recover.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,9 @@ use tokio::net::TcpListener;
 use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{Operator, account, cluster, creates, platform};
 
-/// Long enough that a pause which doubles would be seen.
+/// Long enough to detect exponential backoff.
 const OUTAGE: Duration = Duration::from_secs(20);
-/// Within this everything goes on.
+/// Time limit of the recovery.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +30,16 @@ enum Refused {
     Everything,
 }
 
-/// What stands between an operator and the API server.
+/// A reverse proxy between the operator and the API server.
 struct Front {
     upstream: String,
     http: reqwest::Client,
-    /// What is answered with 503, and how often that was.
+    /// The requests to answer with 503, and their number so far.
     refused: Mutex<(Refused, usize)>,
 }
 
 impl Front {
-    /// The kubeconfig that leads through it is the administrator's otherwise.
+    /// Starts the proxy, and returns an administrator's kubeconfig for it.
     async fn before(cluster: &ControlPlane) -> (Arc<Self>, PathBuf) {
         let text = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
         let config: Value = serde_json::from_str(&text).unwrap();
@@ -109,7 +110,7 @@ spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-ma
 }
 
 fn start(kubeconfig: &Path, cluster: &ControlPlane) -> Operator {
-    // Without the lease: who leads would lose the lead meanwhile.
+    // Without leader election, because the lease would be lost during the outage.
     Operator::start_as(kubeconfig, cluster, "operator", &["--log", "info,dbplane=debug"])
 }
 

@@ -1,4 +1,4 @@
-//! A stored object that does not fit its definition stops no other one, and keeps what is its own.
+//! A stored object that violates its definition must not affect others, and must keep its compute.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{ControlPlane, PATIENCE, definition_files, wait_until};
 use crate::{Operator, cluster, creates, declare, platform, until_ready};
 
-/// Stores a Compute whose field disabled is a number, with a definition that is looser for a moment.
+/// Stores a Compute whose field `disabled` is a number, by a temporarily looser definition.
 async fn spoil(cluster: &ControlPlane) {
     let schema = "/spec/versions/0/schema/openAPIV3Schema";
     let loose = json!([{
@@ -29,7 +29,7 @@ async fn spoil(cluster: &ControlPlane) {
     wait_until("the API server to refuse it again", PATIENCE, refused).await.unwrap();
 }
 
-/// The operator's own rights, as they are installed.
+/// The operator's installed rights.
 async fn installed(cluster: &ControlPlane) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy");
     cluster.kubectl(&["apply", "-k", folder]).await.unwrap();
@@ -65,12 +65,13 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     let installed = installed(&cluster).await;
     let mut operator = Operator::start_as(&installed, &cluster, "operator", &[]);
     until_ready(&cluster).await;
-    // Nobody may see it while the definition is loose: the condition has to be written with the strict one.
+    // The operator must be down while the definition is loose, because it has to write the
+    // condition under the strict one.
     operator.process.kill().unwrap();
     spoil(&cluster).await;
     let mut operator = Operator::start_as(&installed, &cluster, "spoilt", &[]);
     until_reason(&cluster, "orders", "Unreadable").await;
-    // Otherwise tools would wait for it, and not say that a person has to act.
+    // Otherwise tools would wait instead of reporting that the object needs attention.
     let generations = "jsonpath={.metadata.generation} {.status.observedGeneration}";
     assert_eq!(cluster.kubectl(&["get", "compute", "orders", "-o", generations]).await.unwrap(), "2 2");
     let log = operator.process.log();
@@ -78,13 +79,13 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     let metrics = reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap();
     assert!(metrics.contains("dbplane_unreadable_resources{kind=\"Compute\"} 1"), "{metrics}");
 
-    // The others go on, and take nothing of it.
+    // Other objects are still reconciled, and must not take its compute.
     apply(&cluster, "replica", "  type: ReadOnly\n").await;
     until_reason(&cluster, "replica", "Available").await;
     apply(&cluster, "rival", "  type: ReadWrite\n  existing: Adopt\n").await;
     until_reason(&cluster, "rival", "ClaimedByAnother").await;
 
-    // The same to a process that has never seen it otherwise.
+    // The same for a process that has only seen the invalid object.
     operator.process.kill().unwrap();
     let _next = Operator::start_as(&installed, &cluster, "next", &[]);
     apply(&cluster, "another", "  type: ReadOnly\n").await;
@@ -92,7 +93,7 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     until_reason(&cluster, "rival", "ClaimedByAnother").await;
     assert_eq!(creates(&platform), 3);
 
-    // Corrected, it goes on where it stopped.
+    // After its correction, the object is reconciled again.
     let correct = r#"{"spec":{"disabled":null}}"#;
     cluster.kubectl(&["delete", "compute", "rival"]).await.unwrap();
     cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", correct]).await.unwrap();
@@ -100,7 +101,7 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     assert_eq!(creates(&platform), 3, "nothing was created beside it");
 }
 
-/// Another Compute of the sample project, with these fields of its spec in either spelling.
+/// Another Compute of the sample project; these fields may have either spelling.
 fn of_branch_dev(fields: &str) -> String {
     format!(
         "apiVersion: dbplane.dev/v1alpha1
@@ -111,7 +112,7 @@ spec: {{accountRef: {{name: prod}}, type: ReadWrite, {fields}}}
     )
 }
 
-/// Stores a Compute as it was spelled before `projectID` and `branchID`, with the definition of then.
+/// Stores a Compute under the old definition, with the spelling before `projectID` and `branchID`.
 async fn store_in_the_former_spelling(cluster: &ControlPlane) {
     let definition = definition_files().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
     let text = std::fs::read_to_string(&definition).unwrap();

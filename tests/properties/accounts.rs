@@ -1,4 +1,4 @@
-//! What people do with the account that the resources refer to, and with deletions that wait.
+//! Changes to the account that the resources refer to, and confirmations of pending deletions.
 
 use dbplane::decide::names;
 use k8s_openapi::ByteString;
@@ -27,7 +27,7 @@ impl Access {
 }
 
 impl Run<'_> {
-    /// The account and its Secret, as people create them.
+    /// Creates the account and its Secret unless they exist.
     pub fn set_up_account(&mut self) {
         let mut simulation = self.simulation.lock();
         let account = self.history.account.resource();
@@ -41,7 +41,7 @@ impl Run<'_> {
         simulation.cluster.create(&account, &self.history.account.spec(BASE_URL, CREDENTIAL), &json!({}), now);
     }
 
-    /// What a person does in the end, so that everything can be settled.
+    /// Repairs what only users can repair, so that the run can settle.
     pub fn repair(&mut self) {
         let usable = {
             let simulation = self.simulation.lock();
@@ -103,7 +103,7 @@ impl Run<'_> {
     }
 }
 
-/// The Secret with the account's API key.
+/// Name of the Secret with the account's API key.
 pub const CREDENTIAL: &str = "platform-api-key";
 
 pub fn credential(token: &str) -> Secret {

@@ -1,4 +1,5 @@
-//! The brake on mass deletion, for random deletions in several namespaces through several accounts. Each is tried again when it was told to.
+//! The brake on mass deletion, under random deletions in several namespaces and accounts. A refused
+//! deletion is retried at the time that the refusal names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,13 +9,13 @@ use dbplane::decide::brake::{Asked, PER_ACCOUNT, Refusal, Rules, SPACING, Window
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-/// One resource is deleted.
+/// Deletion of one resource.
 #[derive(Clone, Copy, Debug)]
 struct Deletion {
     second: u8,
     account: u8,
     namespace: u8,
-    /// It is deleted without its compute before its turn comes.
+    /// Its compute is orphaned before the deletion gets its turn.
     orphaned: bool,
 }
 
@@ -24,7 +25,7 @@ fn deletions() -> impl Strategy<Value = Vec<Deletion>> {
     prop::collection::vec(one, 0..150)
 }
 
-/// What became of the deletions, by their numbers.
+/// Deletions that were made or paused, by number.
 #[derive(Debug, Default)]
 struct Outcome {
     made: BTreeMap<usize, i64>,
@@ -63,7 +64,7 @@ impl Outcome {
     }
 }
 
-/// The most that happened within any minute.
+/// The largest number of these times within any minute.
 fn most(times: impl Iterator<Item = i64> + Clone) -> usize {
     times
         .clone()

@@ -1,4 +1,4 @@
-//! What others do in the platform's console.
+//! Changes made by others in the platform's console.
 
 use serde_json::json;
 
@@ -11,7 +11,8 @@ impl Run<'_> {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
         let kind = if primary { "read_write" } else { "read_only" };
-        // Of a size that no resource declares: without marks, nothing distinguishes a compute that is just alike.
+        // No resource declares this size. Without marks, an identical compute could not be
+        // distinguished from ours.
         let attributes = json!({
             "branch_id": format!("b{branch}"), "type": kind,
             "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
@@ -32,7 +33,7 @@ impl Run<'_> {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
         for id in simulation.made_for(resource) {
-            // One that is busy or protected stays.
+            // The platform refuses to delete a busy or protected compute; it then stays.
             let _ = simulation.world.console_delete_compute(&id, now);
         }
     }

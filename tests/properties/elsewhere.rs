@@ -1,5 +1,5 @@
-//! A second platform, whose organization, project and branches have the same ids, and on which others have computes and keys with the
-//! ids of ours. The accounts and the resources are changed for it, and back.
+//! A second platform with the same ids for organization, project and branches. Others have computes
+//! and keys there, with the same ids as ours. The accounts and resources switch to it and back.
 
 use std::collections::BTreeMap;
 
@@ -20,22 +20,23 @@ use super::simulation::{BASE_URL, PROJECT, Simulation, TOKEN, world};
 use super::{config, holds};
 
 const OTHER_URL: &str = "https://elsewhere.example/api/v2";
-/// How the tokens of the other platform end. Without that it issues the same ones.
+/// Suffix of the other platform's tokens. Both platforms issue the same tokens otherwise.
 const MARK: &str = "-of-elsewhere";
 const OTHER_CREDENTIAL: &str = "platform-api-key-elsewhere";
 
-/// What people change for the other platform, or back.
+/// A switch to the other platform, or back.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
-    /// The account that the resources refer to, as it is or created again.
+    /// The account that the resources refer to, edited or recreated.
     Account { anew: bool },
-    /// The same in the midst of the passes that this leads to, once they have read the memory of the process so often.
+    /// The same in the middle of passes: after the process has read its state `after` times. `what`
+    /// starts these passes.
     AccountDuring { what: During, after: u8 },
-    /// The account that a resource refers to.
+    /// The account reference of one resource.
     Resource { key: bool },
 }
 
-/// What the passes of a resource are about.
+/// The change that starts the passes.
 #[derive(Clone, Copy, Debug)]
 pub enum During {
     NewKey,
@@ -54,15 +55,15 @@ impl During {
     }
 }
 
-/// The Compute is either restored from a backup or deleted: one that is deleted before its status has its record leaves behind what its
-/// account does not show.
+/// The Compute is either restored from a backup or deleted, never both. If it is deleted before its
+/// status has the record, a compute can remain that its account does not show.
 pub fn chapters() -> impl Strategy<Value = Vec<Chapter>> {
     let restored = Just(Event::Rebuild).boxed();
     let deleted = prop_oneof![Just(Event::Delete(0)), any::<bool>().prop_map(|backup| Event::Reapply(0, backup)),];
     prop_oneof![away(event(restored)), away(event(deleted.boxed()))]
 }
 
-/// It may stay so for longer than it takes until keys are checked.
+/// The switch may last longer than the interval between key checks.
 fn away(event: BoxedStrategy<Event>) -> impl Strategy<Value = Vec<Chapter>> {
     let seconds = prop_oneof![2 => 0..10_u16, 2 => 0..150_u16, 1 => 600..900_u16];
     prop::collection::vec((event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }), 2..8)
@@ -98,7 +99,6 @@ fn event(either: BoxedStrategy<Event>) -> BoxedStrategy<Event> {
     .boxed()
 }
 
-/// One of the two platforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     First,
@@ -106,7 +106,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The one that a request goes to.
+    /// The platform that serves a URL.
     pub fn at(url: &str) -> Self {
         if url.starts_with(OTHER_URL) { Self::Other } else { Self::First }
     }
@@ -115,18 +115,18 @@ impl Platform {
         if self == Self::Other { OTHER_URL } else { BASE_URL }
     }
 
-    /// A token as its simulation knows it.
+    /// The token as the simulation issued it.
     pub fn received(self, token: &str) -> &str {
         if self == Self::Other { token.trim_end_matches(MARK) } else { token }
     }
 
-    /// The name by which a test catches a request.
+    /// The name by which a snare matches the request.
     pub fn named(self, request: &str) -> String {
         if self == Self::Other { format!("elsewhere {request}") } else { request.to_owned() }
     }
 }
 
-/// An answer with the tokens of its platform.
+/// Adds the platform's suffix to a token in the answer.
 pub fn marked(platform: Platform, body: Vec<u8>) -> Vec<u8> {
     match serde_json::from_slice::<Value>(&body) {
         Ok(mut value) if platform == Platform::Other && value["key"].is_string() => {
@@ -137,7 +137,8 @@ pub fn marked(platform: Platform, body: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The platform that is not looked at now: its world, and for whom the operator created what there is.
+/// The inactive platform: its world, and the resources for which the operator created computes and
+/// keys there.
 #[derive(Debug)]
 pub struct Other {
     platform: Platform,
@@ -147,7 +148,7 @@ pub struct Other {
 }
 
 impl Simulation {
-    /// Does something at a platform.
+    /// Runs `act` with this platform as the active one.
     pub fn at<T>(&mut self, platform: Platform, act: impl FnOnce(&mut Self) -> T) -> T {
         let is_other = self.other.as_ref().is_some_and(|other| other.platform == platform);
         if is_other {
@@ -169,7 +170,6 @@ impl Simulation {
         std::mem::swap(&mut self.ledger.keys, &mut other.keys);
     }
 
-    /// The platform that is looked at.
     fn here(&self) -> Platform {
         match self.other.as_ref().map(|other| other.platform) {
             Some(Platform::First) => Platform::Other,
@@ -177,12 +177,13 @@ impl Simulation {
         }
     }
 
-    /// Whether what is recorded with a platform is, or may be, on the one that is looked at.
+    /// True if an object recorded with this platform is, or may be, on the active one.
     pub fn is_here(&self, platform: Option<&str>) -> bool {
         self.other.is_none() || platform.is_none_or(|url| url == self.here().url())
     }
 
-    /// No platform gets a token of another one, or a request about what is recorded on another one. A list tells nothing.
+    /// Checks a request: no platform may get another one's token or a request about a resource
+    /// recorded on another one. Lists are exempt because they reveal nothing.
     pub fn note_sent(&mut self, platform: Platform, (request, token): (&Request, &str)) {
         if token.ends_with(MARK) != (platform == Platform::Other) {
             self.ledger.violations.push(format!("{platform:?} gets a token of another platform: {request:?}"));
@@ -196,7 +197,7 @@ impl Simulation {
         }
     }
 
-    /// The account as it is when it leads to the platform that it does not lead to now.
+    /// The account's spec for the platform that it does not refer to now.
     fn moved(&self, account: Access) -> Option<Value> {
         let leads_away = self.cluster.objects.get(&account.resource())?.value["spec"]["baseURL"] == OTHER_URL;
         Some(match leads_away {
@@ -205,7 +206,8 @@ impl Simulation {
         })
     }
 
-    /// Changes an account in the midst of a pass where it is time: that account, and whose pass it is.
+    /// Edits an account in the middle of a pass, if that is due. Returns the account and the
+    /// resource of the pass.
     pub fn move_due(&mut self) -> Option<(Resource, Option<Resource>)> {
         let acting = self.acting.clone()?;
         let is_due = |(after, what, ..): &mut (u8, During, Resource, Value)| {
@@ -221,7 +223,7 @@ impl Simulation {
         Some((account, Some(acting)))
     }
 
-    /// The platforms that a resource has something on, or has begun to.
+    /// The platforms on which a resource has, or has begun to create, something.
     fn recorded_at(&self, resource: &Resource) -> Vec<String> {
         let platforms = match resource.0 {
             "Compute" => self.cluster.get::<Compute>(&resource.1).and_then(|object| {
@@ -239,7 +241,8 @@ impl Simulation {
         platforms.unwrap_or_default()
     }
 
-    /// A key that is said to be revoked is not valid any more, wherever it is.
+    /// Checks an event that reports keys as revoked: none of them may still be valid on any
+    /// platform.
     pub fn note_told(&mut self, resource: &Resource, reason: &str, text: &str) {
         if !reason.starts_with("KeyRevoked") || text.ends_with("dbplane checks whether it was revoked.") {
             return;
@@ -294,7 +297,7 @@ impl Run<'_> {
         }
     }
 
-    /// The other platform and the account for it, where they are not there yet.
+    /// Creates the other platform and its account unless they exist.
     fn found_other(&mut self) {
         let account = other_account(self);
         let mut simulation = self.simulation.lock();
@@ -318,7 +321,7 @@ impl Run<'_> {
         simulation.cluster.create(&account, &spec, &json!({}), now);
     }
 
-    /// People give each resource the account of the platform that it has something on.
+    /// Points each resource at an account of the platform on which it has something.
     pub fn move_home(&mut self) {
         let mut simulation = self.simulation.lock();
         if simulation.other.is_none() {
@@ -337,7 +340,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a promise holds at each platform.
+    /// Checks a promise on each platform.
     pub fn at_each_platform(&self, holds: fn(&Run) -> Result<(), String>) -> Result<(), String> {
         holds(self)?;
         if self.simulation.lock().other.is_none() {
@@ -349,7 +352,7 @@ impl Run<'_> {
         held
     }
 
-    /// A resource has a compute on one platform at most.
+    /// Checks that no resource has computes or keys on both platforms.
     pub fn made_on_both(&self) -> Result<(), String> {
         let mut simulation = self.simulation.lock();
         if simulation.other.is_none() {
@@ -369,7 +372,7 @@ impl Run<'_> {
 proptest! {
     #![proptest_config(config(20))]
 
-    /// Whatever the accounts lead to, what is on one platform is neither changed through another nor made there as well.
+    /// An object on one platform is neither changed through another one nor created there again.
     #[test]
     fn what_is_on_one_platform_is_left_alone_by_another(profile in profile(), account in account(), computes in computes(1), chapters in chapters(), faults in faults()) {
         holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;

@@ -1,49 +1,50 @@
-//! What can go wrong, and when.
+//! Faults of a run and the time at which they hit.
 
 use proptest::prelude::*;
 
 use super::deviations::{Deviation, deviations};
 
-/// After so many effects that nothing happens to, this one.
+/// A fault that hits after `after` undisturbed effects.
 #[derive(Clone, Debug)]
 pub struct Hit {
     pub after: u16,
     pub fault: Fault,
 }
 
-/// What happens to something that the operator waits for.
+/// A fault of one effect, that is, of a call that the operator waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process dies while it waits.
     Dies(Carried),
-    /// No answer comes.
+    /// No answer arrives.
     Silence(Carried),
-    /// It is carried out, and the answer breaks off.
+    /// The request is carried out, but the answer is cut off.
     Cut,
-    /// This status in place of an answer; nothing is done.
+    /// Answered with this status instead of being carried out.
     Refused(u16),
-    /// A page of something in front of the platform, with this status; nothing is done.
+    /// A proxy in front of the platform answers with a page and this status. The request is not
+    /// carried out.
     Page(u16),
-    /// It is carried out, and the answer is a redirect.
+    /// The request is carried out, and the answer is a redirect.
     Redirected,
-    /// No connection is made.
+    /// No connection can be made.
     Unreachable,
-    /// A policy of the API server denies it.
+    /// An admission policy of the API server denies the request.
     Denied,
-    /// It is carried out, and the answer is larger than what anybody reads.
+    /// The request is carried out, and the answer exceeds every size limit.
     Huge,
-    /// It is carried out twice, and the second answer comes.
+    /// The request is carried out twice, and the second answer arrives.
     Repeated,
-    /// It is carried out, and from then on the platform deviates.
+    /// The platform deviates from this request on, which is carried out.
     Deviates(Deviation),
 }
 
-/// Whether it was carried out all the same.
+/// If and when a request without an answer is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
     Never,
     Now,
-    /// So many seconds later.
+    /// This many seconds later.
     Late(u16),
 }
 
@@ -57,10 +58,10 @@ impl Fault {
     }
 }
 
-/// After so many seconds a request has been carried out, or never will be.
+/// Seconds after which a request was carried out or never will be.
 const TIMEOUT: u16 = 30;
 
-/// Faults whose late requests arrive within what the settle time allows for.
+/// Faults whose delayed requests arrive before the request timeout, within the settle time.
 pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
     let fault = prop_oneof![
         4 => carried(1..TIMEOUT).prop_map(Fault::Dies),
@@ -75,7 +76,7 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
     schedule(fault)
 }
 
-/// Faults among which are requests that arrive when nobody reckons with them any more, or twice.
+/// Faults including requests that may arrive after the request timeout, or twice.
 pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
     let fault = prop_oneof![
         2 => carried(1..900).prop_map(Fault::Dies),

@@ -1,4 +1,5 @@
-//! What people do: with their resources, in the platform's console, and with the operator's process.
+//! Histories of events: changes to resources, changes in the platform's console, and crashes of the
+//! operator.
 
 use dbplane_simulator::world::Profile;
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
 use super::tenant::Trick;
 
-/// What happens in one run.
+/// The input of one run.
 #[derive(Clone, Debug)]
 pub struct History {
     pub profile: Profile,
@@ -23,11 +24,11 @@ pub struct History {
     pub chapters: Vec<Chapter>,
     pub faults: Vec<Hit>,
     pub account: Access,
-    /// How many deletions a minute need no confirmation.
+    /// Deletions per minute that need no confirmation.
     pub deletes_per_minute: u32,
 }
 
-/// Which kind of account the resources refer to.
+/// The kind of account that the resources refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Account,
@@ -51,7 +52,7 @@ pub struct Declared {
     pub size: u8,
 }
 
-/// Something happens, and then the operator has so many seconds.
+/// An event, and the seconds for which the operator then works.
 #[derive(Clone, Debug)]
 pub struct Chapter {
     pub event: Event,
@@ -65,21 +66,22 @@ pub enum Event {
     Kill,
     Resize(usize, u8),
     Restart(usize, u8),
-    /// It is restarted every two minutes, and never suspends where the platform shows that.
+    /// Declares a restart every two minutes and no suspension, where the platform shows that
+    /// setting.
     Maintain(usize),
-    /// It is deleted, and applied again once it is gone; with the annotations that it had, or without.
+    /// Deleted, and applied again once it is gone, with or without its former annotations.
     Delete(usize),
     Reapply(usize, bool),
     /// The cluster is rebuilt from a backup: new UIDs, no statuses.
     Rebuild,
     StatusRemoved(usize),
-    /// It is replaced by its manifest, which has neither annotations nor finalizers.
+    /// Replaced by its manifest, which has neither annotations nor finalizers.
     Replaced(usize),
-    /// Its annotations are removed, maybe while it is being deleted.
+    /// Its annotations are removed, possibly while it is being deleted.
     Stripped(usize),
     KeyReplaced,
     KeyStripped,
-    /// Its record is exported, and applied again the next time.
+    /// Its record is exported, and the next such event applies the export.
     OlderRecord(usize),
     Edited(usize),
     Copied(usize),
@@ -88,31 +90,31 @@ pub enum Event {
     ComputeRemoved(usize),
     KeyRevoked,
     SecretRemoved,
-    /// The Secret with the user and the password for connections gets this password, or is deleted.
+    /// The Secret with the user and password for connections gets this password, or is deleted.
     Role(Option<u8>),
     KeyDeleted,
     KeyReapplied(bool),
-    /// People ask for another key, with this value.
+    /// Another key is requested with this annotation value.
     KeyRequested(u8),
-    /// How long the key before stays valid is declared in one of these ways, or not at all.
+    /// Declares in one of several ways how long the previous key stays valid, or not at all.
     KeyRotation(u8),
-    /// The API key of the account is exchanged for another one; the old one is revoked.
+    /// The account's API key is replaced by another one, and the old one is revoked.
     CredentialExchanged,
-    /// It is revoked, and nobody puts another one into the Secret.
+    /// The account's API key is revoked, and the Secret gets no other one.
     CredentialRevoked,
     CredentialSecretDeleted,
     AccountDeleted,
-    /// A ClusterAccount ceases to admit the namespace, or admits it again.
+    /// A ClusterAccount stops admitting the namespace, or admits it again.
     Admits(bool),
-    /// A person confirms the deletions that wait.
+    /// A user confirms the pending deletions.
     Confirmed,
-    /// A hostile tenant does this in its own namespace.
+    /// A hostile tenant acts in its own namespace.
     Tenant(Trick),
-    /// An account, or a resource, is changed for another platform.
+    /// An account or a resource switches to another platform.
     Moved(Move),
 }
 
-/// What a history is about.
+/// The kind of resource that the events of a history change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Computes,
@@ -154,7 +156,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
     }
 }
 
-/// What people do with a ProjectKey.
+/// Events of a ProjectKey.
 pub fn event_of_keys() -> impl Strategy<Value = Event> {
     prop_oneof![
         1 => Just(Event::ForeignKey),
@@ -200,7 +202,7 @@ pub fn key() -> Resource {
 }
 
 impl History {
-    /// Whether the platform lists and revokes keys.
+    /// True if the platform lists and revokes keys.
     pub fn lists_keys(&self) -> bool {
         self.profile != Profile::Minimal
     }
@@ -234,12 +236,12 @@ impl History {
         }))
     }
 
-    /// Which Compute has that name.
+    /// The number of the Compute with that name.
     fn number(&self, resource: &Resource) -> Option<usize> {
         (0..self.computes.len()).find(|number| compute(*number) == *resource)
     }
 
-    /// A branch has one primary.
+    /// At most one Compute per branch is a primary.
     pub fn is_primary(&self, number: usize) -> bool {
         let Declared { branch, primary, .. } = self.computes[number];
         primary && !self.computes[..number].iter().any(|other| other.primary && other.branch == branch)
@@ -258,7 +260,7 @@ fn size_of(size: u8) -> Value {
     }
 }
 
-/// In the hour in which every history begins: afterwards all comes to rest.
+/// Only in the hour in which every history begins, so that the run can settle afterwards.
 const MAINTENANCE: &str = "*/2 8 5 1 *";
 
 impl Run<'_> {
@@ -338,7 +340,7 @@ impl Run<'_> {
     pub fn delete(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
         if simulation.cluster.objects.get(resource).is_some_and(|stored| is_without_finalizer(stored)) {
-            // It would be gone before anybody could notice.
+            // The object would be gone before the operator could notice.
             return;
         }
         let now = simulation.now;
@@ -360,13 +362,13 @@ impl Run<'_> {
     }
 }
 
-/// Whether people have removed the finalizer of a resource that has something on the platform.
+/// True if users have removed the finalizer of a resource that has something on the platform.
 fn is_without_finalizer(stored: &Stored) -> bool {
     let finalizers = &stored.value["metadata"]["finalizers"];
     stored.value["status"]["record"].is_string() && finalizers.as_array().is_none_or(Vec::is_empty)
 }
 
-/// The annotations of an object, where there is one.
+/// The annotations of an object; `None` if it does not exist.
 pub fn annotations(simulation: &Simulation, resource: &Resource) -> Option<Value> {
     let annotations = simulation.cluster.objects.get(resource)?.value["metadata"]["annotations"].clone();
     Some(if annotations.is_object() { annotations } else { json!({}) })

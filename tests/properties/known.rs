@@ -1,11 +1,12 @@
-//! Histories that once broke a promise, shrunk. A seed would stand for another history as soon as the strategies change.
+//! Shrunk histories that once broke a promise. A seed would not do: it yields another history once
+//! a strategy changes.
 
 use dbplane_simulator::world::Profile;
 
 use super::faults::{Carried, Fault, Hit};
 use super::history::{Access, Chapter, Declared, Event, History};
 
-/// What went wrong, and the history.
+/// Each history with a description of what went wrong.
 pub fn histories() -> Vec<(&'static str, History)> {
     [of_computes(), of_late_creates(), of_keys()].concat()
 }
@@ -50,7 +51,7 @@ fn of_computes() -> Vec<(&'static str, History)> {
     ]
 }
 
-/// Creates that are carried out when nobody reckons with them any more.
+/// Creates that are carried out after the request timeout.
 fn of_late_creates() -> Vec<(&'static str, History)> {
     vec![
         (
@@ -94,7 +95,7 @@ fn primary() -> Declared {
     Declared { primary: true, ..replica() }
 }
 
-/// On the other branch.
+/// The same Compute on the other branch.
 fn elsewhere(declared: Declared) -> Declared {
     Declared { branch: 1, ..declared }
 }

@@ -1,4 +1,4 @@
-//! What one operator process has last seen of the organization's keys.
+//! The organization's keys as one operator process last observed them.
 
 use std::sync::Arc;
 
@@ -10,22 +10,21 @@ use jiff::Timestamp;
 
 use super::process::{Process, poll};
 
-/// The organization's keys as one process has last seen them.
 #[derive(Debug, Default)]
 pub struct SeenKeys {
     latest: LatestKeys,
-    /// When the last attempt ended.
+    /// End of the last attempt.
     at: Timestamp,
 }
 
-/// A reading that began and ended then.
+/// A successful reading with these start and end times.
 pub fn read_well<L: Listing>(began: Tick, (at, ended): (Timestamp, Timestamp), listed: Listed<L::Item>) -> Latest<L> {
     let snapshot = Some(Arc::new(Reading::new(began, (at, ended), listed)));
     Latest { snapshot, fault: None, attempted: Some(began) }
 }
 
 impl SeenKeys {
-    /// What is known. That there is no such list is believed for a while.
+    /// The latest known list. The fault "no such list" expires after a while.
     pub fn known(&self, now: Timestamp) -> LatestKeys {
         let believed = self.latest.fault.as_ref().and_then(Keys::not_offered);
         match believed.is_none_or(|believed| now < self.at + believed) {
@@ -36,25 +35,24 @@ impl SeenKeys {
 }
 
 impl Process {
-    /// What was last seen of the organization's keys.
+    /// The keys last observed through this connection.
     pub fn known_keys(&self, connection: u64) -> LatestKeys {
         let now = self.now();
         self.keys.lock().unwrap().get(&connection).map(|seen| seen.known(now)).unwrap_or_default()
     }
 
-    /// What was last seen of the keys through the connection that there is.
+    /// The keys last observed through the current connection.
     pub fn listed_keys(&self) -> LatestKeys {
         self.connection().map(|connection| self.known_keys(connection.number)).unwrap_or_default()
     }
 
-    /// Reads the organization's keys for nobody in particular, where some account can be used.
+    /// Polls the organization's keys like the observer, if some account can be used.
     pub fn poll_keys(&self) {
         let Some(connection) = self.connection() else { return };
         self.simulation.lock().acting = None;
         assert!(poll(self.list_keys(&connection)).is_ready());
     }
 
-    /// Reads the organization's keys.
     pub async fn list_keys(&self, connection: &Connection<RateLimited>) {
         let Some(organization) = &connection.access.organization_id else { return };
         let (began, at) = (self.tick(), self.now());

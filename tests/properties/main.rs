@@ -1,8 +1,9 @@
-//! Whatever people do and whatever fails meanwhile: the promises hold.
+//! Property tests: the promises hold for random histories of user actions and faults.
 //!
-//! Histories are made up: which resources there are, what people do with them, which of the operator's calls fail and how. The
-//! shipped decisions and the shipped steps run against the simulator's world and a cluster in memory, with a clock of their
-//! own. A history that breaks a promise is shrunk, and its seed kept in `main.regressions`.
+//! A history is random: it has resources, user actions, and calls of the operator that fail. The
+//! shipped decisions and steps run against the simulator's world and a cluster in memory, with
+//! their own clock. A history that breaks a promise is shrunk, and its seed is kept in
+//! `main.regressions`.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,7 +50,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed, TestCaseError};
 use role::role_at_last;
 
-/// The same histories each time, so that a change is judged by what it changes. `PROPTEST_CASES` asks for so many new ones.
+/// Uses a fixed seed, so that results change only with the code. `PROPTEST_CASES` asks for that
+/// many new histories.
 fn config(cases: u32) -> ProptestConfig {
     let persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
     match std::env::var_os("PROPTEST_CASES") {
@@ -77,52 +79,52 @@ fn histories_that_once_did_not_end_well_end_well() {
 proptest! {
     #![proptest_config(config(48))]
 
-    /// One compute, and nothing but faults.
+    /// One compute and faults, without user actions.
     #[test]
     fn one_compute_is_created_once(profile in profile(), account in account(), computes in computes(1), faults in faults()) {
         holds(&History { profile, computes, key: false, chapters: Vec::new(), faults, account, deletes_per_minute: 30 })?;
     }
 
-    /// One key, and nothing but faults.
+    /// One key and faults, without user actions.
     #[test]
     fn one_key_is_created_and_kept(profile in profile(), account in account(), faults in faults()) {
         holds(&History { profile, computes: Vec::new(), key: true, chapters: Vec::new(), faults, account, deletes_per_minute: 30 })?;
     }
 
-    /// Requests that arrive when nobody reckons with them any more bring forth what is reported, and nothing else.
+    /// Creates that arrive after the request timeout, or twice, leave nothing that is not reported.
     #[test]
     fn what_comes_late_is_reported(profile in profile(), account in account(), computes in computes(1..=2), chapters in chapters(event(Subject::Computes)), faults in late_faults()) {
         holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 
-    /// Several computes, and what people do with them.
+    /// Several computes, user actions and faults.
     #[test]
     fn computes_survive_what_people_do(profile in profile(), account in account(), deletes_per_minute in deletes_per_minute(), computes in computes(1..=3), chapters in chapters(event(Subject::Computes)), faults in faults()) {
         holds(&History { profile, computes, key: false, chapters, faults, account, deletes_per_minute })?;
     }
 
-    /// A password that comes, changes and goes, and what people do with the compute meanwhile.
+    /// A password is added, changed and removed while users change the compute.
     #[test]
     fn no_former_password_stays_in_a_connection_secret(profile in profile(), account in account(), computes in computes(1), more in chapters(event(Subject::Computes)), last in role_at_last(), faults in faults()) {
         let chapters = more.into_iter().take(2).chain(last).collect();
         holds(&History { profile, computes, key: false, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 
-    /// Another tenant of the same ClusterAccount writes into its own namespace whatever might make it believed.
+    /// Another tenant of the same ClusterAccount forges records in its own namespace.
     #[test]
     fn a_hostile_tenant_changes_nothing_of_others(profile in profile(), deletes_per_minute in deletes_per_minute(), computes in computes(1..=2), chapters in chapters(tenant::event()), faults in faults()) {
         let account = history::Access::ClusterAccount;
         holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute })?;
     }
 
-    /// The same with its ProjectKeys and its Secrets.
+    /// The same with its ProjectKeys and Secrets.
     #[test]
     fn a_hostile_tenant_changes_no_key_of_others(profile in profile(), deletes_per_minute in deletes_per_minute(), computes in computes(0..=1), chapters in chapters(tenant::key_event()), faults in faults()) {
         let account = history::Access::ClusterAccount;
         holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute })?;
     }
 
-    /// A key, and what people do with it.
+    /// One key, user actions and faults.
     #[test]
     fn a_key_survives_what_people_do(profile in profile(), account in account(), chapters in chapters(event(Subject::Key)), faults in faults()) {
         holds(&History { profile, computes: Vec::new(), key: true, chapters, faults, account, deletes_per_minute: 30 })?;

@@ -1,4 +1,4 @@
-//! An hour in the life of an organization with many keys.
+//! The cost of an hour for an organization with many keys.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,16 +20,16 @@ use super::watching::history;
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Ten thousand where time is taken for it.
+/// 10,000 keys in a release build with `PROPTEST_CASES`, otherwise 100.
 fn count() -> u32 {
     let whole = std::env::var_os("PROPTEST_CASES").is_some() && !cfg!(debug_assertions);
     if whole { 10_000 } else { 100 }
 }
 
-/// The standard budget of an account, a minute.
+/// The default budget of an account, in requests per minute.
 const REQUESTS: u32 = 600;
 
-/// So many keys, of an account with such a budget.
+/// Declares this many keys, with an account of this budget.
 fn organization(run: &mut Run<'_>, keys: u32, requests_per_minute: u32) {
     let mut simulation = run.simulation.lock();
     let now = simulation.now;
@@ -47,26 +47,27 @@ fn organization(run: &mut Run<'_>, keys: u32, requests_per_minute: u32) {
     }
 }
 
-/// Works as the operator does: on those that are due, and on those whom a list concerns.
+/// Schedules passes like the operator: over resources that are due and resources that a list wakes.
 struct Work<'a> {
     run: Run<'a>,
     process: Process,
     due: BTreeMap<Resource, Timestamp>,
-    /// When the keys are listed next.
+    /// Time of the next list of the keys.
     list: Timestamp,
 }
 
-/// What an hour has cost.
+/// The cost of an hour.
 #[derive(Debug)]
 struct Cost {
     lists: usize,
-    /// How often each key was asked itself.
+    /// Requests with each key itself.
     asked: BTreeMap<Resource, usize>,
-    /// What was created, changed or revoked on the platform.
+    /// Creates, changes and revocations on the platform.
     changes: usize,
-    /// How many were due when the hour began: what comes due in a round has to wait for its end.
+    /// Resources that were already due when the hour began. A resource that becomes due in a round
+    /// waits for the end of the round.
     late: usize,
-    /// How long it was: its last round goes on to its end, which takes minutes with many keys.
+    /// The actual length: the last round runs to its end, which takes minutes with many keys.
     time: Duration,
 }
 
@@ -110,7 +111,8 @@ impl Work<'_> {
         }
     }
 
-    /// As the observer does: at its pace, and everybody hears of the first list.
+    /// Lists keys at the observer's interval. The first list, and each change of the fault, wakes
+    /// all resources.
     fn list_keys(&mut self) {
         let before = self.process.listed_keys();
         self.process.poll_keys();
@@ -128,7 +130,7 @@ impl Work<'_> {
         self.run.simulation.lock().cluster.objects[resource].version()
     }
 
-    /// What an hour costs, once all keys were created and checked for the first time.
+    /// Measures an hour, after all keys were created and checked for the first time.
     fn an_hour(mut self) -> Cost {
         self.go_on(2 * HOUR);
         let began = self.run.now();
@@ -157,7 +159,7 @@ fn cost(history: &History, keys: u32, requests_per_minute: u32) -> Cost {
     Work { run, process, due, list: now }.an_hour()
 }
 
-/// One list a minute serves all keys; that of ten thousand is read eight times an hour.
+/// One list per minute serves all keys; a list of 10,000 keys is read eight times an hour.
 #[test]
 fn one_list_serves_all_keys() {
     for keys in [1, count()] {
@@ -169,13 +171,14 @@ fn one_list_serves_all_keys() {
     }
 }
 
-/// All of them are asked in turn, within a quarter of the account's requests.
+/// The keys are checked in turn, within a quarter of the account's budget.
 #[test]
 fn where_keys_are_not_listed_they_take_turns_to_be_asked() {
     let history = History { profile: Profile::Minimal, ..history(&[], false) };
     let requests = count() * REQUESTS / 10_000;
     let (keys, cost) = (count() as usize, cost(&history, count(), requests));
-    // One each two minutes, and a few by passes, since the observer waits for the end of a round here.
+    // One attempt every two minutes, and a few by passes, since the observer here waits for the end
+    // of a round.
     assert!((28..=35).contains(&cost.lists), "{} tries to list keys", cost.lists);
     let asked: usize = cost.asked.values().sum();
     let seconds = usize::try_from(cost.time.as_secs()).unwrap();

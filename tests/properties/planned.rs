@@ -1,4 +1,4 @@
-//! What a plan says is what the operator then does: for everything that was recorded, call by call.
+//! The operator makes exactly the calls of the plan, for every recorded resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -26,13 +26,13 @@ use super::recorded::{come_to_rest, stored};
 use super::simulation::{Changed, REQUEST_TIMEOUT, Shared};
 use super::upgrade::{BEFORE, Recording, folder};
 
-/// The cluster and the platform at one moment, for reading alone.
+/// A read-only copy of the cluster and the platform at one moment.
 #[derive(Clone)]
 struct Frozen {
     now: Timestamp,
     secrets: Arc<BTreeMap<String, Secret>>,
     world: Arc<Mutex<World>>,
-    /// Requests that were no reads.
+    /// Requests other than reads.
     writes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -87,7 +87,7 @@ impl Transport for Frozen {
     }
 }
 
-/// The plan for everything that there is.
+/// The plan for all resources.
 pub fn plan_of(simulation: &Shared) -> Plan {
     let frozen = Frozen::of(simulation);
     let objects: Vec<Value> = simulation.lock().cluster.objects.values().map(|stored| stored.value.clone()).collect();
@@ -119,7 +119,7 @@ pub fn plan_of(simulation: &Shared) -> Plan {
     plan
 }
 
-/// A call as both sides tell it: what is done to what, and with which attributes.
+/// A planned step as a call: verb, target and attributes, in the format of `made_call`.
 fn planned_call(step: &Step) -> Option<String> {
     let fields = |fields: &[plan::Field]| {
         let words: BTreeSet<String> = fields
@@ -145,7 +145,7 @@ fn planned_call(step: &Step) -> Option<String> {
     }
 }
 
-/// The attributes that a request sends, by the names of the spec.
+/// The attributes that a request sends, named as in the spec.
 fn sent(endpoint: &Value) -> String {
     let mut words = BTreeSet::new();
     let units = |name: &str| endpoint[name].as_f64();
@@ -198,11 +198,13 @@ struct Tally {
     differences: Vec<String>,
 }
 
-/// What a resource waits for while it is not known whether an earlier call was carried out. What is done then, no plan can know.
+/// Reasons for waiting while the outcome of an earlier call is unknown. No plan can know what
+/// follows.
 const UNCERTAIN: [&str; 3] = ["ConfirmingCreate", "Restarting", "RestartUnconfirmed"];
 
-/// What was planned of a resource, beside what was then made: the same calls in the same order. More may be made only where the plan says that
-/// the outcome of an earlier call is waited for, and only after the time that it names.
+/// Compares the planned with the actual calls: they must be equal, in the same order. Further calls
+/// are allowed only if the plan waits for the outcome of an earlier call, and only after the time
+/// that it names.
 fn compare(planned: &Planned, made: &[(Timestamp, String)], tally: &mut Tally) {
     let steps: Vec<String> = planned.steps.iter().filter_map(planned_call).collect();
     tally.resources += 1;
@@ -238,7 +240,8 @@ fn what_is_planned_is_done(profile: Profile, least: usize) {
         compare(planned, &made, &mut tally);
     }
     let Tally { resources, planned, made, later, differences } = &tally;
-    // Past the test harness, which shows what a test prints only when it fails.
+    // Written to stderr directly, because the test harness shows captured output only for failed
+    // tests.
     let table = format!(
         "{profile:?}: {resources} resources, {planned} calls planned, {made} made, of these {later} after a time that the plan names; {} differences\n",
         differences.len()

@@ -1,5 +1,5 @@
-//! One operator process: what it remembers, what it has last seen of the platform, and the environment of its passes. The
-//! passes are the operator's own.
+//! One simulated operator process: its memory, its observations of the platform, and the
+//! environment of its passes. The passes are the operator's own.
 
 mod visits;
 mod wire;
@@ -45,27 +45,26 @@ pub struct Process {
     cluster: Port<Carried>,
     settings: PassSettings,
     ticks: AtomicU64,
-    /// The objects that it knows of.
+    /// The objects in its cache.
     known: BTreeMap<Resource, in_memory::Print<in_memory::cluster::Stored>>,
-    /// What the project was last seen like, through each connection.
+    /// The latest snapshot of the project through each connection.
     seen: Mutex<BTreeMap<u64, LatestSnapshot>>,
-    /// The same for the organization's keys.
+    /// The latest list of the organization's keys through each connection.
     pub keys: Mutex<BTreeMap<u64, SeenKeys>>,
     woken: Mutex<BTreeSet<Resource>>,
 }
 
-/// The cluster that the operator runs for.
+/// The id of the operator's cluster.
 pub const CLUSTER: &str = "c1u57e";
 
 const KINDS: [&str; 4] = ["Account", "ClusterAccount", "Compute", "ProjectKey"];
 
-/// What a pass came to.
+/// The outcome of a pass.
 pub enum End {
-    /// Something was done, or went wrong: another pass is due.
+    /// Something was done or failed: another pass is due.
     Again,
-    /// Nothing to do until then.
+    /// Nothing to do until this time.
     Rest(Option<Timestamp>),
-    /// The process died.
     Died,
 }
 
@@ -92,18 +91,18 @@ impl Process {
         }
     }
 
-    /// It watches these namespaces and no others.
+    /// Restricts the process to these namespaces.
     pub fn confined_to(mut self, namespaces: &[String]) -> Self {
         self.settings.namespaces = namespaces.to_vec();
         self
     }
 
-    /// The names of the keys that are in its memory alone.
+    /// The names of the keys that are only in its memory.
     pub fn unsaved_keys(&self) -> Vec<String> {
         self.state.unsaved_keys().into_iter().map(|(_, key)| key.key.name).collect()
     }
 
-    /// Hears of objects that are gone.
+    /// Handles deletions of objects since the last call.
     pub fn hear(&mut self) {
         let there = (*self.simulation.lock().cluster.objects).clone();
         let still = |resource: &Resource, stored: &in_memory::Print<in_memory::cluster::Stored>| {
@@ -116,7 +115,8 @@ impl Process {
         self.known = there;
     }
 
-    /// A snapshot of the project through each account that can be used; `false` where the process died of it.
+    /// Reads a snapshot of the project through each usable account. Returns false if the process
+    /// died.
     pub fn read(&self) -> bool {
         self.connections().all(|connection| self.read_through(&connection))
     }
@@ -134,21 +134,21 @@ impl Process {
         true
     }
 
-    /// Who was woken since this was asked last.
+    /// Resources that were woken since the last call.
     pub fn woken(&self) -> BTreeSet<Resource> {
         std::mem::take(&mut self.woken.lock().unwrap())
     }
 
-    /// What was last seen of the project.
+    /// The project's computes in the latest snapshot.
     pub fn computes(&self) -> Vec<dbplane::domain::Compute> {
         let latest = self.connection().map(|connection| self.seen_through(&connection));
         latest.and_then(|latest| latest.snapshot).map(|snapshot| snapshot.items.clone()).unwrap_or_default()
     }
 
-    /// Makes a pass over the account that has just been moved in the midst of another pass.
+    /// Reconciles an account that was just switched in the middle of another pass.
     fn look_at_moved(&self) {
         let Some((account, acting)) = self.simulation.lock().move_due() else { return };
-        // With the first one it finds other credentials, and with the next ones it tries them.
+        // The first pass finds the new credentials, and the next ones check them.
         for _ in 0..AT_ONCE {
             self.pass(&account);
         }
@@ -167,7 +167,7 @@ impl Process {
         self.connections().next()
     }
 
-    /// One pass over an object as it is now.
+    /// Runs one pass over the current version of an object.
     pub fn pass(&self, resource: &Resource) -> End {
         self.simulation.lock().acting = Some(resource.clone());
         let mut one = One { process: self, resource, end: End::Rest(None) };
@@ -185,7 +185,7 @@ impl Environment for Process {
         self.simulation.lock().now
     }
 
-    /// Another number for each pass: the clock does not stand still between two.
+    /// The clock advances between passes, so each pass gets another number.
     fn draw(&self) -> u32 {
         u32::try_from(self.now().as_millisecond().rem_euclid(i64::from(u32::MAX))).unwrap()
     }
@@ -198,7 +198,7 @@ impl Environment for Process {
         &self.settings
     }
 
-    /// An account may change, and be looked at, whenever something is read here.
+    /// Reading the state is the point at which an account can be switched in the middle of a pass.
     fn state(&self) -> &ProcessState<RateLimited> {
         self.look_at_moved();
         &self.state
@@ -228,7 +228,7 @@ impl Environment for Process {
         Some(BTreeMap::new())
     }
 
-    /// Without limits: the clock of these tests is none that a budget could wait by.
+    /// Without limits, because the clock of these tests cannot make a budget wait.
     fn connect(
         &self,
         _: &AccountName,
@@ -238,7 +238,7 @@ impl Environment for Process {
         let endpoint = Endpoint {
             base_url: access.base_url.clone(),
             organization_id: access.organization_id.clone(),
-            // What was recorded has a platform on this machine.
+            // Recordings use a platform at a local address without TLS.
             reach: Reach { insecure: true, ..Reach::default() },
         };
         let wire = Arc::new(Wire(self.simulation.clone()));
@@ -281,14 +281,14 @@ impl Environment for Process {
         client.admit_key_creation().await.map(Some)
     }
 
-    /// Where every resource is looked at in every round, nobody asks for it.
+    /// Only records the wake-up: most tests reconcile every resource in every round anyway.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
         let kind = KINDS.into_iter().find(|kind| *kind == K::kind(&())).unwrap();
         self.woken.lock().unwrap().insert((kind, full_name(reference.namespace.as_deref(), &reference.name)));
     }
 }
 
-/// The way to the cluster.
+/// The path to the cluster.
 #[derive(Debug)]
 pub struct Carried(Shared);
 
@@ -298,7 +298,8 @@ impl Carrier for Carried {
             let mut simulation = self.0.lock();
             simulation.ledger.told.push((resource.1.clone(), reason.clone(), text.clone()));
             simulation.note_told(resource, reason, text);
-            // These ask a person to see to what is named; others only say what was done.
+            // Only these two events ask users to act on the named objects; other events report what
+            // was done.
             let named = in_memory::promises::words(text).map(str::to_owned);
             match reason.as_str() {
                 "KeyLeft" => simulation.ledger.keys_left.extend(named),
@@ -330,10 +331,10 @@ impl Carrier for Carried {
     }
 }
 
-/// Large answers are read within a time limit, which needs a clock although it is never waited for.
+/// Reading a large answer sets a timeout, which needs a timer even though it never fires.
 static CLOCK: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
 
-/// Runs what waits for nothing but effects, which end at once; pending is what died.
+/// Polls a future once. All effects are immediate, so `Pending` means that the process died.
 pub fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
     let _clock = CLOCK.enter();
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))

@@ -1,4 +1,4 @@
-//! What holds after every pass, and how things stand once all is at rest.
+//! The promises that hold after every pass, and those that hold once the run is at rest.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::run::Run;
 use super::simulation::{REQUEST_TIMEOUT, Simulation};
 use super::tenant::is_tenants;
 
-/// The promises that hold at any time.
+/// Checks the promises that hold at any time.
 pub fn unbroken(run: &Run) -> Result<(), String> {
     if let Some(violation) = run.simulation.lock().ledger.violations.first() {
         return Err(violation.clone());
@@ -50,13 +50,12 @@ fn unbroken_here(run: &Run) -> Result<(), String> {
     }
 }
 
-/// The names of all Computes.
 fn computes(run: &Run) -> impl Iterator<Item = Resource> {
     (0..run.history.computes.len()).map(compute)
 }
 
 impl Simulation {
-    /// Whoever has no key that can be used does not say that it has one.
+    /// Called when a key is created: a ProjectKey whose Secret holds no key must not be Ready.
     pub fn note_creation(&mut self, actor: &Resource) {
         let Some(object) = self.cluster.get::<ProjectKey>(&actor.1) else { return };
         let secret = self.cluster.secrets.get(&full_name(object.namespace().as_deref(), &object.spec.secret.name));
@@ -70,7 +69,7 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// A resource has nothing written in another namespace.
+    /// Checks that a resource causes no writes in another namespace.
     pub fn note_write(&mut self, request: &Request) {
         let Some(actor) = self.acting.as_ref().filter(|actor| actor.0 != "ClusterAccount") else { return };
         let target = match request.target() {
@@ -85,7 +84,8 @@ impl Simulation {
     }
 }
 
-/// What one process may delete within a minute. A request may be on its way for as long as a request may take.
+/// Limits deletions of one process per minute. A request can take up to its timeout, so the window
+/// is shorter by that.
 fn too_many_deletions(run: &Run) -> Result<(), String> {
     let simulation = run.simulation.lock();
     let within = Duration::from_secs(60).saturating_sub(REQUEST_TIMEOUT);
@@ -96,7 +96,7 @@ fn too_many_deletions(run: &Run) -> Result<(), String> {
     crowded.map_or(Ok(()), |first| Err(format!("more than {most} deletions within {within:?} from {first} on")))
 }
 
-/// Everything that there is, but for what is a hostile tenant's.
+/// All objects except those of the hostile tenant.
 fn world(run: &Run) -> World {
     let simulation = run.simulation.lock();
     let made_by = |made_for: Option<&Resource>| match made_for {
@@ -141,7 +141,7 @@ fn world(run: &Run) -> World {
     }
 }
 
-/// What the resources say.
+/// The conditions of all resources, for error messages.
 pub fn conditions_of_all(run: &Run) -> Vec<String> {
     let simulation = run.simulation.lock();
     let computes = simulation.cluster.all::<Compute>();
@@ -167,7 +167,7 @@ fn reason<K: Managed>(object: &K, type_: &str) -> String {
         .map_or_else(String::new, |found| found.reason)
 }
 
-/// The promises that hold at rest.
+/// Checks the promises that hold at rest.
 pub fn kept(run: &Run) -> Result<(), String> {
     unbroken(run)?;
     run.at_each_platform(kept_here)
@@ -219,7 +219,8 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
     }
 }
 
-/// The connection Secret leads to the compute, and has the present password or none: whatever happened between two writes.
+/// The connection Secret has the host of the compute, and the current password or none, even after
+/// a crash between two writes.
 fn connection_kept(run: &Run, object: &Compute) -> Result<(), String> {
     let simulation = run.simulation.lock();
     let entry = |secret: &str, name: &str| {
@@ -260,13 +261,14 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
     }
 }
 
-/// It was restored without its owner from a backup that was made before it held a key: nothing shows whose it is.
+/// True if the Secret was restored without its owner, from a backup older than its key. Its owner
+/// cannot be determined then.
 fn is_empty_and_unowned(simulation: &Simulation) -> bool {
     let found = simulation.cluster.secrets.get("ci");
     found.is_some_and(|secret| secret.data.is_none() && secret.owner_references().is_empty())
 }
 
-/// What was created for a resource is its own, or a person is asked to decide about it.
+/// A compute created for a resource is bound to it, or a condition asks a user to decide about it.
 fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), String> {
     let object = world.resources.iter().map(|it| it.object.as_ref()).find(|object| object.name_any() == resource.1);
     let invalid = |object: &Compute| identity::of_compute(object).is_err();
@@ -279,7 +281,8 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     let of = Maker::Operator(Some(resource.1.clone()));
     let left = promises::forgotten_computes(world).into_iter().filter(|compute| compute.made_by == of);
     let forgotten: Vec<_> = left.filter(|compute| !promises::words(&asked).any(|word| word == compute.id)).collect();
-    // What comes after its resource is gone, nobody is left to notice: one that is created anew knows nothing of it.
+    // A compute that arrives after its resource is gone stays unnoticed: a recreated resource does
+    // not know of it.
     let uid = object.and_then(|object| object.uid());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
     match forgotten.len() > unnoticed {
@@ -293,20 +296,20 @@ impl Run<'_> {
         self.late(&key())
     }
 
-    /// How many creates for the resource were carried out when nobody reckoned with them any more. A key that came so is found
-    /// when its resource is deleted.
+    /// Number of creates for the resource that arrived after the request timeout, or twice. A
+    /// late key is found when its resource is deleted.
     fn late(&self, resource: &Resource) -> usize {
         self.late_for(resource, |_| true)
     }
 
-    /// The same for those objects of this name whose UID is wanted.
+    /// The same, only for objects with this name and a matching UID.
     fn late_for(&self, resource: &Resource, wanted: impl Fn(&str) -> bool) -> usize {
         let simulation = self.simulation.lock();
         simulation.ledger.late.iter().filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
     }
 
-    /// An account that is being deleted takes nobody new: who has nothing on the platform waits for it to be gone, which it is
-    /// once those are gone that need it.
+    /// An account that is being deleted accepts no new resources. A resource with nothing on the
+    /// platform waits until the account is gone, which happens once the other resources are gone.
     fn waits_for_account<K: Managed>(&self, object: &K, reason: &str) -> bool {
         let simulation = self.simulation.lock();
         let account = simulation.cluster.objects.get(&self.history.account.resource());
@@ -315,7 +318,7 @@ impl Run<'_> {
             && !object.meta_observed().has_finalizer
     }
 
-    /// Where the evidence leaves it open, a person is asked.
+    /// True if the evidence is ambiguous, so that a user has to decide.
     fn person_asked(&self, object: &Compute, reason: &str) -> bool {
         let branch: u8 = object.spec.branch_id.trim_start_matches('b').parse().unwrap();
         let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
@@ -323,9 +326,10 @@ impl Run<'_> {
         match reason {
             "AmbiguousCreate" if self.history.has_no_evidence_of_creates() => true,
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
-            // A copy declares the same primary, until a person deletes it; or the tenant, who was first.
+            // A copy declares the same primary until a user deletes it. The tenant may also have
+            // been bound first.
             "ClaimedByAnother" => primary && (self.copied || self.is_preceded(object)),
-            // It waits for one on the branch that does.
+            // It waits for another Compute of the branch that needs a decision.
             "Creating" | "ConfirmingCreate" => {
                 conditions(object).iter().any(|condition| condition.message.contains("comes first"))
                     && (foreign(true) || foreign(false))

@@ -1,5 +1,5 @@
-//! What the version before left in the midst of everything, as it was recorded: this version goes on with it. `tests/ecosystem/upgrade` has
-//! recorded it, with the program of that version on a real control plane.
+//! This version continues from any state that the previous one can leave. `tests/ecosystem/upgrade`
+//! recorded these states with the program of that version on a real control plane.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use super::process::{End, Process};
 use super::simulation::Shared;
 use super::upgrade::{BEFORE, Before, KINDS, Recording, changed, differences, folder, objects};
 
-/// When this version begins. By then every key is to be checked anew, and who is never used is idle.
+/// Age of the recording when this version starts. By then, all keys are due for a check, and unused
+/// computes are idle.
 const LATER: Duration = Duration::from_secs(900);
 const POLL: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(10);
@@ -23,7 +24,7 @@ const MOMENT: Duration = Duration::from_secs(2);
 /// Longer than the settle time and the pauses between two tries.
 const REST: Duration = Duration::from_secs(150);
 const MOST_ROUNDS: usize = 600;
-/// How many passes over one resource at most follow each other in a round.
+/// The most consecutive passes over one resource in a round.
 const AT_ONCE: usize = 3;
 
 #[test]
@@ -51,14 +52,14 @@ fn gone_on_with(version: &str, profile: Profile, count: usize) {
     let after = now(&simulation);
     let found = differences(&Before { recording: &recording, objects: &objects }, &after, &changes(&simulation));
     assert!(found.is_empty(), "{found:#?}");
-    // And once more: then there is nothing left to do.
+    // A second process must have nothing left to do.
     let before = changes(&simulation);
     come_to_rest(&simulation, Process::new(&simulation, 1000));
     assert_eq!(changes(&simulation), before);
     assert_eq!(changed(&after, &now(&simulation)), [] as [String; 0]);
 }
 
-/// The cluster and the platform as they were recorded, some time later.
+/// The cluster and the platform as recorded, at a later time.
 pub fn stored(recording: &Recording) -> Shared {
     let mut cluster = Cluster::default();
     for kind in KINDS.into_iter().filter(|kind| *kind != "Secret") {
@@ -86,7 +87,7 @@ fn now(simulation: &Shared) -> Recording {
     Recording::new(simulation.now, found, simulation.world.clone())
 }
 
-/// What the operator has changed on the platform: method and path.
+/// Method and path of the operator's changes on the platform.
 fn changes(simulation: &Shared) -> Vec<(String, String)> {
     let writes = simulation.lock().ledger.writes.clone();
     let words = |write: &String| {
@@ -97,7 +98,7 @@ fn changes(simulation: &Shared) -> Vec<(String, String)> {
     writes.iter().filter_map(words).collect()
 }
 
-/// A process works until nothing was written for some time.
+/// Runs a process until nothing was written for some time.
 pub fn come_to_rest(simulation: &Shared, mut process: Process) {
     let mut since = simulation.lock().now;
     let mut written = simulation.lock().ledger.writes.len();
@@ -128,7 +129,7 @@ pub fn come_to_rest(simulation: &Shared, mut process: Process) {
     panic!("it does not come to rest");
 }
 
-/// Passes over a resource, and when it is to be looked at again: soon where something was done.
+/// Runs passes over a resource. Returns the time of the next ones: soon if something was written.
 fn next_look(simulation: &Shared, process: &Process, resource: &Resource) -> Timestamp {
     let before = simulation.lock().ledger.writes.len();
     let mut wake = None;
@@ -148,7 +149,7 @@ fn next_look(simulation: &Shared, process: &Process, resource: &Resource) -> Tim
             let poll = simulation.now + POLL;
             time.unwrap_or(poll).clamp(simulation.now + SOON, poll)
         }
-        // Its own write, or nothing yet: what it waits for comes with time.
+        // It waits for the delivery of its own write or for a first list; both take only time.
         _ if simulation.ledger.writes.len() == before => simulation.now + SOON,
         _ => simulation.now + MOMENT,
     }

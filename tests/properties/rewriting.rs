@@ -1,4 +1,4 @@
-//! What people and tools do to the records of resources.
+//! Changes to the records of resources by users and tools.
 
 use dbplane::api::Compute;
 use dbplane::decide::identity::{ComputeIdentity, of_compute};
@@ -12,14 +12,15 @@ use super::in_memory::{Print, Resource};
 use super::run::Run;
 
 impl Run<'_> {
-    /// Whether the annotation is not the record that the status has. Nobody can take both away.
+    /// True if the annotation differs from the record in the status. Such a status is kept, so that
+    /// a resource never loses both.
     pub fn is_rewritten(&self, resource: &Resource) -> bool {
         let simulation = self.simulation.lock();
         let Some(stored) = simulation.cluster.objects.get(resource) else { return false };
         stored.value["status"]["record"].is_string() && !is_annotated(&stored.value)
     }
 
-    /// Whether a create of it is open. Only the status tells what came of that.
+    /// True if the outcome of a create is open. Only the status records that outcome.
     pub fn is_creating(&self, resource: &Resource) -> bool {
         let object = self.simulation.lock().cluster.get::<Compute>(&resource.1);
         object.and_then(|object| of_compute(&object).ok()).is_some_and(|record| {
@@ -37,7 +38,7 @@ impl Run<'_> {
         }
     }
 
-    /// All annotations are removed.
+    /// Removes all annotations.
     pub fn strip(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
         let stored = simulation.cluster.objects.get(resource);
@@ -85,8 +86,9 @@ impl Run<'_> {
         self.copied = true;
     }
 
-    /// Everything gets a new UID; Secrets lose their owners, as backup tools have it. The backup is made while no create is open: the
-    /// annotation, which is all that is left of a record, is written last.
+    /// Recreates all resources with new UIDs, and removes the owners of Secrets, as backup tools
+    /// do. The backup is taken while no create is open: only the annotation of a record survives,
+    /// and it is written last.
     pub fn rebuild(&mut self) {
         let resources = self.simulation.lock().cluster.resources();
         if resources.iter().any(|resource| resource.0 == "Compute" && self.is_creating(resource)) {
@@ -100,7 +102,7 @@ impl Run<'_> {
             let going = !object["metadata"]["deletionTimestamp"].is_null();
             let mut annotations = object["metadata"]["annotations"].clone();
             if let Some(record) = object["status"]["record"].as_str() {
-                // As it stands once all is quiet.
+                // The annotation always equals the record once nothing is left to write.
                 annotations[names::RECORD] = json!(record);
             }
             simulation.cluster.create(&resource, &object["spec"], &annotations, now);

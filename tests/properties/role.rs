@@ -1,4 +1,4 @@
-//! The user and the password that people have for connections.
+//! The database user and password that users declare for connections.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use super::history::{Chapter, Event, History};
 use super::run::Run;
 
-/// The Secret that has them.
+/// Name of the Secret with both.
 pub const ROLE: &str = "role";
 
-/// A password is there for long enough to be written, and then another one is, or none.
+/// The password is set for long enough to be written. Then it changes or is removed.
 pub fn role_at_last() -> impl Strategy<Value = Vec<Chapter>> {
     let chapter = |password, seconds| Chapter { event: Event::Role(password), seconds };
     (0..30_u16, prop::option::weighted(0.3, Just(1_u8)))
@@ -18,8 +18,8 @@ pub fn role_at_last() -> impl Strategy<Value = Vec<Chapter>> {
 }
 
 impl History {
-    /// Whether Computes name the Secret with the user and the password. Where nothing happens to it they do not, so that the faults of a
-    /// history that is known still hit the same requests.
+    /// True if Computes refer to the Secret with the user and password. Without a `Role` event they
+    /// do not, so that the faults of known histories still hit the same requests.
     pub fn has_role(&self) -> bool {
         self.chapters.iter().any(|chapter| matches!(chapter.event, Event::Role(_)))
     }

@@ -1,4 +1,4 @@
-//! People who have the key replaced, and declare what becomes of the one before.
+//! Key rotations that users request, and the overlap that they declare for the previous key.
 
 use dbplane::decide::names;
 use k8s_openapi::api::core::v1::Secret;
@@ -11,10 +11,12 @@ use super::in_memory::cluster::place;
 use super::run::Run;
 use super::simulation::Simulation;
 
-/// So many keys of one resource may be valid at a time: the one in use, three before it, three whose secret was lost, and a new one.
+/// The most valid keys of one resource at a time: the current one, three previous ones, three with
+/// a lost secret, and a new one.
 pub const MOST_KEYS: usize = 8;
 
-/// It is replaced only where people ask for that; what is declared is over by the time when all has to be at rest.
+/// `every` is a year, so that keys are replaced only on request. All overlaps end before the run
+/// has to be at rest.
 pub fn rotation(way: u8) -> Value {
     match way {
         0 => Value::Null,
@@ -42,7 +44,7 @@ impl Run<'_> {
 }
 
 impl Simulation {
-    /// The key in a Secret is revoked with its resource, or where another one is in use by then.
+    /// A key in a Secret must not be revoked, unless its resource is being deleted.
     pub fn note_revocation_in_use(&mut self, id: &str, actor: &Resource) {
         let holds = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID).is_some_and(|held| held == id);
         let stays = self.cluster.objects.get(actor).is_some_and(|object| !object.is_deleting());

@@ -1,4 +1,5 @@
-//! A history is run: people act, the operator works, faults happen; then they stop, and everything has to come to rest.
+//! Runs a history: events, passes and faults. Then the faults stop, and everything has to come to
+//! rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,39 +18,41 @@ pub struct Run<'a> {
     pub simulation: Shared,
     pub process: Option<Process>,
     pub backups: BTreeMap<Resource, Value>,
-    /// Records as they were exported, by the UID of the resource.
+    /// Exported records by the UID of the resource.
     pub exported: BTreeMap<String, Value>,
-    /// Whether people have copied a resource with its annotations.
+    /// True if a resource was copied with its annotations.
     pub copied: bool,
-    /// The name and the text of the platform's key that the account has.
+    /// Name and token of the account's key on the platform.
     pub credential: (String, String),
-    /// On which branches others have created primaries, or replicas.
+    /// Branches on which others have created a primary (`true`) or a replica (`false`).
     pub foreign: BTreeSet<(u8, bool)>,
 }
 
-/// How long a successor takes to begin.
+/// Time until the next process starts.
 const SUCCESSION: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_secs(30);
-/// Longer than any pause between two tries: who writes nothing for so long is at rest.
+/// Longer than any pause between two tries: nothing written for this long means that the run is at
+/// rest.
 const REST: Duration = Duration::from_secs(2 * 3600);
-/// Who is asked so often and writes nothing is at rest too, once accounts were checked again.
+/// The run is also at rest after this many rounds without a write, once accounts were checked
+/// again.
 const IDLE_ROUNDS: usize = 60;
-/// Accounts are checked so often: the next check may find what nobody has written down since the last.
+/// Interval of account checks. Such a check may find a change that caused no write before.
 const CHECK: Duration = Duration::from_secs(3600);
 const LONGEST_WAIT: Duration = Duration::from_secs(1800);
 const MOST_ROUNDS: usize = 600;
 
-/// How many passes over one resource at most follow each other in a round.
+/// The most consecutive passes over one resource in a round.
 pub const AT_ONCE: usize = 3;
 
-/// What a round over all resources came to.
+/// The outcome of one round over all resources.
 struct Round {
     acted: bool,
     wake: Option<Timestamp>,
 }
 
-/// Runs a history to its end.
+/// Runs a history to its end and checks the promises.
 pub fn check(history: &History) -> Result<(), String> {
     let mut run = Run::begin(history)?;
     for chapter in &history.chapters {
@@ -60,7 +63,7 @@ pub fn check(history: &History) -> Result<(), String> {
 }
 
 impl<'a> Run<'a> {
-    /// Everything is created that the history declares, and the operator has worked for a moment.
+    /// Creates all resources of the history and runs the operator for five seconds.
     pub fn begin(history: &'a History) -> Result<Self, String> {
         let mut run = Self::prepared(history);
         run.declare();
@@ -68,7 +71,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// There is an account, and nobody has begun to work.
+    /// Creates the account. Neither the resources nor a process exist yet.
     pub fn prepared(history: &'a History) -> Self {
         let simulation = Shared::new(history);
         let mut run = Self {
@@ -85,7 +88,7 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// Creates what the history declares.
+    /// Creates the resources of the history.
     pub fn declare(&mut self) {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
@@ -101,17 +104,17 @@ impl Run<'_> {
         self.process = None;
         let mut simulation = self.simulation.lock();
         simulation.dead = false;
-        // The brake counts in each process.
+        // Each process counts deletions separately.
         simulation.ledger.deletions.clear();
         simulation.advance(SUCCESSION);
     }
 
-    /// The operator works for so long.
+    /// Runs the operator for this long.
     pub fn go_on(&mut self, seconds: u16) -> Result<(), String> {
         self.go_on_until(self.now() + Duration::from_secs(seconds.into()), POLL)
     }
 
-    /// The same until then, with so much time between two polls.
+    /// Runs the operator until then, with this interval between polls.
     pub fn go_on_until(&mut self, until: Timestamp, poll: Duration) -> Result<(), String> {
         while self.now() < until {
             let round = self.round()?;
@@ -121,11 +124,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Without faults, until nothing is waited for; then nothing may be written any more.
+    /// Runs without faults until nothing is pending. After that, nothing may be written any more.
     pub fn settle(&mut self) -> Result<(), String> {
         self.simulation.lock().calm();
         self.repair();
-        // Whatever is still on the way arrives.
+        // Late requests arrive within this time.
         self.go_on(1000)?;
         let (mut written, mut since, mut idle, mut checked) = (0, self.now(), 0, false);
         for _ in 0..MOST_ROUNDS {
@@ -193,7 +196,8 @@ impl Run<'_> {
         for resource in resources {
             let Some(process) = &self.process else { break };
             let mut end = process.pass(&resource);
-            // Who has done something goes on at once, with what was read before.
+            // A resource whose pass did something gets another pass at once, with the same
+            // observations.
             for _ in 1..AT_ONCE {
                 if matches!(end, End::Again) {
                     round.acted = true;

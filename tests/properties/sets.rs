@@ -1,5 +1,5 @@
-//! Sets of read replicas: whatever people declare, delete and release, and whatever fails meanwhile, in the end there are as many
-//! Computes as are declared, and as many computes.
+//! Sets of read replicas under random edits, deletions, releases and faults. In the end there are
+//! as many Computes as declared, and as many computes.
 
 use dbplane::api::{Compute, ReadReplicaSet};
 use dbplane::controller::object::Managed;
@@ -21,7 +21,7 @@ use super::snares::{Snag, Times};
 use super::told::{assert_named, logged};
 use super::watching::history;
 
-/// What happens to the set, and then the operator has so many seconds.
+/// An event of the set.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Nothing,
@@ -29,11 +29,11 @@ enum Deed {
     Scale(u32),
     Branch(u8),
     Resize(u8),
-    /// Of the replicas that there are, one of this number is deleted, or loses the label of the set, or its controller.
+    /// The replica at this position is deleted, or loses the label of the set, or its controller.
     ReplicaDeleted(usize),
     ReplicaReleased(usize),
     ReplicaOrphaned(usize),
-    /// It is deleted with or without its Computes, and applied again.
+    /// The set is deleted with or without its Computes, and applied again.
     Deleted(bool),
 }
 
@@ -56,7 +56,7 @@ fn set() -> Resource {
     ("ReadReplicaSet", "reads".to_owned())
 }
 
-/// What is declared.
+/// The declared spec of the set, in short form.
 #[derive(Clone, Copy)]
 struct Declared {
     replicas: u32,
@@ -80,7 +80,6 @@ impl Declared {
     }
 }
 
-/// A history of one set.
 struct Course<'a> {
     run: Run<'a>,
     declared: Declared,
@@ -112,7 +111,7 @@ impl Course<'_> {
         self.run.apply(&set(), &declared.spec());
     }
 
-    /// All Computes but those that people have released.
+    /// All Computes except released ones.
     fn replicas(&self) -> Vec<Resource> {
         let all = self.run.simulation.lock().cluster.all::<Compute>();
         let labelled = all.iter().filter(|compute| compute.labels().contains_key("app"));
@@ -131,7 +130,8 @@ impl Course<'_> {
         });
     }
 
-    /// As many as are declared, as they are declared; and whatever is on the platform belongs to a Compute.
+    /// Checks the number and the specs of the replicas, and that every compute on the platform
+    /// belongs to a Compute.
     fn kept(&self) -> Result<(), String> {
         let simulation = self.run.simulation.lock();
         let set = simulation.cluster.get::<ReadReplicaSet>("reads").ok_or("there is no set")?;
@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-/// What people declare while the platform cannot be asked.
+/// Edits of the set while the platform is unavailable.
 fn change() -> impl Strategy<Value = Deed> {
     prop_oneof![
         1 => (1..5_u32).prop_map(Deed::Scale),
@@ -189,12 +189,12 @@ fn change() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// No request to the platform gets through any more: it answers with this.
+/// The platform answers every request with this fault.
 const OUTAGES: [Fault; 5] =
     [Fault::Refused(401), Fault::Refused(429), Fault::Refused(503), Fault::Unreachable, Fault::Huge];
 
 impl Course<'_> {
-    /// The replicas of these names that there are and that nobody deletes, with their specs.
+    /// Specs of the named replicas that exist and are not being deleted.
     fn specs(&self, names: &[Resource]) -> Vec<Value> {
         let simulation = self.run.simulation.lock();
         let there = names.iter().filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
@@ -207,7 +207,7 @@ impl Course<'_> {
     }
 }
 
-/// While nothing can be seen, no replica goes but those that are declared to be too many, and none is changed.
+/// Without observations, no replica changes, and only surplus replicas are deleted.
 fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
     let history = History { deletes_per_minute: 1000, ..history(&[], false) };
     let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 3, branch: 0, size: 0 } };
@@ -246,7 +246,8 @@ proptest! {
     }
 }
 
-/// The account leads to another platform, which refuses what is new: nothing that there is goes or changes, whatever is declared meanwhile.
+/// The account refers to another platform, which refuses creates. No existing replica is deleted or
+/// changed, whatever is declared.
 #[test]
 fn the_replicas_of_a_set_stay_on_their_platform() {
     for anew in [false, true] {
@@ -274,7 +275,7 @@ fn the_replicas_of_a_set_stay_on_their_platform() {
     }
 }
 
-/// What becomes of a set of two that grows to three while this happens at a request.
+/// Names of the replicas after a set grew from two to three, with this snag at a request.
 fn grows_with(at: &'static str, snag: Snag) -> Vec<String> {
     let history = history(&[], false);
     let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
@@ -295,7 +296,7 @@ fn a_replica_whose_creation_is_not_answered_is_created_once() {
     }
 }
 
-/// Somebody takes the name just before: the set takes the next one.
+/// The name is taken just before the create, so the set uses the next one.
 #[test]
 fn a_name_that_somebody_has_taken_is_left_to_them() {
     let taken = |simulation: &mut super::simulation::Simulation| {
@@ -307,7 +308,7 @@ fn a_name_that_somebody_has_taken_is_left_to_them() {
     assert_eq!(found, ["reads-0", "reads-1", "reads-3"]);
 }
 
-/// A set that is being deleted with `--cascade=orphan` must not take back what has just been let go.
+/// A set that is being deleted with `--cascade=orphan` must not adopt an orphaned replica again.
 #[test]
 fn a_set_that_goes_adopts_nothing() {
     let history = history(&[], false);

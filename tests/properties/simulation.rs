@@ -1,4 +1,4 @@
-//! What surrounds the operator: a clock, the simulator's world, a cluster, and the faults that are to come.
+//! The operator's surroundings: a clock, the simulator's world, a cluster, and scheduled faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -27,10 +27,10 @@ pub const TOKEN_NAME: &str = "admin";
 pub const PROJECT: &str = "p";
 pub const BASE_URL: &str = "https://platform.example/api/v2";
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// What one effect takes.
+/// Duration of one effect.
 const A_MOMENT: Duration = Duration::from_millis(20);
 
-/// The project has two branches, or as many as are named.
+/// A project with at least two branches, and all that the history uses.
 pub fn world(history: &History, seed: u64, now: Timestamp) -> World {
     let last = history.computes.iter().map(|declared| declared.branch).max().unwrap_or_default().max(1);
     let branches: Vec<String> = (0..=last).map(|branch| format!("{{id: b{branch}}}")).collect();
@@ -48,46 +48,46 @@ keys:
     World::new(&WorldFile::parse(&text).unwrap(), history.profile, seed, now).unwrap()
 }
 
-/// Who caused what on the platform.
+/// A log of events, and of what each resource caused on the platform.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// Computes that the operator created, and for whom.
+    /// Computes that the operator created, by resource.
     pub computes: BTreeMap<String, Resource>,
     pub keys: BTreeMap<i64, Resource>,
-    /// The secrets of these keys.
+    /// The tokens of these keys.
     pub tokens: BTreeMap<String, Resource>,
-    /// What the operator did that it must never do.
+    /// Broken promises.
     pub violations: Vec<String>,
-    /// Every event: of which resource, its reason and its text.
+    /// Every event: its resource, reason and text.
     pub told: Vec<(String, String, String)>,
-    /// What became of keys, as the metrics count it.
+    /// Key changes as counted by the metrics.
     pub keys_counted: Vec<KeyChange>,
-    /// What the API server refused, by which a pass ended: its code and its text.
+    /// Refusals of the API server that ended a pass: code and text.
     pub refused: Vec<(u16, String)>,
-    /// What events of the reason `KeyLeft` name: keys that people are asked to revoke.
+    /// Keys that `KeyLeft` events name: users are asked to revoke them.
     pub keys_left: BTreeSet<String>,
-    /// What events of the reason `StrayCompute` name.
+    /// Computes that `StrayCompute` events name.
     pub strays: BTreeSet<String>,
-    /// Changes of the cluster and of the platform.
+    /// Changes to the cluster and to the platform.
     pub writes: Vec<String>,
-    /// Changes of the platform, with what was sent.
+    /// Changes to the platform, with their requests.
     pub changes: Vec<Changed>,
-    /// How often the platform was asked for what: the method, and the kind of the resource that it was for.
+    /// Number of requests to the platform, by method and by the kind of the acting resource.
     pub calls: BTreeMap<(String, Option<&'static str>), usize>,
-    /// How often the organization's keys were listed.
+    /// Number of lists of the organization's keys.
     pub lists: usize,
-    /// How often the key of a resource was asked whether it is still accepted.
+    /// How often a resource's key was checked with the platform.
     pub asked: BTreeMap<Resource, usize>,
-    /// The restarts that were made: for which resource, and what it has recorded of it.
+    /// Restarts that were made: the resource and its record of the restart.
     restarts: BTreeSet<String>,
-    /// For whom something was created by a request that arrived when nobody reckoned with it any more, or once more.
+    /// Resources for which a create arrived after the request timeout, or twice.
     pub late: Vec<Maker>,
-    /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted, but for a hostile
-    /// tenant's.
+    /// Times of this process's deletions on the platform, for resources that are being deleted
+    /// without confirmation. The hostile tenant's are not counted.
     pub deletions: Vec<Timestamp>,
 }
 
-/// A change on the platform that was carried out, for whom and when.
+/// A change that was carried out on the platform.
 #[derive(Clone, Debug)]
 pub struct Changed {
     pub at: Timestamp,
@@ -95,7 +95,7 @@ pub struct Changed {
     pub request: Request,
 }
 
-/// A request that nobody waits for any more.
+/// A request whose sender no longer waits for the answer.
 #[derive(Debug)]
 struct OnTheWay {
     sent: Timestamp,
@@ -105,7 +105,7 @@ struct OnTheWay {
     maker: Option<Maker>,
 }
 
-/// For whom something was created: another object of the same name has another UID.
+/// The object for which a create was made. The UID distinguishes objects with the same name.
 #[derive(Clone, Debug)]
 pub struct Maker {
     pub resource: Resource,
@@ -116,23 +116,23 @@ pub struct Maker {
 pub struct Simulation {
     pub now: Timestamp,
     pub world: World,
-    /// The platform that the other account leads to, once there is one.
+    /// The inactive platform, once there is one.
     pub other: Option<Other>,
-    /// Once the memory of the process was read so often, this account is changed.
+    /// Edits this account after the process has read its state this many times.
     pub move_soon: Option<(u8, During, Resource, Value)>,
     pub cluster: Cluster,
     pub ledger: Ledger,
-    /// Whose pass is being made.
+    /// The resource of the current pass.
     pub acting: Option<Resource>,
     on_the_way: Vec<OnTheWay>,
     faults: Vec<Hit>,
     pub snares: Snares,
     pub deviations: FaultBoard,
-    /// The process that runs is to die.
+    /// The current process has to die.
     pub dead: bool,
-    /// How much the processes have asked for or done, of the platform and of the cluster.
+    /// Number of effects: requests to the platform and to the cluster.
     pub effects: u64,
-    /// How much the platform's clock is ahead of the operator's.
+    /// How far the platform's clock is ahead of the operator's.
     pub ahead: SignedDuration,
 }
 
@@ -148,7 +148,7 @@ impl Shared {
         Self::with(now, world, Cluster::default(), faults)
     }
 
-    /// Of that time, with the faults from the last to the first.
+    /// `faults` are in reverse order: the last one hits first.
     pub fn with(now: Timestamp, world: World, cluster: Cluster, faults: Vec<Hit>) -> Self {
         Self(Arc::new(Mutex::new(Simulation {
             now,
@@ -172,8 +172,8 @@ impl Shared {
         self.0.lock().unwrap()
     }
 
-    /// Something that the running process waits for: it is carried out unless a fault says otherwise. Where the process dies
-    /// of it, nothing comes any more.
+    /// Carries out an effect that the process waits for, unless a fault hits it. Where the process
+    /// dies, the future stays pending.
     pub async fn effect<T>(
         &self,
         name: impl FnOnce() -> String + Send,
@@ -233,7 +233,7 @@ impl Simulation {
         self.faults.last().is_some_and(|hit| hit.fault == Fault::Repeated)
     }
 
-    /// What is repeated is a create, whenever the next one is sent.
+    /// `Repeated` waits for the next create.
     fn next_fault(&mut self, name: &str) -> Option<Fault> {
         let waits = self.repeats_next() && ![CREATE, CREATE_KEY].contains(&name);
         let next = self.faults.last_mut().filter(|_| !waits)?;
@@ -244,7 +244,7 @@ impl Simulation {
         self.faults.pop().map(|hit| hit.fault)
     }
 
-    /// From here on nothing fails; what is on the way arrives.
+    /// Stops all faults. Pending requests still arrive.
     pub fn calm(&mut self) {
         self.faults.clear();
         self.deviations.clear();
@@ -284,7 +284,7 @@ impl Simulation {
         self.on_the_way.push(OnTheWay { sent, arrives: sent + after, platform, request, maker });
     }
 
-    /// Carries out a request of the operator, made for `actor`, and keeps the books.
+    /// Carries out a request of the operator, made for `actor`, and updates the ledger.
     pub fn carry(&mut self, request: &Request, actor: Option<&Resource>) -> Response {
         let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
         let existed = self.live(&segments);
@@ -329,7 +329,7 @@ impl Simulation {
         response
     }
 
-    /// Each restart is made once, however often it was tried.
+    /// Checks that each restart is carried out once, however often it is tried.
     fn restarted(&mut self, actor: &Resource) {
         let Some(object) = self.cluster.get::<Compute>(&actor.1) else { return };
         let Some(record) = identity::of_compute(&object).ok().and_then(|record| record.identity.restart) else {
@@ -357,13 +357,13 @@ impl Simulation {
         self.world.console_computes(None).iter().any(|compute| compute.id == *id)
     }
 
-    /// The live computes that were created for a resource.
+    /// Live computes created for a resource.
     pub fn made_for(&self, resource: &Resource) -> Vec<String> {
         let live = self.world.console_computes(None).into_iter().map(|compute| compute.id);
         live.filter(|id| self.ledger.computes.get(id) == Some(resource)).collect()
     }
 
-    /// The live keys that were created for a resource: numbers and names.
+    /// Live keys created for a resource: number and name.
     pub fn keys_of(&self, resource: &Resource) -> Vec<(i64, String)> {
         let live = self.world.console_keys().into_iter().filter(|key| !key.revoked);
         live.filter(|key| self.ledger.keys.get(&key.id) == Some(resource)).map(|key| (key.id, key.name)).collect()

@@ -1,4 +1,4 @@
-//! What happens at a request that a test names, whatever else goes on.
+//! Snares: a test picks a request by name and makes it fail or take long.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use super::faults::Fault;
 use super::in_memory::Request;
 use super::simulation::Simulation;
 
-/// The room for a change in the account's budget, as it is asked for.
+/// Name of the wait for the account's budget before a change.
 pub const ADMISSION: &str = "admission of a change";
-/// The list of the project's computes.
+/// Name of the list of the project's computes.
 pub const LIST: &str = "Get /projects/p/endpoints";
-/// The creation of a compute.
+/// Name of the creation of a compute.
 pub const CREATE: &str = "Post /projects/p/endpoints";
-/// The creation of a key.
+/// Name of the creation of a key.
 pub const CREATE_KEY: &str = "Post /organizations/org/api_keys";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,22 +21,22 @@ pub enum Times {
     Always,
 }
 
-/// What happens.
+/// The effect of a snare.
 #[derive(Clone, Debug)]
 pub enum Snag {
     Fault(Fault),
-    /// It takes so many seconds.
+    /// The request takes this many seconds.
     Slow(u16),
-    /// This happens just before.
+    /// This happens just before the request.
     Meanwhile(fn(&mut Simulation)),
 }
 
-/// In the order in which they are looked at: the first that fits is the one.
+/// The first match applies.
 #[derive(Debug, Default)]
 pub struct Snares(Vec<(&'static str, Times, Snag)>);
 
 impl Snares {
-    /// At requests of this name; where it ends with `*`, at those that begin so.
+    /// Matches requests by name; a trailing `*` matches any ending.
     pub fn set(&mut self, at: &'static str, times: Times, what: Snag) {
         self.0.push((at, times, what));
     }
@@ -56,7 +56,7 @@ impl Snares {
 }
 
 impl Simulation {
-    /// The fault that comes instead of what is asked for.
+    /// Applies a matching snare. Returns the fault to answer with, if any.
     pub fn spring(&mut self, name: &str) -> Option<Fault> {
         match self.snares.take(name)? {
             Snag::Fault(fault) => return Some(fault),
@@ -67,7 +67,6 @@ impl Simulation {
     }
 }
 
-/// The name of a request to the API server.
 pub fn name_of(request: &Request) -> String {
     match request {
         Request::Patch { resource, .. } => format!("patch of {} {}", resource.0, resource.1),

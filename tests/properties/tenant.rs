@@ -1,5 +1,5 @@
-//! A hostile tenant: somebody who may write dbplane's kinds in a namespace of their own, with whatever annotations, at any moment, and
-//! whose resources use the same ClusterAccount. Nothing of anybody else may change by that.
+//! A hostile tenant: it may write dbplane's kinds in its own namespace at any time, with any
+//! annotations. Its resources use the same ClusterAccount. It must not change anything of others.
 
 mod keys;
 
@@ -18,29 +18,28 @@ use super::in_memory::forged::{Forged, Victim, sealed};
 use super::run::Run;
 use super::simulation::{BASE_URL, PROJECT};
 
-/// The namespace of the tenant.
 pub const TENANT: &str = "evil";
 
-/// What the tenant does.
+/// An action of the tenant.
 #[derive(Clone, Debug)]
 pub enum Trick {
-    /// Writes a record into the annotation of a Compute of its own, which is created where it is not there.
+    /// Writes a record into the annotation of one of its Computes, which is created if necessary.
     Forge {
         into: u8,
         what: Forged,
         victim: usize,
     },
-    /// The same for a ProjectKey and the keys of somebody else.
+    /// The same for one of its ProjectKeys, with a record of others' keys.
     ForgeKey {
         into: u8,
         what: ForgedKey,
     },
-    /// Puts a Secret in the place of that of a ProjectKey of its own.
+    /// Replaces the Secret of one of its ProjectKeys.
     ForgeSecret {
         of: u8,
         what: ForgedSecret,
     },
-    /// Sets an annotation that people set on a resource of its own.
+    /// Sets a user annotation on one of its resources.
     Annotate(Kind, u8, Wish),
     Delete(Kind, u8),
 }
@@ -51,21 +50,21 @@ pub enum Kind {
     ProjectKey,
 }
 
-/// An annotation that people set.
+/// An annotation meant for users.
 #[derive(Clone, Copy, Debug)]
 pub enum Wish {
-    /// Its deletion is confirmed, with a time so many hours ahead.
+    /// Confirms the deletion, with a time this many hours ahead.
     Confirmed(i8),
-    /// The keys of somebody else are revoked by hand, as are all.
+    /// Claims that all keys were revoked by hand, including those of others.
     Revoked,
-    /// It has not created the computes of somebody else.
+    /// Denies that a create made the computes of others.
     NotCreated,
     Restart(u8),
     Rotate(u8),
     Reconcile(u8),
 }
 
-/// What happens while the tenant forges records of Computes.
+/// Events while the tenant forges records of Computes.
 pub fn event() -> BoxedStrategy<Event> {
     let forged = prop_oneof![
         3 => Just(Forged::Binding),
@@ -83,7 +82,7 @@ pub fn event() -> BoxedStrategy<Event> {
     .boxed()
 }
 
-/// What happens while the tenant forges records and Secrets of ProjectKeys.
+/// Events while the tenant forges records and Secrets of ProjectKeys.
 pub fn key_event() -> BoxedStrategy<Event> {
     let forge_key = (0..2_u8, keys::forged_key()).prop_map(|(into, what)| Trick::ForgeKey { into, what });
     let forge_secret = (0..2_u8, keys::forged_secret()).prop_map(|(of, what)| Trick::ForgeSecret { of, what });
@@ -129,7 +128,7 @@ fn on_own(kind: Kind) -> impl Strategy<Value = Trick> {
     ]
 }
 
-/// Whether a resource is the tenant's.
+/// True if a resource belongs to the tenant.
 pub fn is_tenants(resource: &Resource) -> bool {
     resource.1.starts_with(&format!("{TENANT}/"))
 }
@@ -199,7 +198,8 @@ impl Run<'_> {
         simulation.cluster.edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
     }
 
-    /// Whether the tenant, whose resources may declare what all others may, was bound on the branch of a resource that never was.
+    /// True if the tenant was bound on the branch of a resource that was never bound. The tenant
+    /// may declare the same as others.
     pub fn is_preceded(&self, object: &Compute) -> bool {
         let binding = |object: &Compute| of_compute(object).ok()?.identity.binding;
         let computes = self.simulation.lock().cluster.all::<Compute>();
@@ -208,7 +208,8 @@ impl Run<'_> {
         binding(object).is_none() && tenants.into_iter().any(|other| has_it(other))
     }
 
-    /// No resource of the tenant has what was made for somebody else, and no Secret of it holds their keys.
+    /// Finds a tenant's resource bound to a compute of others, or a tenant's Secret with one of
+    /// their keys.
     pub fn is_robbed(&self) -> Option<String> {
         let simulation = self.simulation.lock();
         let bound = simulation

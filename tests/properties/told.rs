@@ -1,4 +1,4 @@
-//! What people are told in the ordinary life of their resources: events, and what the status names.
+//! Reports in the ordinary life of resources: events and status.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn of_a_compute() {
     assert!(!run.simulation.lock().cluster.objects.contains_key(&compute(0)));
 }
 
-/// What was created or changed has an event of its own.
+/// Creates and changes have their own events, so `Available` is not reported for them.
 #[test]
 fn what_is_available_is_told_only_after_something_was_wrong() {
     let history = history(&[replica()], true);
@@ -77,7 +77,7 @@ fn of_a_compute_that_exists_already() {
         let fields = {
             let mut simulation = run.simulation.lock();
             let id = simulation.world.console_computes(None)[0].id.clone();
-            // Otherwise nobody may touch it.
+            // Records the compute as ours. Otherwise touching it counts as a violation.
             simulation.ledger.computes.insert(id.clone(), compute(0));
             fields(id)
         };
@@ -157,19 +157,20 @@ fn log_lines_name_what_was_done_and_where() {
     }
 }
 
-/// The log lines that are written meanwhile.
+/// The log lines written during `happens`.
 pub fn logged(happens: impl FnOnce()) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let log = Arc::new(File::create(&path).unwrap());
-    // Beside one alone, tracing asks only the subscriber of whichever thread comes to a line first, and other tests have none.
+    // With only one subscriber, tracing asks only that of the first thread at each line, and other
+    // tests have none.
     let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(log).finish();
     tracing::subscriber::with_default(lines, happens);
     fs::read_to_string(path).unwrap()
 }
 
-/// There are lines that say this, and each of them is of this action and has these fields.
+/// Asserts that lines contain `said`, and that each of them has this action and these fields.
 pub fn assert_named(log: &str, said: &str, action: &str, fields: &[&str]) {
     let action = format!(" action=\"{action}\" ");
     let lines: Vec<&str> = log.lines().filter(|line| line.contains(said)).collect();

@@ -1,4 +1,4 @@
-//! What a plan says of changes that have to wait is what the operator then does: the change that is told, at the time that is told.
+//! Delayed changes: the operator makes exactly the change of the plan, at the time of the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use super::recorded::{come_to_rest, stored};
 use super::simulation::Shared;
 use super::upgrade::{BEFORE, Recording, folder};
 
-/// How late the operator may be: it decides when it wakes, once what it has read is new enough.
+/// How late the operator may be. It decides once it wakes and its observations are recent enough.
 const LATE: SignedDuration = SignedDuration::from_secs(10);
 
-/// A compute that is as declared, a change of it that has to wait, and how long it then waits.
+/// A Compute in sync, a change of it that has to wait, and the time until which it waits.
 struct Case {
     name: &'static str,
     spec: Value,
@@ -25,7 +25,7 @@ struct Case {
     call: &'static str,
 }
 
-/// A window that opens at that time, as a schedule in UTC, and one of another zone.
+/// Windows that open at this time, with a schedule in UTC and one in another zone.
 fn windows(opens: Timestamp) -> [Value; 2] {
     let schedule = |zone: &str| opens.in_tz(zone).unwrap().strftime("%-M %-H * * *").to_string();
     ["UTC", "Asia/Kathmandu"].map(
@@ -42,7 +42,7 @@ fn cases(now: Timestamp, opens: Timestamp) -> Vec<Case> {
         case("restarted-0", json!({"size": {"fixed": 4}, "disruption": utc}), Some(opens), "change ID: size=4"),
         case("restarted-1", json!({"restartToken": "twice", "disruption": utc}), Some(opens), "restart ID"),
         case("restarted-2", json!({"size": {"fixed": 4}, "disruption": kathmandu}), Some(opens), "change ID: size=4"),
-        // Both wait, and one request does both.
+        // Both changes wait, and one request makes both.
         case(
             "restarted-3",
             json!({"size": {"fixed": 4}, "restartToken": "twice", "disruption": utc}),
@@ -59,7 +59,7 @@ fn cases(now: Timestamp, opens: Timestamp) -> Vec<Case> {
     ]
 }
 
-/// The changes of a resource that were made, and when.
+/// The changes of a resource that were made, with their times.
 fn made(simulation: &Shared, name: &str) -> Vec<(Timestamp, String)> {
     let changes = simulation.lock().ledger.changes.clone();
     let is_of = |(kind, of): &Resource| *kind == "Compute" && of == name;
@@ -75,10 +75,11 @@ fn told(planned: &Planned) -> (&str, Option<Timestamp>) {
 #[test]
 fn what_waits_is_done_when_the_plan_says() {
     let simulation = stored(&Recording::load(&folder(BEFORE, Profile::Default)));
-    // What this version writes anew of all that the version before left takes longer than anybody may be late.
+    // This version first rewrites all that the previous one recorded, which takes longer than
+    // `LATE`.
     come_to_rest(&simulation, Process::new(&simulation, 1000));
     let now = simulation.lock().now;
-    // The first full minute that does not come before the plan and the operator have looked.
+    // The first full minute after the plan and the operator have looked.
     let opens = Timestamp::from_second((now.as_second() / 60 + 2) * 60).unwrap();
     let cases = cases(now, opens);
     let mut computes = BTreeMap::new();
@@ -88,7 +89,7 @@ fn what_waits_is_done_when_the_plan_says() {
         simulation.cluster.edit(&resource, &json!({"spec": spec}));
         let object = &simulation.cluster.objects[&resource].value;
         let id = object["status"]["computeID"].as_str().unwrap().to_owned();
-        // Under load it is not idle.
+        // Under load, so that it is not idle.
         simulation.world.console_activity(&id, Some(0.5), now).unwrap();
         computes.insert(*name, id);
     }

@@ -1,4 +1,4 @@
-//! A history that a test goes through by itself: what it does next, and what people see of it.
+//! Runs controlled by a test step by step, and helpers to inspect their results.
 
 use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::identity::{self, ComputeIdentity, ProjectKeyIdentity};
@@ -11,7 +11,7 @@ use super::in_memory::Resource;
 use super::run::Run;
 use super::snares::{Snag, Times};
 
-/// One in which nothing happens by itself.
+/// A history without events and faults.
 pub fn history(computes: &[Declared], key: bool) -> History {
     History {
         profile: Profile::Public,
@@ -29,8 +29,7 @@ pub fn replica() -> Declared {
 }
 
 impl Run<'_> {
-    /// What has been told of the resources since this was asked last, but that they are available: without the platform's
-    /// identifiers.
+    /// Events since the last call, except `Available`, with the platform's ids replaced.
     pub fn told(&mut self) -> Vec<String> {
         let told = std::mem::take(&mut self.simulation.lock().ledger.told);
         let done = told.iter().filter(|(_, reason, _)| reason != "Available");
@@ -43,7 +42,7 @@ impl Run<'_> {
         self.told()
     }
 
-    /// The resource is created or changed so.
+    /// Creates a resource, or patches its spec.
     pub fn apply(&mut self, resource: &Resource, spec: &Value) {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
@@ -67,19 +66,20 @@ impl Run<'_> {
         self.simulation.lock().snares.set(at, times, what);
     }
 
-    /// Nothing happens at any request any more.
+    /// Removes all snares.
     pub fn without_snares(&mut self) {
         self.simulation.lock().snares = super::snares::Snares::default();
     }
 
-    /// What people do in the platform's console.
+    /// Acts in the platform's console.
     pub fn in_console<T>(&mut self, act: impl FnOnce(&mut World, Timestamp) -> T) -> T {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
         act(&mut simulation.world, now)
     }
 
-    /// How often the platform was asked so since the test began, or since the books were opened anew.
+    /// Number of requests to the platform for resources of this kind, since the start or the last
+    /// clearing of the ledger.
     pub fn calls(&self, method: &str, kind: &'static str) -> usize {
         self.simulation.lock().ledger.calls.get(&(method.to_owned(), Some(kind))).copied().unwrap_or_default()
     }
@@ -97,7 +97,7 @@ impl Run<'_> {
         self.simulation.lock().cluster.objects[resource].value["status"].clone()
     }
 
-    /// The reason and the message of a condition.
+    /// The reason and message of a condition.
     pub fn condition(&self, resource: &Resource, type_: &str) -> String {
         let status = self.status_of(resource);
         let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
@@ -108,13 +108,13 @@ impl Run<'_> {
         })
     }
 
-    /// What is recorded of a Compute.
+    /// The record of a Compute.
     pub fn record(&self, number: usize) -> ComputeIdentity {
         let object = self.simulation.lock().cluster.get::<Compute>(&compute(number).1).unwrap();
         identity::of_compute(&object).unwrap().identity
     }
 
-    /// What is recorded of the ProjectKey.
+    /// The record of the ProjectKey.
     pub fn key_record(&self) -> ProjectKeyIdentity {
         let object = self.simulation.lock().cluster.get::<ProjectKey>(&key().1).unwrap();
         identity::of_key(&object).unwrap().identity_or_wish()
@@ -127,7 +127,7 @@ fn without_ids(text: &str) -> String {
         let number = |it: &str| it.strip_prefix('(')?.strip_suffix(')')?.parse::<i64>().ok();
         let plain = match bare {
             id if id.starts_with("ep-") => "ID",
-            // The status of an answer is followed by a colon.
+            // A trailing colon marks the status of an answer instead.
             id if !word.ends_with(':') && number(id).is_some() => "(ID)",
             name if name.starts_with("ci-") => "NAME",
             _ => return word.to_owned(),

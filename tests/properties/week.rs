@@ -1,4 +1,4 @@
-//! A week in the life of many computes whose settings follow the time.
+//! A week of many computes with schedules and regular restarts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,17 +17,18 @@ const POLL: Duration = Duration::from_secs(3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// As many to a branch, where one is created after the other.
+/// Few, because computes of one branch are created one after the other.
 const ON_A_BRANCH: usize = 4;
 
-/// A thousand where time is taken for it.
+/// 1000 computes with `PROPTEST_CASES`, otherwise 16.
 fn fleet() -> Vec<Declared> {
     let count = if std::env::var_os("PROPTEST_CASES").is_some() { 1000 } else { 16 };
     let on_branch = |number: usize| Declared { branch: u8::try_from(number / ON_A_BRANCH).unwrap(), ..replica() };
     (0..count).map(on_branch).collect()
 }
 
-/// Works as the operator does: on those that are due, and on those whose compute has changed since the last poll.
+/// Schedules passes like the operator: over resources that are due, and those whose compute changed
+/// since the last poll.
 struct Work<'a> {
     run: Run<'a>,
     process: Process,
@@ -67,7 +68,7 @@ impl Work<'_> {
             let wrote = self.version(&resource) != version;
             let next = match end {
                 End::Rest(wake) if !wrote => wake,
-                // It hears of its own writes too.
+                // The watch delivers its own write as well.
                 End::Again | End::Rest(_) => Some(self.run.now() + MOMENT),
                 End::Died => panic!("nothing fails here"),
             };
@@ -88,7 +89,8 @@ impl Work<'_> {
     }
 }
 
-/// One half is larger during office hours; the other half never suspends, and is restarted twice a week.
+/// One half is larger during office hours. The other half never suspends and is restarted twice a
+/// week.
 #[test]
 fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
     let fleet = fleet();
@@ -116,11 +118,12 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
     work.go_on(WEEK);
     let of_computes = |method| work.run.calls(method, "Compute");
     let half = count / 2;
-    // It begins on a Monday morning: five days with two changes each.
+    // The week begins on a Monday morning: five days with two changes each.
     assert_eq!(of_computes("Patch"), 10 * half);
-    // On Wednesday they have started since the Sunday before; on Sunday they have not.
+    // On Wednesday the computes have started since the previous Sunday, so no restart is due. On
+    // Sunday one is.
     assert_eq!(of_computes("Post"), half);
-    // Only the polls read.
+    // Only polls read from the platform.
     assert_eq!(of_computes("Get"), 0);
     promises::kept(&work.run).unwrap();
 }

@@ -1,4 +1,4 @@
-//! A collector of traces that tests look into: it takes what is exported by the OpenTelemetry protocol over HTTP.
+//! A trace collector for tests. It accepts the OpenTelemetry protocol over HTTP.
 
 #![allow(dead_code, reason = "every test target uses a part of it")]
 
@@ -21,13 +21,13 @@ use tokio::net::TcpListener;
 pub struct Span {
     pub trace: String,
     pub id: String,
-    /// Empty for a root.
+    /// Empty for root spans.
     pub parent: String,
     pub name: String,
     pub client: bool,
     pub failed: bool,
     pub attributes: BTreeMap<String, String>,
-    /// Of the process that it is from.
+    /// The attributes of its process.
     pub resource: BTreeMap<String, String>,
 }
 
@@ -41,7 +41,7 @@ impl Span {
 struct Received {
     requests: Vec<ExportTraceServiceRequest>,
     headers: Vec<String>,
-    /// Requests that were refused.
+    /// Number of refused requests.
     refused: usize,
     refuses: bool,
 }
@@ -61,7 +61,7 @@ impl Collector {
         Self { url, received }
     }
 
-    /// From now on every request is refused, as by a collector that cannot keep up, or taken.
+    /// Switches between refusing all requests, like an overloaded collector, and accepting them.
     pub fn refuse(&self, refuses: bool) {
         self.received.lock().unwrap().refuses = refuses;
     }
@@ -74,12 +74,11 @@ impl Collector {
         self.received.lock().unwrap().requests.iter().flat_map(spans).collect()
     }
 
-    /// The headers of each request.
     pub fn headers(&self) -> Vec<String> {
         self.received.lock().unwrap().headers.clone()
     }
 
-    /// Everything that arrived, as text.
+    /// All received requests as text.
     pub fn text(&self) -> String {
         format!("{:?}", self.received.lock().unwrap().requests)
     }
@@ -119,7 +118,7 @@ fn spans(request: &ExportTraceServiceRequest) -> Vec<Span> {
 fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
     let text = |value: &Value| match value {
         Value::StringValue(text) => text.clone(),
-        // Told from a text that looks like it.
+        // Marks numbers, to distinguish them from text.
         Value::IntValue(number) => format!("#{number}"),
         other => format!("{other:?}"),
     };

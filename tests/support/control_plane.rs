@@ -1,4 +1,5 @@
-//! Real Kubernetes control planes: etcd, kube-apiserver and kube-controller-manager on loopback ports of their own.
+//! Real Kubernetes control planes: etcd, kube-apiserver and kube-controller-manager on their own
+//! loopback ports.
 
 mod programs;
 mod storage;
@@ -18,8 +19,8 @@ use self::programs::Programs;
 use super::ports::free_port;
 use super::{Error, PATIENCE, Result, Running, Sandbox, kubeconfig, wait_for};
 
-/// The controllers that tests rely on: owner references, deletion of namespaces, ServiceAccounts and their tokens.
-/// (`kube-controller-manager --help` lists the others.)
+/// The controllers that tests need: owner references, deletion of namespaces, ServiceAccounts and
+/// their tokens. (`kube-controller-manager --help` lists the others.)
 const CONTROLLERS: [&str; 5] = [
     "garbage-collector-controller",
     "namespace-controller",
@@ -30,12 +31,12 @@ const CONTROLLERS: [&str; 5] = [
 
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What kube-controller-manager runs. With none it is not started; no namespace has a ServiceAccount then.
+    /// Controllers to run. If empty, kube-controller-manager does not start, and namespaces get no
+    /// ServiceAccount.
     pub controllers: Vec<String>,
-    /// Files and folders with the CustomResourceDefinitions to install before the controllers start. For tests that wait
-    /// for the garbage collector: it looks for kinds when it starts, and for new ones every 30 s.
+    /// Files and folders of CustomResourceDefinitions to install before the controllers start. The
+    /// garbage collector detects kinds at its start, and new ones only every 30 s.
     pub crds: Vec<PathBuf>,
-    /// Further flags of kube-apiserver.
     pub api_server_flags: Vec<String>,
 }
 
@@ -45,11 +46,11 @@ impl Default for Options {
     }
 }
 
-/// A cluster without nodes (pods stay Pending). Dropping it ends its processes and removes its folder, and so does the
-/// end of this process, however it ends.
+/// A cluster without nodes, so pods stay Pending. Dropping it stops its processes and removes its
+/// folder. So does the end of this process, for any reason.
 #[derive(Debug)]
 pub struct ControlPlane {
-    // The processes stand before the sandbox they live in: fields are dropped in this order.
+    // Fields are dropped in this order: the processes must end before the sandbox that they use.
     controller_manager: Option<Running>,
     api_server: Option<Running>,
     etcd: Running,
@@ -61,7 +62,8 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Ready on return: the API server says so, and the namespace `default` has its ServiceAccount.
+    /// Ready on return: the API server is healthy, and the namespace `default` has its
+    /// ServiceAccount.
     pub async fn start() -> Result<Self> {
         Self::start_with(Options::default()).await
     }
@@ -72,8 +74,8 @@ impl ControlPlane {
         Ok(cluster)
     }
 
-    /// One cluster for all tests of a test target that need no more than namespaces of their own.
-    /// It goes when the target's process ends.
+    /// A cluster for all tests of a target that only need their own namespaces. It ends with the
+    /// process.
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
         SHARED.get_or_try_init(Self::start).await
@@ -122,7 +124,7 @@ impl ControlPlane {
             command.arg("--filename").arg(path);
         }
         run_kubectl(command, "").await?;
-        // kubectl gives up on a definition that has no conditions yet.
+        // kubectl fails on a definition that has no conditions yet.
         wait_for("the definitions to be established", PATIENCE, async || {
             self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).await.ok()
         })
@@ -134,7 +136,8 @@ impl ControlPlane {
         self.wait_while_alive("kube-apiserver to be ready", is_ready).await
     }
 
-    /// Waits until `probe` holds, and no longer when a process of the cluster ends: its last words are the error.
+    /// Waits until `probe` holds. If a process of the cluster ends before that, the error shows its
+    /// last output.
     async fn wait_while_alive(&mut self, what: &str, probe: impl AsyncFn(Client) -> Result<bool>) -> Result<()> {
         let kubeconfig = self.kubeconfig_path();
         let mut last_error = String::new();
@@ -157,7 +160,7 @@ impl ControlPlane {
         outcome.unwrap_or_else(|error| Err(Error::new(format!("{error} ({last_error})\n{}", self.last_lines()))))
     }
 
-    /// Which process has ended by itself, with what it said.
+    /// The process that ended unexpectedly, with its output.
     fn ended(&mut self) -> Option<Error> {
         let all = [Some(&mut self.etcd), self.api_server.as_mut(), self.controller_manager.as_mut()];
         all.into_iter().flatten().find_map(|process| {
@@ -174,7 +177,7 @@ impl ControlPlane {
         [Some(&self.etcd), self.api_server.as_ref(), self.controller_manager.as_ref()].into_iter().flatten()
     }
 
-    /// Ends the API server at once, as a crash would; everything it has stored stays.
+    /// Kills the API server; its stored data stays.
     pub fn stop_api_server(&mut self) -> Result<()> {
         if let Some(mut api_server) = self.api_server.take() {
             api_server.kill()?;
@@ -182,26 +185,25 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Starts it again where it was: same URL, same certificate, same tokens. Ready on return.
+    /// Starts the API server with the same URL, certificate and tokens. Ready on return.
     pub async fn start_api_server(&mut self) -> Result<()> {
         self.stop_api_server()?;
         self.launch_api_server()?;
         self.api_server_ready().await
     }
 
-    /// The same as dropping it.
+    /// Drops the cluster.
     pub fn stop(self) {}
 
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// What lives and goes with this cluster: the place to start an operator or a simulator in.
+    /// The sandbox of this cluster, for operators and simulators that should end with it.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
 
-    /// The ids of the cluster's processes.
     pub fn process_ids(&self) -> Vec<u32> {
         self.processes().map(Running::id).collect()
     }
@@ -219,7 +221,8 @@ impl ControlPlane {
         self.folder().join("admin.kubeconfig")
     }
 
-    /// Writes a kubeconfig that is this ServiceAccount, with a token from the TokenRequest API that holds for a day: longer than any test lasts, on a busy machine too.
+    /// Writes a kubeconfig for this ServiceAccount. Its token from the TokenRequest API is valid
+    /// for a day, longer than any test.
     pub async fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let request = TokenRequest {
             spec: TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..Default::default() },
@@ -234,29 +237,29 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// A client for the administrator, tied to the runtime that calls this.
+    /// A client for the administrator, bound to the current runtime.
     pub async fn client(&self) -> Result<Client> {
         kubeconfig::client(&self.kubeconfig_path()).await
     }
 
-    /// A client that is this ServiceAccount.
     pub async fn client_for_service_account(&self, namespace: &str, name: &str) -> Result<Client> {
         kubeconfig::client(&self.kubeconfig_for_service_account(namespace, name).await?).await
     }
 
-    /// Runs kubectl as the administrator (`--kubeconfig` makes it somebody else). What it prints, or what it complains of.
+    /// Runs kubectl as administrator (`--kubeconfig` selects another user). Returns its output or
+    /// its error.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.kubectl_with_input(args, "").await
     }
 
-    /// The same with `input` to read, for `apply -f -`.
+    /// The same with standard input, for `apply -f -`.
     pub async fn kubectl_with_input(&self, args: &[&str], input: &str) -> Result<String> {
         let mut command = self.kubectl_command();
         command.args(args);
         run_kubectl(command, input).await
     }
 
-    /// kubectl as a command of one's own: the administrator, untouched by the settings of whoever runs the tests.
+    /// A kubectl command for the administrator, independent of the caller's settings.
     pub fn kubectl_command(&self) -> Command {
         self.programs.kubectl(self.folder(), &self.kubeconfig_path())
     }

@@ -1,5 +1,5 @@
-//! A TCP forwarder that can be cut: nothing goes through, and nobody is told, as when a cable is pulled. Or it closes all connections,
-//! as a server that stops. Or everything takes longer.
+//! A TCP forwarder that simulates network faults. It can silently drop everything, like a pulled
+//! cable. It can also close all connections, like a stopped server, or add latency.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ enum Way {
     Closed,
 }
 
-/// Ends with the last handle.
+/// Stops with its last handle.
 #[derive(Debug)]
 pub struct Forwarder {
     address: SocketAddr,
@@ -30,7 +30,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards from a free port of the loopback address to `target`.
+    /// Forwards from a free loopback port to `target`.
     pub async fn start(target: String) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(Error::while_doing("listening"))?;
         let address = listener.local_addr().map_err(Error::while_doing("listening"))?;
@@ -57,22 +57,22 @@ impl Forwarder {
         self.address
     }
 
-    /// From now on nothing goes through.
+    /// Silently stops all traffic.
     pub fn cut(&self) {
         self.way.send_replace(Way::Cut);
     }
 
-    /// Whatever goes through takes that much longer, each way.
+    /// Adds this latency in each direction.
     pub fn slow(&self, by: Duration) {
         self.way.send_replace(Way::Slow(by));
     }
 
-    /// Every connection is closed, and each new one.
+    /// Closes all current and future connections.
     pub fn close(&self) {
         self.way.send_replace(Way::Closed);
     }
 
-    /// What was held back goes on, and connections can be made.
+    /// Resumes traffic, including held back data, and accepts connections.
     pub fn mend(&self) {
         self.way.send_replace(Way::Open);
     }

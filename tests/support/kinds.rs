@@ -1,4 +1,4 @@
-//! The kinds, as the definitions name them.
+//! Lookup of dbplane's kinds in their definitions.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -8,13 +8,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 
-/// The committed files that define the kinds.
+/// The committed definition files.
 pub fn definition_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
     definitions().iter().map(|crd| folder.join(format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural))).collect()
 }
 
-/// The objects of a kind, in `namespace` where the kind has one. A kind may be written in lower case, as kubectl takes it.
+/// The objects of a kind, in `namespace` if the kind is namespaced. Kinds may be in lower case, as
+/// for kubectl.
 pub fn objects(client: &Client, namespace: &str, kind: &str) -> Api<DynamicObject> {
     static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> = LazyLock::new(definitions);
     let ours = DEFINITIONS.iter().find(|crd| crd.spec.names.kind.eq_ignore_ascii_case(kind));

@@ -1,4 +1,4 @@
-//! The kubeconfig files of a cluster.
+//! Writes and reads kubeconfig files.
 
 use std::fs;
 use std::io::Write;
@@ -11,15 +11,15 @@ use serde_json::json;
 
 use super::{Error, Result};
 
-/// Whom a kubeconfig lets in.
+/// The user of a kubeconfig.
 pub struct User<'a> {
     pub name: &'a str,
     pub token: &'a str,
-    /// Where it is at home: what names no namespace means this one, as in a Pod of it.
+    /// The default namespace, as in a Pod of this namespace.
     pub namespace: &'a str,
 }
 
-/// Writes the file that lets `user` in. `certificate_authority` is a path, read when the file is used.
+/// Writes the kubeconfig of `user`. `certificate_authority` is a path that is read on use.
 pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &User) -> Result<()> {
     let User { name, token, namespace } = user;
     let config = json!({
@@ -34,7 +34,7 @@ pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &User) 
     Ok(file.write_all(config.to_string().as_bytes())?)
 }
 
-/// A client that is whom the file at `path` says.
+/// A client for the user of the kubeconfig at `path`.
 pub async fn client(path: &Path) -> Result<Client> {
     let file = Kubeconfig::read_from(path).map_err(Error::while_doing("reading a kubeconfig"))?;
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())

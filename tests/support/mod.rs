@@ -1,6 +1,7 @@
-//! What the tests and the demo run things with: supervised processes and real Kubernetes control planes.
+//! Supervised processes and real Kubernetes control planes, for the tests and the demo.
 //!
-//! Use it with `mod support;` from a test, or with `#[path = "../tests/support/mod.rs"] mod support;` from an example.
+//! Use it with `mod support;` from a test, or with `#[path = "../tests/support/mod.rs"] mod
+//! support;` from an example.
 
 #![allow(dead_code, unused_imports, reason = "every test target compiles all of this and uses a part of it")]
 
@@ -26,7 +27,7 @@ pub use sandbox::Sandbox;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A sentence for the person who reads the test's output.
+/// A message for the reader of the test's output.
 pub struct Error(String);
 
 impl Error {
@@ -34,7 +35,7 @@ impl Error {
         Self(message.into())
     }
 
-    /// For `map_err`: says what was being done when `cause` came up.
+    /// For `map_err`: adds the action that failed with `cause`.
     pub fn while_doing<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |cause| Self(format!("{what}: {cause}"))
     }
@@ -46,7 +47,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The same as `Display`: this is what `unwrap` prints, and a log's last lines are unreadable when escaped.
+/// Same as `Display`: `unwrap` prints this, and escaped log lines would be unreadable.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,4 +1,4 @@
-//! Free ports on the loopback address, which no other program of these tests is given meanwhile.
+//! Free loopback ports, each reserved against all other test programs.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -8,34 +8,36 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Error, Result};
 
-// Below the range that systems take the ports of outgoing connections from (32768 and up on Linux): nobody's client
-// connection can take such a port between its choice and its use, nor while a server that will return is stopped.
+// Below the ephemeral range (32768 and up on Linux). So no client connection can take a port
+// between its choice and its use, or while its server is restarted.
 const RANGE: std::ops::Range<u16> = 15_000..32_000;
-/// The ports that one lock stands for.
+/// Number of ports that one lock covers.
 const BLOCK: u16 = 50;
-/// How many blocks a process keeps. Thousands of operators in one process would use all of them up: the ones it had
-/// longest are given again.
+/// Maximum number of blocks per process. Thousands of operators in one process would exhaust all
+/// blocks, so the oldest blocks are reused.
 const KEPT: usize = 60;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: VecDeque::new(), next: 0, end: 0 });
 
-/// The ports of this process: those of blocks whose files it has locked. The system takes the locks off when it ends.
+/// The ports of this process, in blocks whose files it has locked. The system releases the locks
+/// when the process ends.
 struct Pool {
     blocks: VecDeque<File>,
     next: u16,
     end: u16,
 }
 
-/// A port that nothing listens on, and that nobody else is given for as long as this process lives. One with thousands of
-/// them gives the oldest again.
+/// A port without a listener, reserved for the life of this process. A process with thousands of
+/// ports reuses the oldest.
 ///
-/// It is found by connecting: a listener of our own would live on, for as long as it takes, in a child that is being started.
+/// The check connects instead of listening: a child process in the middle of its start could
+/// inherit a listener of ours.
 pub fn free_port() -> Result<u16> {
     find(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err().then_some(port))
 }
 
-/// The same, listened on. A port that the system chooses can have been a former listener's: whatever still calls that
-/// one's URL would find this one.
+/// Like `free_port`, with a listener. A port chosen by the system could have belonged to an earlier
+/// listener, whose clients would then call this one.
 pub fn free_listener() -> Result<TcpListener> {
     find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
 }
@@ -60,7 +62,7 @@ impl Pool {
         Ok(port)
     }
 
-    /// By another block, which no process has.
+    /// Locks one more block.
     fn extend(&mut self) -> Result<()> {
         if self.blocks.len() == KEPT {
             self.blocks.pop_front();
@@ -71,7 +73,7 @@ impl Pool {
         let first = rand::random_range(0..count);
         for block in (first..count).chain(0..first) {
             let start = RANGE.start + block * BLOCK;
-            // Another user's file cannot be opened: that user's tests have the block, or have had it.
+            // The file belongs to another user, whose tests have or had this block.
             let Ok(file) = File::create(folder.join(start.to_string())) else { continue };
             if file.try_lock().is_ok() {
                 self.blocks.push_back(file);
@@ -83,7 +85,7 @@ impl Pool {
     }
 }
 
-/// Of all programs that run tests on this machine.
+/// Shared by all test programs on this machine.
 fn folder() -> PathBuf {
     std::env::temp_dir().join("dbplane-ports")
 }

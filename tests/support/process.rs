@@ -1,4 +1,4 @@
-//! Supervised processes, and waiting for what they do.
+//! Supervised processes, and helpers that wait for conditions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,10 +12,11 @@ use super::{Error, Result};
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a test waits for what takes seconds: long enough for a busy machine, as nothing passes because of it.
+/// Timeout for actions that usually take seconds. It is generous for busy machines, as no test
+/// relies on it to pass.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A process that [`Sandbox::start`](super::Sandbox::start) started. Dropping it kills it.
+/// A process started by [`Sandbox::start`](super::Sandbox::start). Dropping it kills it.
 #[derive(Debug)]
 pub struct Running {
     name: String,
@@ -29,7 +30,7 @@ impl Running {
         Self { name: name.to_owned(), child, log_path, log_on_panic: false }
     }
 
-    /// Prints the end of the log when a test fails while this process runs.
+    /// Prints the end of the log if a test panics while this process runs.
     pub fn log_on_panic(mut self) -> Self {
         self.log_on_panic = true;
         self
@@ -43,7 +44,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Everything that processes of this name have printed in this sandbox.
+    /// The output of all processes with this name in this sandbox.
     pub fn log(&self) -> String {
         fs::read(&self.log_path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
@@ -54,12 +55,12 @@ impl Running {
         lines[lines.len().saturating_sub(count)..].join("\n")
     }
 
-    /// How it ended, or `None` while it runs.
+    /// The exit status, or `None` while it runs.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
 
-    /// An error when it has ended: its number may by then be another process's.
+    /// An error if the process has ended, because its id may have been reused.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if let Some(status) = self.ended()? {
             return Err(Error::new(format!("no {signal} for {}: it has ended ({status})", self.name)));
@@ -68,7 +69,7 @@ impl Running {
             .map_err(Error::while_doing(format!("sending {signal} to {}", self.name)))
     }
 
-    /// Sends SIGTERM and waits for the end; an error when it has not come within `limit`.
+    /// Sends SIGTERM and waits; an error after `limit`.
     pub async fn terminate(&mut self, limit: Duration) -> Result<ExitStatus> {
         if let Some(status) = self.ended()? {
             return Ok(status);
@@ -77,24 +78,23 @@ impl Running {
         self.wait(limit).await
     }
 
-    /// Waits for the process to end by itself.
+    /// Waits until the process ends by itself.
     pub async fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let what = format!("{} to end", self.name);
         wait_for(&what, limit, async || self.child.try_wait().ok().flatten()).await
     }
 
-    /// Sends SIGKILL and waits for the end.
     pub fn kill(&mut self) -> Result<ExitStatus> {
         self.child.kill()?;
         Ok(self.child.wait()?)
     }
 
-    /// Resident memory in KiB, as Linux counts it.
+    /// Resident memory on Linux in KiB.
     pub fn resident_kib(&self) -> Result<u64> {
         self.memory("VmRSS:")
     }
 
-    /// The most resident memory that it ever had, in KiB.
+    /// Peak resident memory in KiB.
     pub fn most_resident_kib(&self) -> Result<u64> {
         self.memory("VmHWM:")
     }
@@ -118,7 +118,7 @@ impl Drop for Running {
     }
 }
 
-/// Asks `probe` again and again until it answers, and gives back the answer; an error after `limit`.
+/// Polls `probe` until it returns a value; an error after `limit`.
 pub async fn wait_for<T>(what: &str, limit: Duration, mut probe: impl AsyncFnMut() -> Option<T>) -> Result<T> {
     let begun = Instant::now();
     loop {
@@ -132,7 +132,7 @@ pub async fn wait_for<T>(what: &str, limit: Duration, mut probe: impl AsyncFnMut
     }
 }
 
-/// Asks `condition` again and again until it holds; an error after `limit`.
+/// Polls `condition` until it holds; an error after `limit`.
 pub async fn wait_until(what: &str, limit: Duration, mut condition: impl AsyncFnMut() -> bool) -> Result<()> {
     wait_for(what, limit, async || condition().await.then_some(())).await
 }

@@ -1,4 +1,4 @@
-//! Records, as time would have them.
+//! Ages records, as if time had passed.
 
 use dbplane::api::{Compute, ObjectMeta, ProjectKey};
 use dbplane::decide::identity::{Record, of_compute, of_key, written};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{Error, Result};
 
-/// The merge patch of the status that makes older what is recorded: the key that a ProjectKey has in use, or the last restart of a
-/// Compute. Whoever replaces the manifest leaves it there.
+/// A merge patch for the status that makes the recorded time older: of a ProjectKey's current key,
+/// or of a Compute's last restart. A replaced manifest does not affect the status.
 pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
     let record = match object["kind"].as_str() {
         Some("Compute") => {

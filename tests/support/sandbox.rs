@@ -1,4 +1,4 @@
-//! A folder and the processes that live in it, which go together and always.
+//! A folder and its processes, which are always removed together.
 
 use std::env;
 use std::fs::{DirBuilder, File};
@@ -12,7 +12,7 @@ use super::{Error, Result, Running};
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
 
-/// Dropping it, or the end of this process by whatever means, kills every process started in it and removes its folder.
+/// Dropping it, or any end of this process, kills all its processes and removes its folder.
 #[derive(Debug)]
 pub struct Sandbox {
     folder: PathBuf,
@@ -34,7 +34,7 @@ impl Sandbox {
             .map_err(Error::while_doing("starting bash, which watches over test processes"))?;
         let cleaned = watchdog.stdout.take().ok_or_else(|| Error::new("the watchdog has no standard output"))?;
         let sandbox = Self { folder, watchdog, cleaned };
-        // Only now: there is no moment at which the folder exists and nobody watches over it.
+        // The folder is created last, so that it never exists without the watchdog.
         DirBuilder::new().mode(0o700).create(&sandbox.folder)?;
         Ok(sandbox)
     }
@@ -43,12 +43,12 @@ impl Sandbox {
         &self.folder
     }
 
-    /// The number of the process group that everything started here belongs to.
+    /// The process group of all processes in the sandbox.
     pub fn group(&self) -> i32 {
         self.watchdog.id().cast_signed()
     }
 
-    /// Starts `command`; what it prints goes to `<name>.log` in the folder, after what an earlier one of that name printed.
+    /// Starts `command` and appends its output to `<name>.log` in the folder.
     pub fn start(&self, name: &str, mut command: Command) -> Result<Running> {
         let log_path = self.folder.join(format!("{name}.log"));
         let log = File::options().create(true).append(true).open(&log_path)?;
@@ -67,7 +67,7 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
         let _ = self.watchdog.wait();
-        // Its end is the end of the subshell, and so of the cleaning; nothing is ever written to it.
+        // EOF means that the subshell has finished the cleanup; nothing is ever written.
         let _ = self.cleaned.read_to_end(&mut Vec::new());
     }
 }

@@ -1,4 +1,5 @@
-//! A terminal, of which a program has its standard error, or everything. Use it with `#[path = "../support/terminal.rs"] mod terminal;`.
+//! A terminal for a program's standard error or for all its streams. Use it with `#[path =
+//! "../support/terminal.rs"] mod terminal;`.
 
 #![allow(dead_code, reason = "every test target compiles all of this and uses a part of it")]
 
@@ -17,21 +18,23 @@ impl Terminal {
         Self(openpty(&Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 }, None).unwrap())
     }
 
-    /// Runs a command with its standard error on it: how it ended, what it wrote to standard output, and what the terminal was sent.
+    /// Runs a command with its standard error on the terminal. Returns exit status, standard
+    /// output, and the terminal's output.
     pub async fn of(self, mut command: Command) -> (Output, String) {
         let reader = spawn_blocking(move || everything(File::from(self.0.master)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.0.slave);
         let child = command.env("TERM", "xterm").kill_on_drop(true).spawn().unwrap();
-        // It has the other end as well.
+        // The command holds the other end as well.
         drop(command);
         let output = child.wait_with_output().await.unwrap();
         (output, reader.await.unwrap())
     }
 
-    /// Runs a command for somebody who sits at it and types this: how it ended, and what is on the screen, with what was typed.
+    /// Runs a command with all streams on the terminal and types this input. Returns the exit
+    /// status and the screen with the echoed input.
     pub async fn with_person(self, mut command: Command, types: &str) -> (ExitStatus, String) {
         let mut master = File::from(self.0.master);
-        // The terminal keeps it until somebody reads.
+        // The terminal buffers the input.
         master.write_all(types.as_bytes()).unwrap();
         let reader = spawn_blocking(move || everything(master));
         let other = || self.0.slave.try_clone().unwrap();
@@ -44,7 +47,7 @@ impl Terminal {
     }
 }
 
-/// Until nobody has the other end any more, which is an error.
+/// Reads until the other end is closed, which is an error on Linux.
 fn everything(mut master: File) -> String {
     let mut shown = Vec::new();
     let _ = master.read_to_end(&mut shown);

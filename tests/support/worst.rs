@@ -1,12 +1,12 @@
-//! The worst objects that the definitions admit, of each kind: with as many of everything as there may be. Whoever uses them says how long the
-//! texts are that may be long.
+//! The largest objects of each kind that the definitions admit, with the maximum number of
+//! everything. The caller chooses the length of long texts.
 
 use serde_json::{Map, Value, json};
 
-/// As long as texts may be at most.
+/// The maximum length of texts.
 pub const LONGEST: usize = 4096;
 
-/// Where it is, and what it refers to.
+/// The names in an object, and its references.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub name: String,
@@ -14,7 +14,7 @@ pub struct Place {
     pub account: String,
     pub project: String,
     pub branch: String,
-    /// Of long texts.
+    /// The length of long texts.
     pub length: usize,
 }
 
@@ -44,7 +44,7 @@ fn named(count: usize, name: impl Fn(usize) -> String, text: &str) -> Value {
     (0..count).map(|number| (name(number), json!(text))).collect::<Map<_, _>>().into()
 }
 
-/// With keys as long as those of labels and annotations may be.
+/// Keys have the maximum length of label and annotation keys.
 fn entries(text: &str) -> Value {
     named(32, |number| format!("{}/{}{number:02}", "p".repeat(253), "k".repeat(61)), text)
 }
@@ -69,7 +69,7 @@ fn connection(place: &Place) -> Value {
     })
 }
 
-/// The spec of a Compute but for its type, as a template of replicas has it.
+/// The spec of a Compute without its type, as in the template of a set.
 fn of_a_compute(place: &Place) -> Value {
     let schedule = |number: usize| json!({"name": format!("e-{number}"), "start": "*/2 * * * *", "end": "1-59/2 * * * *", "timeZone": "Africa/Casablanca", "size": {"fixed": 1}});
     let times = |more: (&str, &str)| {
@@ -126,7 +126,7 @@ pub fn project_key(place: &Place, entries_of_template: usize) -> Value {
     object("ProjectKey", place, spec)
 }
 
-/// For the platform at this URL, with the key in the Secret `credentials`.
+/// An Account for the platform at this URL, with the key in the Secret `credentials`.
 pub fn account(place: &Place, base_url: &str) -> Value {
     let spec = json!({
         "baseURL": base_url,
@@ -138,7 +138,8 @@ pub fn account(place: &Place, base_url: &str) -> Value {
     object("Account", place, spec)
 }
 
-/// The same for so many namespaces besides those that it selects, and for as many projects as there may be.
+/// A ClusterAccount with this many named namespaces besides a selector, and the maximum number of
+/// projects.
 pub fn cluster_account(place: &Place, base_url: &str, namespaces: usize) -> Value {
     let numbered =
         |count: usize, length: usize| (0..count).map(|number| format!("{number:0length$}")).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! An account whose credentials are the key of a ProjectKey that is rotated.
+//! An account whose credentials come from a ProjectKey that is rotated.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::lab::{ADMIN, Lab, PROJECT, minutes};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys 200";
 
-/// The ClusterAccount of the administrators, a key of the team's project with this rotation, and the team's own Account with it.
+/// The administrators' ClusterAccount, a ProjectKey of the team's project with this rotation, and
+/// the team's Account that uses it.
 async fn declare(lab: &Lab, rotation: &str) {
     let credentials = format!(
         "apiVersion: v1
@@ -60,20 +61,21 @@ spec:
     .await;
 }
 
-/// Since when the resource is ready.
+/// The time since which the resource is ready.
 fn ready_since(object: &Value) -> Value {
     let conditions = object["status"]["conditions"].as_array().unwrap();
     conditions.iter().find(|condition| condition["type"] == "Ready").unwrap()["lastTransitionTime"].clone()
 }
 
-/// Requests about computes so far, with the number of the key that each was made with.
+/// Requests for computes so far, with the id of their key.
 fn made_with(lab: &Lab) -> Vec<(String, Option<i64>)> {
     let of_project = |path: &str| path.starts_with(&format!("/projects/{PROJECT}/endpoints"));
     let requests = lab.platform.requests(0).into_iter().filter(|entry| of_project(&entry.path));
     requests.map(|entry| (entry.method, entry.key_id)).collect()
 }
 
-/// The account works with each new key, and no call is refused: as soon as the new one is there, or when the overlap is over.
+/// The account must switch to each new key without a refused call: at once, or at the end of the
+/// overlap.
 async fn rotated_under_an_account(rotation: &str, overlap: Duration) {
     let lab = Lab::start().await;
     declare(&lab, rotation).await;
@@ -84,7 +86,8 @@ async fn rotated_under_an_account(rotation: &str, overlap: Duration) {
     assert!(made_with(&lab).contains(&created), "the compute is created with the project's key");
     for rotation in 1..=2 {
         if overlap.is_zero() {
-            // The account is checked with the new key. Meanwhile the project is polled at least once more, with the former one.
+            // Delays the check of the new key. In the meantime the project is polled at least once
+            // with the old key.
             lab.fault(json!({"method": "GET", "path": "^/projects$", "kind": "delay", "delay_ms": 7000, "times": 100}));
         }
         lab.passes(minutes(60)).await;
@@ -116,7 +119,7 @@ async fn an_account_follows_the_rotation_of_its_key_without_one_refused_call() {
     rotated_under_an_account("{every: 1h, overlap: 20m}", minutes(20)).await;
 }
 
-/// The replaced key is to be revoked at once, and still waits for the account.
+/// The old key is due for revocation at once, but must wait for the account.
 #[tokio::test]
 async fn a_rotation_without_an_overlap_waits_for_the_account() {
     rotated_under_an_account("{every: 1h, overlap: 0s}", Duration::ZERO).await;

@@ -1,4 +1,4 @@
-//! An app that uses a project key from its Secret.
+//! An application that uses a project key from its Secret.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::lab::{Lab, NAMESPACE, PROJECT, now};
 use super::support::{PATIENCE, wait_until};
 
-/// It goes on until it is dropped.
+/// Runs until it is dropped.
 pub struct Consumer {
     uses: Arc<AtomicUsize>,
     refusals: Arc<Mutex<Vec<String>>>,
@@ -19,7 +19,7 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Reads the Secret every `every`, as time passes in the lab, and uses what it read all the time.
+    /// Reads the Secret in intervals of the lab's time, and uses the key continuously.
     pub fn start(lab: &Lab, secret: &'static str, every: Duration) -> Self {
         let (uses, refusals) = (Arc::<AtomicUsize>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (used, refused) = (Arc::clone(&uses), Arc::clone(&refusals));
@@ -46,14 +46,14 @@ impl Consumer {
         Self { uses, refusals, task }
     }
 
-    /// Waits until it has used its key with a request that was begun after this call.
+    /// Waits for a complete request that started after this call.
     pub async fn uses_it(&self) {
         let wanted = self.uses.load(Ordering::SeqCst) + 2;
         let used = async || self.uses.load(Ordering::SeqCst) >= wanted;
         wait_until("the consumer to use its key", PATIENCE, used).await.unwrap();
     }
 
-    /// What the platform refused it.
+    /// The refusals by the platform.
     pub fn refusals(&self) -> Vec<String> {
         self.refusals.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! Keys that somebody revokes in the console.
+//! Keys that are revoked in the console.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ spec:
     lab.passes(Duration::from_secs(60)).await;
     lab.until("projectkey/ci", "in doubt", |seen| is_in_doubt(&seen["status"]["conditions"])).await;
     assert!(lab.count(PROBE) >= 1, "the key itself was asked: {}", lab.requests().join("\n"));
-    // It counts as revoked once it was refused for a minute, since only lists have shown it before.
+    // Only lists have shown it before, so it counts as revoked after a minute of refusals.
     lab.passes(Duration::from_secs(60)).await;
     lab.until_replaced("projectkey/ci", &key).await;
     lab.stop().await;

@@ -1,4 +1,4 @@
-//! A control plane, a platform, and an operator in this process, for which time passes when a test says so.
+//! A control plane, a platform, and an operator in this process; the test controls the time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,12 +21,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{ControlPlane, Options, PATIENCE, definition_files, objects, wait_for};
 
-/// The token of the sample world's administrator.
 pub const ADMIN: &str = "demo-personal-key-not-a-secret";
 pub const NAMESPACE: &str = "shop";
 pub const PROJECT: &str = "aged-wind-123456";
 
-/// The time as the operator sees it: as far ahead as tokio's timers are.
+/// The operator's time: the real time plus the advance of tokio's clock.
 pub fn now() -> Timestamp {
     let ahead = tokio::time::Instant::now().into_std().saturating_duration_since(Instant::now());
     dbplane::clock::now() + ahead
@@ -41,10 +40,10 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A cluster as deploy/ installs it, with the namespace of the examples, and an operator that works.
+    /// A cluster with deploy/ installed, the namespace of the examples, and a running operator.
     pub async fn start() -> Self {
         let log = tracing_subscriber::fmt().with_env_filter("info,dbplane=debug").with_test_writer().finish();
-        // Of this thread, on which everything runs.
+        // The log of this thread, on which everything runs.
         let guard = tracing::subscriber::set_default(log);
         std::mem::forget(guard);
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -71,14 +70,13 @@ impl Lab {
         Self { platform, client, stop, operator, cluster }
     }
 
-    /// A client for the administrator.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Time passes for the operator, for all timers of this process, and for the platform.
+    /// Advances the time of the operator, of all timers in this process, and of the platform.
     pub async fn passes(&self, time: Duration) {
-        // A request that is on its way would time out, as on a machine that slept.
+        // A request in progress would time out, as after a machine's sleep.
         let over = async || self.platform.requests(0).iter().all(|entry| entry.over);
         self.wait_until("no request to be on its way", over).await;
         self.platform.advance(time).unwrap();
@@ -87,7 +85,7 @@ impl Lab {
         tokio::time::resume();
     }
 
-    /// Ends the operator as SIGTERM does.
+    /// Ends the operator as SIGTERM would.
     pub async fn stop(self) {
         self.stop.cancel();
         self.operator.await.unwrap().unwrap();
@@ -97,12 +95,12 @@ impl Lab {
         self.cluster.kubectl_with_input(&["-n", NAMESPACE, "apply", "-f", "-"], manifests).await.unwrap();
     }
 
-    /// Applies what names its namespaces itself.
+    /// Applies manifests that contain their namespaces.
     pub async fn apply_anywhere(&self, manifests: &str) {
         self.cluster.kubectl_with_input(&["apply", "-f", "-"], manifests).await.unwrap();
     }
 
-    /// The Account `prod` of an administrator.
+    /// An administrator's Account `prod`.
     pub async fn account(&self) {
         let url = self.platform.base_url();
         self.apply(&format!(
@@ -124,14 +122,14 @@ spec:
         .await;
     }
 
-    /// The object as `kind/name`; null when there is none.
+    /// The object `kind/name`; null if it does not exist.
     pub async fn get(&self, object: &str) -> Value {
         let (kind, name) = object.split_once('/').unwrap();
         let found = objects(&self.client, NAMESPACE, kind).get_opt(name).await.unwrap();
         found.map_or(Value::Null, |object| serde_json::to_value(object).unwrap())
     }
 
-    /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
+    /// Waits until the object satisfies a predicate; the error shows its last state.
     pub async fn until(&self, object: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         let found = wait_for(&format!("{object} to be {what}"), PATIENCE, async || {
@@ -149,7 +147,7 @@ spec:
         self.until(object, "ready", is_ready).await
     }
 
-    /// Waits until the resource is ready with another key than this one.
+    /// Waits until the resource is ready with a new key.
     pub async fn until_replaced(&self, object: &str, old: &Value) -> Value {
         let another = |seen: &Value| seen["status"]["keyID"].is_i64() && seen["status"]["keyID"] != *old;
         self.until(object, "ready with another key", |seen| is_ready(seen) && another(seen)).await
@@ -159,7 +157,7 @@ spec:
         wait_for(what, PATIENCE, async || holds().await.then_some(())).await.unwrap();
     }
 
-    /// Waits until the operator has decided on the resource at the present time, for which it looks at the platform anew.
+    /// Requests a reconcile with a fresh read of the platform, and waits for it.
     pub async fn is_decided(&self, object: &str) -> Value {
         let request = now().to_string();
         let patch = json!({"metadata": {"annotations": {"dbplane.dev/reconcile-requested-at": request}}});
@@ -169,7 +167,7 @@ spec:
         self.until(object, "decided on", |seen| seen["status"]["lastHandledReconcileAt"] == request.as_str()).await
     }
 
-    /// Requests to the platform's API so far, as "METHOD path status".
+    /// The API requests so far as "METHOD path status".
     pub fn requests(&self) -> Vec<String> {
         let line = |entry: simulator::log::Entry| {
             format!(
@@ -186,17 +184,16 @@ spec:
         self.requests().iter().filter(|request| request.starts_with(start)).count()
     }
 
-    /// Orders a fault of the platform; see `FaultOrder`.
     pub fn fault(&self, order: Value) {
         self.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
     }
 
-    /// How many requests the platform refused because of their key.
+    /// Number of requests with a rejected key.
     pub fn refused(&self) -> usize {
         self.platform.requests(0).iter().filter(|entry| entry.status == Some(401)).count()
     }
 
-    /// The keys of the project that are not revoked, by their ids.
+    /// The ids of the project's valid keys.
     pub async fn live_keys(&self) -> Vec<Value> {
         let url = format!("{}/api_keys", self.platform.console_url());
         let keys: Vec<Value> = reqwest::get(url).await.unwrap().json().await.unwrap();
@@ -204,14 +201,14 @@ spec:
         keys.iter().filter(live).map(|key| key["id"].clone()).collect()
     }
 
-    /// Revokes a key as somebody does in the console.
+    /// Revokes a key in the console.
     pub async fn revoke(&self, id: &Value) {
         let url = format!("{}/api_keys/{id}/revoke", self.platform.console_url());
         let answer = reqwest::Client::new().post(url).json(&json!({})).send().await.unwrap();
         assert!(answer.status().is_success(), "{}", answer.status());
     }
 
-    /// Waits until these are the keys of the project that are not revoked.
+    /// Waits until the project has exactly these valid keys.
     pub async fn until_live(&self, keys: &[&Value]) {
         let expected = json!(keys);
         self.wait_until(&format!("the keys {expected} to be left"), async || json!(self.live_keys().await) == expected)

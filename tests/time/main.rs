@@ -1,7 +1,9 @@
-//! What takes hours or weeks, in seconds: the operator on a real control plane, with time that a test lets pass.
+//! Processes of hours or weeks in seconds: the operator on a real control plane, with a time that
+//! the test controls.
 //!
-//! The operator runs in the test's own process, as `dbplane run` runs it, and is told the time by tokio's clock. Each test has a
-//! control plane, a platform and a time of its own. docs/decisions/0022 says why.
+//! The operator runs in the test's process as under `dbplane run`, and gets its time from tokio's
+//! clock. Each test has its own control plane, platform and time. docs/decisions/0022 has the
+//! reasons.
 
 #![allow(
     clippy::unwrap_used,

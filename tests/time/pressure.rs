@@ -1,4 +1,4 @@
-//! A platform that asks to be left alone, for as long as it likes.
+//! A platform that demands long pauses.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ async fn an_hour_of_refusals_costs_few_requests_and_everything_settles_afterward
     let told = |object: &Value| object["status"]["conditions"].to_string().contains("PlatformBusy");
     lab.until("compute/four", "told why it waits", told).await;
     lab.platform.clear_faults();
-    // The pause that stands is the last one.
+    // The last requested pause is in effect.
     lab.passes(minutes(1)).await;
     for name in later {
         lab.until_ready(&format!("compute/{name}")).await;

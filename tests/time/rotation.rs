@@ -1,4 +1,4 @@
-//! Keys that are rotated because time passes.
+//! Scheduled rotations of keys.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ spec:
     .await;
 }
 
-/// Time passes in steps of five minutes, in each of which the consumers use their keys.
+/// Advances the time in steps of five minutes. All consumers use their keys in each step.
 async fn pass(lab: &Lab, consumers: &[&Consumer], steps: usize) {
     for _ in 0..steps {
         lab.passes(minutes(5)).await;
@@ -47,7 +47,7 @@ async fn a_key_is_rotated_each_hour_and_no_consumer_is_ever_refused() {
     let consumers = [&quick, &slow];
     let mut previous: Option<Value> = None;
     for rotation in 1..=3 {
-        // Since the last rotation half an hour has passed, and the overlap with it.
+        // Half an hour has passed since the last rotation, and so has the overlap.
         pass(&lab, &consumers, if previous.is_some() { 5 } else { 11 }).await;
         let early = lab.is_decided("projectkey/ci").await;
         assert_eq!((&early["status"]["keyID"], lab.count(CREATE)), (&key, rotation), "not before its time");

@@ -1,4 +1,4 @@
-//! What happens at certain times of the day and of the week.
+//! Events at fixed times of the day and the week.
 
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
@@ -25,7 +25,7 @@ spec:
     lab.until_ready("compute/orders").await
 }
 
-/// How many Sundays, 03:00 UTC, there were.
+/// Number of Sundays at 03:00 UTC in this period.
 fn sundays(after: Timestamp, until: Timestamp) -> usize {
     let first = after.to_zoned(TimeZone::UTC).start_of_day().unwrap();
     let nights = (0..).map(|day: i64| first.checked_add(day.days()).unwrap().with().hour(3).build().unwrap());
@@ -42,7 +42,7 @@ async fn a_compute_is_restarted_once_each_week() {
     let restarts = || lab.requests().iter().filter(|request| request.contains("/restart ")).count();
     for _ in 0..29 {
         lab.passes(minutes(24 * 60)).await;
-        // The compute was created since the Sunday before the first.
+        // The compute was created after the Sunday before the first one.
         let due = sundays(begun, now()).saturating_sub(1);
         lab.wait_until("the restart", async || restarts() == due).await;
         lab.is_decided("compute/orders").await;

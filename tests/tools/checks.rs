@@ -1,4 +1,4 @@
-//! The health checks that deploy/argocd has for Argo CD, as they get into its ConfigMap.
+//! The health checks for Argo CD in deploy/argocd, as users install them into its ConfigMap.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ metadata: {name: argocd-cm, namespace: argocd}
 data: {url: https://argocd.example}
 ";
 
-/// The ConfigMap argocd-cm as people come to it.
+/// The ConfigMap argocd-cm by each way of installation.
 pub struct Installed {
     /// With the command of the guide.
     pub patched: Value,
@@ -24,7 +24,7 @@ pub struct Installed {
     built: Value,
 }
 
-/// With a control plane of its own, which is not needed for long.
+/// Uses its own control plane for a short time.
 pub async fn installed() -> &'static Installed {
     static INSTALLED: OnceCell<Installed> = OnceCell::const_new();
     INSTALLED
@@ -61,7 +61,7 @@ async fn built(cluster: &ControlPlane) -> Value {
     serde_saphyr::from_str(&printed).unwrap()
 }
 
-/// The entries of the ConfigMap that are not those of the installation of Argo CD.
+/// The entries that Argo CD's own installation does not contain.
 fn entries(config_map: &Value) -> BTreeSet<(String, String)> {
     let data = config_map["data"].as_object().unwrap().iter();
     let added =

@@ -1,27 +1,27 @@
-//! In which order a resource may have which status.
+//! The allowed order of statuses of a resource.
 
 use regex::Regex;
 
-/// What people did with a resource, between two times at which everything was quiet.
+/// A user's action between two quiet periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Nothing,
     Created,
-    /// Its spec, its Secret or the age of its key.
+    /// A change of its spec, its Secret or the age of its key.
     Changed,
     Deleted,
-    /// Deleted, and nothing holds it.
+    /// Deleted without a finalizer.
     DeletedAtOnce,
-    /// Its set is changed or deleted, and it comes, is changed or goes for it.
+    /// Its set is changed or deleted, which creates, changes or deletes it.
     OfItsSet,
-    /// With everything in its namespace: its Secret may go before it, is to be written again, and cannot be. An account that nothing uses any
-    /// more has no finalizer, and is gone at once.
+    /// Deleted with its namespace. Its Secret may be deleted first and cannot be written again. An
+    /// unused account has no finalizer and is deleted at once.
     DeletedWithNamespace,
 }
 
 impl Deed {
-    /// The statuses in their order, each by its first letter, without repetitions. A status may be left only once: whoever sees
-    /// Current has seen the end.
+    /// The allowed orders of statuses by their first letters, without repetitions. A status must
+    /// not return: after Current, tools consider the resource done.
     fn allowed(self) -> &'static str {
         match self {
             Self::Nothing => "^C?$",
@@ -35,7 +35,7 @@ impl Deed {
     }
 }
 
-/// What is wrong with these statuses of kstatus; `None` where nothing is.
+/// The error in this series of kstatus results, if any.
 pub fn flaw(deed: Deed, statuses: &[&str]) -> Option<String> {
     let mut seen = statuses.to_vec();
     seen.dedup();

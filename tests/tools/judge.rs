@@ -1,4 +1,4 @@
-//! What tools make of objects, as they say themselves.
+//! Runs the tools' own code to judge objects.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What kstatus and Argo CD make of an object.
+/// The results of kstatus and Argo CD for an object.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub struct Verdict {
     pub kstatus: String,
@@ -21,7 +21,7 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The verdicts on these objects, in their order. The health checks are those of the ConfigMap.
+/// The verdicts on these objects in order, with the health checks of the ConfigMap.
 pub fn judge(config_map: &Value, objects: &[Value]) -> Vec<Verdict> {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -39,7 +39,7 @@ pub fn judge(config_map: &Value, objects: &[Value]) -> Vec<Verdict> {
     verdicts
 }
 
-/// Built once in a process: half a minute the first time on a machine, then a second.
+/// Built once per process: half a minute the first time on a machine, then a second.
 fn program() -> &'static Path {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
         let output = Command::new(root().join("tests/ecosystem/status/build")).output().unwrap();

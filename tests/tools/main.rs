@@ -1,5 +1,5 @@
-//! What tools make of the status of resources: kstatus (Flux, Helm, kpt) by its own library, and Argo CD by the health checks of
-//! deploy/argocd in its own interpreter.
+//! How tools judge the status of resources: kstatus (Flux, Helm, kpt) by its own library, and Argo
+//! CD by the health checks of deploy/argocd in its own interpreter.
 
 #![allow(
     clippy::unwrap_used,

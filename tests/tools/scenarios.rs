@@ -1,4 +1,4 @@
-//! Every version of every resource in every scenario, as tools see it.
+//! Judges every version of every resource in all scenarios.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ async fn no_resource_is_current_too_early_or_goes_back_and_forth() {
     assert!(flaws.is_empty(), "{flaws:#?}");
 }
 
-/// Why a tool may not be told that it is done, where it is.
+/// The reason why a tool reports success too early, if it does.
 fn too_early(acts: &[Act], version: &Version, verdict: &Verdict) -> Option<String> {
     let Version { object, unusable, .. } = version;
     let expected = match verdict.kstatus.as_str() {
@@ -52,14 +52,14 @@ fn too_early(acts: &[Act], version: &Version, verdict: &Verdict) -> Option<Strin
     if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
         return Some(format!("{what}, and its last change was not looked at"));
     }
-    // What somebody takes away is gone before dbplane knows, which says so then (docs/guide/gitops.md).
+    // A Secret deleted by a user is gone before dbplane can report it (docs/guide/gitops.md).
     let taken_away = version.after_the_act && acts.iter().any(|act| matches!(act, Act::Delete("Secret", _)));
     unusable.as_ref().filter(|_| !taken_away).map(|why| format!("{what}, and {why}"))
 }
 
-/// What is wrong with the order of the statuses.
+/// Errors in the order of statuses.
 fn courses(scenario: &Scenario, seen: &[(Version, Verdict)]) -> Vec<String> {
-    // Two that do not know of each other write what each sees (docs/guarantees.md, 5).
+    // Two operators that do not know each other both write what they see (docs/guarantees.md, 5).
     if scenario.operators > 1 {
         return Vec::new();
     }
@@ -75,11 +75,11 @@ fn courses(scenario: &Scenario, seen: &[(Version, Verdict)]) -> Vec<String> {
     flaws.collect()
 }
 
-/// What the scenario's act does with a resource.
+/// The effect of the scenario's act on a resource.
 fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
     let is = |other: (&str, &str)| other == (kind, name);
     let done = scenario.act.iter().find_map(|act| match act {
-        // The act is about the set: of its Computes some come, some are changed and some go.
+        // The act concerns the set, which creates, changes and deletes its Computes.
         Act::Create(manifest) if manifest["kind"] == "ReadReplicaSet" && kind == "Compute" => Some(Deed::Created),
         Act::Change("ReadReplicaSet", ..) | Act::Delete("ReadReplicaSet", _) if kind == "Compute" => {
             Some(Deed::OfItsSet)

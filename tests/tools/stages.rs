@@ -1,4 +1,4 @@
-//! One day of a few resources: what tools see at each stage, and on the way to it.
+//! A day of a few resources: the judgement of tools in each stage and in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,24 +16,24 @@ use crate::harness::{
 use crate::judge::{Verdict, judge};
 use crate::support::{PATIENCE, wait_until};
 
-/// How long nothing must be written before a stage is over.
+/// The quiet period that ends a stage.
 const QUIET: Duration = Duration::from_millis(800);
 
 type Name = (&'static str, &'static str);
 
-/// What people do.
+/// A user's action.
 enum Deed {
     Create(Value),
-    /// A merge patch of any object.
+    /// A merge patch for any object.
     Patch(Name, Value),
     Delete(Name),
 }
 
-/// What a resource has to come to then.
+/// An action with the expected result.
 struct Stage {
     deed: Deed,
     of: Name,
-    /// The type and the reason of a condition; `None` when it has to be gone.
+    /// The type and reason of a condition; `None` if the object must be gone.
     until: Option<(&'static str, &'static str)>,
     kstatus: &'static str,
     health: &'static str,
@@ -63,7 +63,8 @@ async fn each_stage_is_reached_without_a_detour() {
     }
 }
 
-/// The resource has each status once, ends as it has to, and no other one changes its status.
+/// The resource has each status at most once and ends with the expected one; other resources keep
+/// their statuses.
 fn check(stage: &Stage, within: &[&(Version, Verdict)], before: &mut BTreeMap<(String, String), String>) {
     let mut courses: BTreeMap<(&str, &str), Vec<&Verdict>> = BTreeMap::new();
     for (version, verdict) in within {
@@ -75,7 +76,7 @@ fn check(stage: &Stage, within: &[&(Version, Verdict)], before: &mut BTreeMap<(S
         course.splice(0..0, before.get(&key).map(String::as_str));
         course.dedup();
         let what = format!("{:?} {:?}: {name:?} {course:?}", stage.of, stage.until);
-        // It may begin and end with the same one.
+        // The first and the last status may be the same.
         let once = course[1..].iter().collect::<BTreeSet<_>>().len() == course.len() - 1;
         assert!(once && course.len() <= 3, "{what}");
         let last = verdicts[verdicts.len() - 1];
@@ -98,12 +99,12 @@ async fn perform(site: &Site, deed: &Deed) {
     done.unwrap();
 }
 
-/// Waits until the resource was seen to be where it has to be, and nothing more is written.
+/// Waits until the resource is in the expected state and nothing is written any more.
 async fn reach(site: &Site, recorder: &Recorder, stage: &Stage, begun: u64) {
     let looked_at = |object: &Value| object["status"]["observedGeneration"] == object["metadata"]["generation"];
     let there = |version: &Version| match stage.until {
         None => version.gone,
-        // While it is paused nobody looks.
+        // A paused resource is not reconciled.
         Some((kind, _)) if kind != "Paused" && !looked_at(&version.object) => false,
         Some((kind, reason)) => condition(&version.object, kind).is_some_and(|it| it["reason"] == reason),
     };
@@ -165,7 +166,7 @@ fn computes() -> Vec<Stage> {
     ]
 }
 
-/// A change that waits, and a pause with another change in it.
+/// A waiting change, and a pause with another change.
 fn waiting() -> Vec<Stage> {
     let window = json!({"schedule": "0 3 29 2 *", "timeZone": "UTC", "duration": "1h"});
     let wait = json!({"size": {"fixed": 2}, "disruption": {"policy": "Window", "window": window}});

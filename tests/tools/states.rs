@@ -1,4 +1,4 @@
-//! Every state that a decision can report, as tools see it: what the table in docs/guide/gitops.md says.
+//! Judges every state that a decision can report, as in the table of docs/guide/gitops.md.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::judge::{judge, root};
 
 const GENERATION: i64 = 2;
 
-/// A resource as it is stored.
+/// A stored resource.
 struct State {
     /// The row of the table.
     row: &'static str,
     object: Value,
     what: String,
-    /// What Argo CD has to show, where it is that of the report.
+    /// The expected message in Argo CD, if it is that of the report.
     message: Option<String>,
 }
 
@@ -40,7 +40,7 @@ async fn tools_see_in_every_state_what_the_guide_says() {
     assert_eq!(used.len(), table.len(), "only {used:?}");
 }
 
-/// The rows of the table: what dbplane reports, kstatus, and the health in Argo CD.
+/// The rows of the table: dbplane's report, the status of kstatus, and Argo CD's health.
 fn table() -> Vec<(String, String, String)> {
     let page = std::fs::read_to_string(root().join("docs/guide/gitops.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
@@ -50,7 +50,8 @@ fn table() -> Vec<(String, String, String)> {
     found
 }
 
-/// What decisions report: each way to be healthy or not with each reason, and beside what serves each way to be out of sync.
+/// All reports of decisions: each health with each reason, and for a usable resource each way to be
+/// out of sync.
 fn reports() -> Vec<Report> {
     let of_reason = |reason: &Reason| {
         let (reason, text) = (*reason, || format!("because of {reason}"));
@@ -71,7 +72,8 @@ fn reports() -> Vec<Report> {
     Reason::ALL.iter().flat_map(of_reason).collect()
 }
 
-/// Resources of the kind: each report alone, with a newer spec, paused, and being deleted; and what nobody has looked at.
+/// Resources of this kind: each report alone, with a newer spec, paused, and in deletion; and a
+/// resource that was never observed.
 fn states(kind: &str) -> Vec<State> {
     let now = Timestamp::UNIX_EPOCH;
     let new = json!({"observedGeneration": -1});
@@ -105,7 +107,7 @@ fn states(kind: &str) -> Vec<State> {
     all
 }
 
-/// The row of a report that is about the last change.
+/// The row of a report about the current generation.
 fn row(report: &Report) -> &'static str {
     match (&report.health, &report.sync) {
         (Health::Progressing(..), _) => "`Reconciling` is `True`",
@@ -118,7 +120,7 @@ fn row(report: &Report) -> &'static str {
     }
 }
 
-/// What is not as declared comes first.
+/// The message about an unapplied change comes first.
 fn shown(report: &Report) -> String {
     match (&report.health, &report.sync) {
         (Health::Ready(..), Sync::OutOfSync(_, message)) | (_, Sync::Refused(_, message)) => message.clone(),

@@ -1,4 +1,4 @@
-//! What was changed on the platform, and for which object.
+//! The changes on the platform, grouped by the object that caused them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub enum Call {
     RevokeKey,
 }
 
-/// What there is on the platform, and whose it is.
+/// The computes and keys of the platform.
 #[derive(Clone, Debug, Default)]
 pub struct Platform {
     /// The branch of each compute.
@@ -33,24 +33,22 @@ impl Platform {
         Self { computes, keys: keys.map(|key| (key.id, (key.name, !key.revoked))).collect() }
     }
 
-    /// The valid keys of an object.
     pub fn keys_of(&self, object: &str) -> Vec<i64> {
         let own = self.keys.iter().filter(|(_, (name, valid))| *valid && is_of(name, object));
         own.map(|(id, _)| *id).collect()
     }
 
-    /// The computes on a branch.
     pub fn computes_on(&self, branch: &str) -> Vec<&String> {
         self.computes.iter().filter(|(_, on)| *on == branch).map(|(id, _)| id).collect()
     }
 }
 
-/// Names of keys begin with that of their object.
+/// The name of a key begins with the name of its object.
 fn is_of(key: &str, object: &str) -> bool {
     key.strip_prefix(object).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// The changes (method and path) that were carried out, by the object that they were for. An error names what was for none.
+/// Groups the executed changes (method and path) by object. A change without an object is an error.
 pub fn by_object(
     changes: &[(String, String)],
     (before, after): (&Platform, &Platform),
@@ -84,7 +82,8 @@ pub fn by_object(
             _ => return Err(format!("a call that no state has: {method} {path}")),
         }
     }
-    // Who creates is told by what is there afterwards: nothing of it is deleted again.
+    // The path of a create does not name its object, so its result shows the owner. No result is
+    // deleted again in these tests.
     let new: Vec<_> = after.computes.iter().filter(|(id, _)| !before.computes.contains_key(*id)).collect();
     for (id, branch) in &new {
         note(on_branch(branch), Call::CreateCompute, id)?;

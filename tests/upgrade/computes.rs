@@ -1,4 +1,4 @@
-//! The states of Computes and of sets of read replicas.
+//! The states of Computes and ReadReplicaSets.
 
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn settled() -> Vec<State> {
                 "pooler": {"enabled": true}, "connection": {"secretName": "to-{object}"},
             }),
         )
-        // Others do not apply all of it.
+        // Other profiles do not apply the whole spec.
         .only(Profile::Default)
         .times(4),
         compute("adopted", json!({"existing": "Adopt"})).beside_a_foreign_primary().times(3),
@@ -103,7 +103,7 @@ fn stalled() -> Vec<State> {
     ]
 }
 
-/// What an unanswered create may have made stays on record.
+/// A compute that an unanswered create may have made stays in the record.
 fn unanswered() -> Vec<State> {
     let stray: Says = ("Synced", "StrayCompute");
     vec![
@@ -130,7 +130,7 @@ fn leaving() -> Vec<State> {
     ]
 }
 
-/// The version before was killed while the outcome of a call was not known.
+/// The previous version was killed before the outcome of a call was known.
 fn in_the_midst() -> Vec<State> {
     let once = || spec(json!({"restartToken": "once"}));
     vec![

@@ -1,4 +1,4 @@
-//! What has to be true once the next version has come to rest.
+//! Checks the state after the next version has settled.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,14 @@ use super::calls::{Call, Platform, by_object};
 use super::recording::Recording;
 use super::states::{CONFLICT, Object, Says};
 
-/// What the version before left, and whose it is.
+/// The cluster and platform that the previous version left, and their objects.
 pub struct Before<'a> {
     pub recording: &'a Recording,
     pub objects: &'a [Object],
 }
 
-/// What is not as it has to be: by the changes (method and path) that the platform has carried out, and by what there is now.
+/// All deviations from the expected state. Input is the changes (method and path) that the platform
+/// executed, and the current state.
 pub fn differences(before: &Before, after: &Recording, changes: &[(String, String)]) -> Vec<String> {
     let platforms = (Platform::of(&before.recording.world), Platform::of(&after.world));
     let calls = match by_object(changes, (&platforms.0, &platforms.1), before.objects) {
@@ -36,13 +37,14 @@ pub fn differences(before: &Before, after: &Recording, changes: &[(String, Strin
     found
 }
 
-/// Whether the object says that.
+/// True if the object has this condition.
 pub fn says(object: &Value, (kind, reason): Says) -> bool {
     let conditions = object["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|condition| condition["type"] == kind && condition["reason"] == reason)
 }
 
-/// The objects that are not as they were, but for times: a process that begins asks anew what it has not seen, and says so meanwhile.
+/// The objects that changed, ignoring times. After a restart, a process checks unknown things again
+/// and reports that meanwhile.
 pub fn changed(before: &Recording, after: &Recording) -> Vec<String> {
     let mut found = Vec::new();
     for (kind, objects) in &after.objects {
@@ -61,7 +63,7 @@ pub fn changed(before: &Recording, after: &Recording) -> Vec<String> {
 fn without_times(object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"]["resourceVersion"] = Value::Null;
-    // What is counted now and then is as old as its time.
+    // Counts that are updated together with a time differ as well.
     for field in ["checkedAt", "organizationKeysAt", "organizationKeys"] {
         if let Some(status) = object["status"].as_object_mut() {
             status.remove(field);
@@ -69,7 +71,7 @@ fn without_times(object: &Value) -> Value {
     }
     if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
         conditions.iter_mut().for_each(|condition| condition["lastTransitionTime"] = Value::Null);
-        // One that comes back comes last.
+        // A condition that is removed and added again moves to the end.
         conditions.sort_by_key(|condition| condition["type"].to_string());
     }
     object
@@ -108,7 +110,8 @@ impl One<'_> {
         }
     }
 
-    /// It is understood, and the same in both places. Where nothing was to be done it is not written again.
+    /// The record must be readable and equal in both places. Without a reason it must not be
+    /// written again.
     fn record(&self) -> Option<String> {
         let Object { state, name, .. } = self.object;
         let object = self.after.get(state.kind, name)?;
@@ -128,13 +131,13 @@ impl One<'_> {
         let record =
             |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());
         let before = record(self.before.get(state.kind, name)?);
-        // A ProjectKey's gets its platform.
+        // The record of a ProjectKey is rewritten once, because the platform is added.
         let is_whole = state.kind == "Compute" && state.recorded.is_some();
         let rewritten = is_whole && state.calls.is_empty() && before != record(object);
         rewritten.then(|| "its record was written again without a cause".to_owned())
     }
 
-    /// As many computes as before, and those that were made and not deleted.
+    /// The computes from before, plus created and minus deleted ones, must exist.
     fn computes(&self) -> Option<String> {
         let count = |call: Call| self.object.state.calls.iter().filter(|made| **made == call).count();
         let on_branches = |platform: &Platform| {
@@ -152,7 +155,7 @@ impl One<'_> {
         (ready && !self.platforms.1.computes.contains_key(id)).then(|| format!("{id} does not exist"))
     }
 
-    /// The same for keys.
+    /// The keys from before, plus created and minus revoked ones, must be valid.
     fn keys(&self) -> Option<String> {
         let Object { state, name, .. } = self.object;
         let count = |call: Call| state.calls.iter().filter(|made| **made == call).count();
@@ -170,7 +173,7 @@ impl One<'_> {
     }
 }
 
-/// The Secrets whose content changed although no key was made for their object.
+/// Secrets with changed content although their object got no new key.
 fn changed_secrets(before: &Before, after: &Recording) -> Vec<String> {
     let content = |recording: &Recording| -> BTreeMap<String, Value> {
         let secrets = recording.objects["Secret"].iter();

@@ -24,13 +24,14 @@ fn settled(profile: Profile) -> Vec<State> {
     let overlap = json!({"rotation": {"every": "8760h", "overlap": "24h"}});
     let at_once = json!({"rotation": {"every": "8760h", "overlap": "0s"}});
     let both = json!({"secret": {"name": "{object}", "previousKey": "previous"}, "rotation": overlap["rotation"]});
-    // Where a key cannot be revoked, a person is asked to.
+    // A platform that cannot revoke keys leaves the revocation to the user.
     let retired: Says = match profile {
         Profile::Minimal => ("Synced", "RevocationUnsupported"),
         _ => READY,
     };
     let revoked = key("revoked", json!({"onRevoked": "Report"})).then(Deed::KeyRevoked, ("Stalled", "KeyRevoked"));
-    // The version before did not record the platform of keys. It is the one that lists them.
+    // The previous version did not record the platform of keys. Only a platform that lists its keys
+    // can be identified as theirs.
     let found = |state: State| match profile {
         Profile::Minimal => state.next(&[], Some(CONFLICT)),
         _ => state,
@@ -63,8 +64,9 @@ fn settled(profile: Profile) -> Vec<State> {
     ]
 }
 
-/// The version before was killed while the outcome of a call was not known. Where keys are listed, one whose secret nobody has is revoked. Where
-/// they are not, the process that waits in vain gives its key up at once, and a person is asked.
+/// The previous version was killed before the outcome of a call was known. If the platform lists
+/// keys, a key without a known secret is revoked. Otherwise the process that gets no answer gives
+/// up the key at once and reports that it needs attention.
 fn in_the_midst(profile: Profile) -> Vec<State> {
     let overlap = || json!({"rotation": {"every": "8760h", "overlap": "24h"}});
     let rotates = |name| key(name, overlap()).then(rotate(), READY);

@@ -1,6 +1,8 @@
-//! Objects in every state in which a version of dbplane leaves them, what the version after it may do about each, and how that is checked.
+//! Objects in every state that a version of dbplane can leave, the changes that the next version
+//! may make, and their check.
 //!
-//! `tests/ecosystem` brings them about with the program of the version before, and `tests/properties` goes on from what was recorded then.
+//! `tests/ecosystem` creates the states with the program of the previous version.
+//! `tests/properties` continues from a recording of them.
 
 #![allow(dead_code, unused_imports, reason = "the tests that record and those that go on each use a part")]
 #![allow(
@@ -22,10 +24,10 @@ pub use expected::{Before, changed, differences, says};
 pub use recording::{KINDS, Recording, folder};
 pub use states::{Deed, Moment, Object, Says, State, objects, states};
 
-/// The version before this one, by its commit.
+/// The commit of the previous version.
 pub const BEFORE: &str = include_str!("before").split_at(7).0;
 
-/// The project and the organization of all objects. The keys of the platform open nothing but a simulator.
+/// The project and the organization of all objects. The platform keys work only on a simulator.
 pub const PROJECT: &str = "p";
 pub const ORGANIZATION: &str = "org";
 pub const NAMESPACE: &str = "shop";

@@ -1,4 +1,4 @@
-//! What a version left behind: the objects of the cluster and the platform, as text, one object a line.
+//! A recording of the cluster's objects and the platform as text, with one object per line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use dbplane_simulator::world::{Profile, World};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Of everything that is recorded, in the order in which it is put back.
+/// The recorded kinds in the order of their restoration.
 pub const KINDS: [&str; 6] = ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"];
 
 /// The cluster and the platform at one moment.
@@ -20,14 +20,14 @@ pub struct Recording {
     pub world: World,
 }
 
-/// Where the objects of a version are kept.
+/// The folder with the recorded objects of a version.
 pub fn folder(version: &str, profile: Profile) -> PathBuf {
     let name = json!(profile).as_str().unwrap().to_owned();
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ecosystem/recorded").join(version).join(name)
 }
 
 impl Recording {
-    /// Who wrote which field is not what anybody decides by, and most of the text.
+    /// Drops managedFields: no decision depends on them, and they are most of the text.
     pub fn new(at: Timestamp, mut objects: BTreeMap<String, Vec<Value>>, world: World) -> Self {
         for object in objects.values_mut().flatten() {
             object["metadata"].as_object_mut().unwrap().remove("managedFields");
@@ -53,7 +53,7 @@ impl Recording {
             let lines: String = objects.map(|object| format!("{object}\n")).collect();
             fs::write(folder.join(format!("{kind}.jsonl")), lines).unwrap();
         }
-        // A line for each field, and in lists a line for each entry.
+        // One line per field, and in lists one line per entry.
         let world = json!(self.world);
         let lines = world.as_object().unwrap().iter().map(|(name, value)| match value {
             Value::Array(entries) => {

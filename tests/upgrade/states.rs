@@ -1,4 +1,4 @@
-//! The states, each with how it comes about and what becomes of it.
+//! The states, with the steps that create them and the expected results.
 
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
@@ -6,30 +6,31 @@ use serde_json::{Value, json};
 use super::calls::Call;
 use super::{PROJECT, computes, keys};
 
-/// When something is declared.
+/// The time at which an object is declared or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
-    /// Before anything goes wrong.
+    /// Before any fault.
     Calm,
-    /// Creates do not reach the platform, until they are tried again.
+    /// Creates do not reach the platform until they are retried.
     Unanswered,
-    /// Creates are carried out long after they were sent.
+    /// Creates are executed long after they were sent.
     Stray,
-    /// At the end: no delete and no change succeeds.
+    /// At the end: every delete and change fails.
     Refused,
-    /// At the end: creates and restarts do not reach the platform, and nobody knows that.
+    /// At the end: creates and restarts do not reach the platform, and the operator does not learn
+    /// that.
     Dropped,
-    /// At the end: the platform carries them out once nobody waits for the answer any more.
+    /// At the end: the platform executes creates and restarts after the operator has been killed.
     Late,
 }
 
-/// What people do with an object once it is as it was declared.
+/// A user's action on an object that has reached its first state.
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// A merge patch.
     Change(Value),
     Delete,
-    /// In the platform's console.
+    /// A deletion in the platform's console.
     ComputeDeleted,
     KeyRevoked,
 }
@@ -38,36 +39,37 @@ pub enum Deed {
 pub type Says = (&'static str, &'static str);
 
 pub const READY: Says = ("Ready", "Available");
-/// The record is none that counts: what the version before knew of hand-overs is not offered any more.
+/// The record is rejected: it is from a hand-over, which is no longer supported, or lacks its
+/// platform.
 pub const CONFLICT: Says = ("Stalled", "BindingConflict");
 
-/// What is true of all objects of a state.
+/// The description of a state, shared by all objects in it.
 #[derive(Clone, Debug)]
 pub struct State {
     pub name: &'static str,
     pub kind: &'static str,
-    /// How many objects are brought into it.
+    /// Number of objects in this state.
     pub copies: usize,
-    /// `{object}`, `{copy}`, `{branch}` and `{other}` stand for the object's name, its number, its branch, and another branch of its own.
+    /// Placeholders: `{object}` is the object's name, `{copy}` its number, `{branch}` its branch,
+    /// and `{other}` another branch of its own.
     pub spec: Value,
     pub annotations: Value,
-    /// Whether its branch has a primary that is somebody else's.
+    /// True if its branch has a primary that is not managed by dbplane.
     pub foreign: bool,
     pub declared: Moment,
-    /// What it says before something is done with it.
+    /// The condition before any deed.
     pub first: Says,
     pub deeds: Vec<Deed>,
     pub done: Moment,
-    /// What it says in the end; `None` where it depends on the moment.
+    /// The condition at the time of the recording; `None` if it depends on timing.
     pub recorded: Option<Says>,
-    /// What the next version does on the platform, and why it may.
+    /// The calls that the next version makes on the platform.
     pub calls: Vec<Call>,
-    /// What it says once the next version has come to rest; `None` where it is gone.
+    /// The condition after the next version has settled; `None` if the object is gone.
     pub ends: Option<Says>,
     pub only: Option<Profile>,
 }
 
-/// One object of a state.
 #[derive(Clone, Debug)]
 pub struct Object {
     pub state: State,
@@ -76,7 +78,7 @@ pub struct Object {
 }
 
 impl State {
-    /// One that is Ready from the beginning, and for which nothing is done any more.
+    /// An object that is Ready from the beginning and needs nothing more.
     pub fn new(kind: &'static str, name: &'static str, spec: Value) -> Self {
         Self {
             name,
@@ -100,12 +102,12 @@ impl State {
         Self { copies, ..self }
     }
 
-    /// It says something else than that it is Ready, now and after.
+    /// Sets a condition other than Ready, for all times.
     pub fn says(self, says: Says) -> Self {
         Self { first: says, recorded: Some(says), ends: Some(says), ..self }
     }
 
-    /// It says that until something is done with another object.
+    /// Sets the condition until a deed on another object changes it.
     pub fn first(self, first: Says) -> Self {
         Self { first, ..self }
     }
@@ -118,7 +120,7 @@ impl State {
         Self { annotations, ..self }
     }
 
-    /// Then people do that, and it says so, now and after.
+    /// Adds a deed, and sets the condition after it.
     pub fn then(self, deed: Deed, says: Says) -> Self {
         let deeds = [self.deeds, vec![deed]].concat();
         Self { deeds, recorded: Some(says), ends: Some(says), ..self }
@@ -134,7 +136,7 @@ impl State {
         Self { done, recorded, ..self }
     }
 
-    /// The next version calls this, and leaves it so.
+    /// Sets the calls of the next version, and the condition after them.
     pub fn next(self, calls: &[Call], ends: Option<Says>) -> Self {
         Self { calls: calls.to_vec(), ends, ..self }
     }
@@ -145,7 +147,7 @@ impl State {
 }
 
 impl Object {
-    /// As people apply it, of this account.
+    /// The manifest that a user would apply, for this account.
     pub fn manifest(&self, account: &Value) -> Value {
         let State { kind, spec, annotations, .. } = &self.state;
         let mut manifest = json!({
@@ -163,7 +165,7 @@ impl Object {
         self.filled(&manifest)
     }
 
-    /// What stands for names is replaced by them.
+    /// Replaces the placeholders.
     pub fn filled(&self, value: &Value) -> Value {
         let words = [
             ("{object}", self.name.clone()),
@@ -183,19 +185,19 @@ impl Object {
         format!("other-{}", self.name)
     }
 
-    /// The primary on its branch that is somebody else's.
+    /// The primary on its branch that dbplane does not manage.
     pub fn foreign(&self) -> Option<String> {
         self.state.foreign.then(|| format!("ep-foreign-{}", self.name))
     }
 }
 
-/// All states of a platform.
+/// All states of a profile.
 pub fn states(profile: Profile) -> Vec<State> {
     let all = [computes::states(), keys::states(profile)].concat();
     all.into_iter().filter(|state| state.only.is_none_or(|only| only == profile)).collect()
 }
 
-/// All objects of a platform.
+/// All objects of a profile.
 pub fn objects(profile: Profile) -> Vec<Object> {
     let of = |state: State| {
         (0..state.copies).map(move |copy| Object { name: format!("{}-{copy}", state.name), state: state.clone(), copy })

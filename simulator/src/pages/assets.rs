@@ -1,4 +1,4 @@
-//! The files that pages name.
+//! The static files that the pages refer to.
 
 use axum::extract::Path;
 use axum::http::{StatusCode, header};

@@ -1,4 +1,4 @@
-//! The clock: paused, put forward, faster or slower.
+//! Forms that pause, resume, advance and change the speed of the clock.
 
 use axum::extract::State;
 
@@ -8,7 +8,7 @@ use super::trouble::Trouble;
 use super::{Answer, At, Done};
 use crate::clock::{Clock, speed, step};
 
-/// Where the form was.
+/// The page that held the form.
 fn back(fields: &Fields) -> &'static str {
     Place::at(&fields.text("back").unwrap_or_default()).path()
 }

@@ -1,4 +1,4 @@
-//! One compute: what it has, and what can be done with it.
+//! The page of one compute, with its details and actions.
 
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
@@ -17,7 +17,7 @@ use crate::world::sizes::Size;
 
 const OPERATIONS: usize = 1000;
 
-/// The compute of this id, the latest operations on it, and a frame for its page.
+/// The compute with this id, its latest operations, and the frame of its page.
 async fn find<'a>(
     desk: &'a Desk,
     id: &str,
@@ -116,7 +116,7 @@ pub async fn resize(State(desk): At, Path(id): Path<String>, fields: Fields) -> 
     Ok(Done::Resized.at(&path(&compute.id)))
 }
 
-/// `Fields` shows that the form is ours.
+/// Extracting `Fields` proves that the form came from this console.
 pub async fn restart(State(desk): At, Path(id): Path<String>, _: Fields) -> Answer {
     let compute = desk.shell.perform(move |world, now| world.console_restart_compute(&id, now)).await??;
     Ok(Done::Restarted.at(&path(&compute.id)))

@@ -1,4 +1,4 @@
-//! The list of computes, and how one is created.
+//! The list of computes, and the form that creates one.
 
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
@@ -39,7 +39,7 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
     Ok(frame.page("Computes", content).into_response())
 }
 
-/// Computes with what can be done at once.
+/// Computes with their quick actions.
 pub fn table(frame: &Frame<'_>, computes: &[ComputeLine]) -> Markup {
     let rows = computes.iter().map(|compute| row(frame, compute)).collect();
     Table {
@@ -65,7 +65,7 @@ fn row(frame: &Frame<'_>, compute: &ComputeLine) -> Vec<Markup> {
     ]
 }
 
-/// Absent on a new compute.
+/// A new compute has no such time.
 pub fn last_active(compute: &ComputeLine, frame: &Frame<'_>) -> Markup {
     match &compute.last_active {
         Some(at) => moment(at, frame.now),
@@ -73,7 +73,7 @@ pub fn last_active(compute: &ComputeLine, frame: &Frame<'_>) -> Markup {
     }
 }
 
-/// The page of a compute.
+/// The path of a compute's page.
 pub fn path(id: &str) -> String {
     format!("{}/{id}", Place::Computes.path())
 }

@@ -1,4 +1,4 @@
-//! Faults: ordered, listed and taken back.
+//! The page that orders, lists and removes faults.
 
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
@@ -19,7 +19,7 @@ const OPERATION_HEADINGS: [&str; 4] = ["Operation", "Tries", "Error", "Left"];
 const METHODS: [(&str, &str); 5] =
     [("", "any"), ("GET", "GET"), ("POST", "POST"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
-/// The kinds, by the name in the form and in words.
+/// Each kind with its name in the form and its description.
 const KINDS: [(FaultKind, &str, &str); 18] = [
     (FaultKind::Status, "status", "another status, nothing is done"),
     (FaultKind::StatusAfterWork, "status_after_work", "another status, but it was done"),
@@ -71,7 +71,7 @@ fn row(fault: &ListedFault<'_>) -> Vec<Markup> {
     ]
 }
 
-/// As the order says it: the kind may follow from what else is given.
+/// The order's kind may be implied by its other fields.
 fn what_goes_wrong(order: &FaultOrder) -> String {
     let kind = order.kind.unwrap_or(if order.status.is_some() { FaultKind::Status } else { FaultKind::Delay });
     let words = KINDS.iter().find(|(known, ..)| *known == kind).map_or("", |(_, _, words)| *words);
@@ -157,7 +157,7 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
     let kind = fields.needed("kind")?;
     let kind = KINDS.iter().find(|(_, name, _)| *name == kind).map(|(kind, ..)| *kind);
     let kind = kind.ok_or_else(|| Trouble::Form("kind is no kind of fault".to_owned()))?;
-    // The form offers everything for every kind: only some have it.
+    // The form always shows all fields, but each kind uses only some.
     let usual = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork).then_some(503);
     let is_odd = matches!(kind, FaultKind::OddEntry | FaultKind::State);
     let body = fields.text("body").map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
@@ -181,7 +181,7 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
     Ok(Done::Ordered.at(Place::Faults.path()))
 }
 
-/// `Fields` shows that the form is ours.
+/// Extracting `Fields` proves that the form came from this console.
 pub async fn clear(State(desk): At, _: Fields) -> Answer {
     desk.shell.faults().clear();
     Ok(Done::Cleared.at(Place::Faults.path()))

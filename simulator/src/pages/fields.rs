@@ -1,4 +1,4 @@
-//! What was filled in, in forms that are ours.
+//! The fields of submitted forms.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -12,27 +12,27 @@ use super::Desk;
 use super::forms::{ONCE, TOKEN};
 use super::trouble::Trouble;
 
-/// What was filled in, in a form of ours.
+/// The fields of a form that came from this console.
 #[derive(Debug)]
 pub struct Fields(HashMap<String, String>);
 
 impl Fields {
-    /// A field, unless it was left empty.
+    /// The value of a field, unless it is empty.
     pub fn text(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// Whether the form is sent for the first time.
+    /// True if this form is submitted for the first time.
     pub fn are_first(&self, desk: &Desk) -> bool {
         self.text(ONCE).is_some_and(|number| desk.forms.is_first(number))
     }
 
-    /// A field that has to be filled in.
+    /// The value of a required field.
     pub fn needed(&self, name: &'static str) -> Result<String, Trouble> {
         self.text(name).ok_or_else(|| Trouble::Form(format!("{} is missing", shown(name))))
     }
 
-    /// A number, unless it was left empty.
+    /// The number in a field, unless it is empty.
     pub fn number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Trouble> {
         let parse =
             |text: String| text.parse().map_err(|_| Trouble::Form(format!("{} is no such number", shown(name))));

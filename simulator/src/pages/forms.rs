@@ -1,18 +1,18 @@
-//! Forms that only our own pages can send.
+//! Protects forms against cross-site requests and repeated submission.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use maud::{Markup, html};
 
-/// The field of the token.
+/// Name of the field with the token.
 pub const TOKEN: &str = "token";
-/// The field of a form's number.
+/// Name of the field with the form's number.
 pub const ONCE: &str = "once";
-/// How many sent forms are remembered.
+/// Number of submitted forms that are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// What makes forms ours: a secret in each, which a page of another site cannot read.
+/// The token that every form of this console contains; pages of other sites cannot read it.
 #[derive(Debug)]
 pub struct Forms {
     token: String,
@@ -30,22 +30,22 @@ fn drawn() -> String {
 }
 
 impl Forms {
-    /// To be put into every form.
+    /// The hidden field for every form.
     pub fn token(&self) -> Markup {
         html! { input type="hidden" name=(TOKEN) value=(self.token); }
     }
 
-    /// To be put into a form that does something each time that it is sent, and must not do it again when its answer is reloaded.
+    /// The hidden field for forms that must not run again when the user reloads the answer.
     pub fn once() -> Markup {
         html! { input type="hidden" name=(ONCE) value=(drawn()); }
     }
 
-    /// Whether a form with this token is ours.
+    /// True if this is the token of this console.
     pub fn is_ours(&self, token: &str) -> bool {
         self.token == token
     }
 
-    /// Whether the form of this number is sent for the first time.
+    /// True if the form with this number is submitted for the first time.
     pub fn is_first(&self, number: String) -> bool {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         if sent.contains(&number) {

@@ -1,4 +1,5 @@
-//! API keys: listed, created with their secret shown once, and revoked after a confirmation.
+//! The page that lists, creates and revokes API keys. It shows a secret once and asks before it
+//! revokes.
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -121,7 +122,7 @@ fn make(world: &mut World, reach: &str, name: &str, now: jiff::Timestamp) -> Res
     }
 }
 
-/// The one page that has it.
+/// The only page that shows the secret.
 fn secret(created: &CreatedKey) -> Markup {
     html! {
         p.notice { "The key " strong { (created.name) } " (no. " (created.id) ") is valid from now on, until it is revoked." }
@@ -161,7 +162,7 @@ async fn find(desk: &Desk, id: i64) -> Result<(KeyLine, Frame<'_>), Trouble> {
     Ok((key.ok_or(Trouble::Absent("key"))?, desk.frame(Place::Keys, now, None)))
 }
 
-/// `Fields` shows that the form is ours.
+/// Extracting `Fields` proves that the form came from this console.
 pub async fn revoke(State(desk): At, Path(id): Path<i64>, _: Fields) -> Answer {
     desk.shell.perform(move |world, now| world.console_revoke_key(id, now)).await??;
     Ok(Done::Revoked.at(Place::Keys.path()))

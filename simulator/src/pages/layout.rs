@@ -1,4 +1,4 @@
-//! What every page has around its content.
+//! The frame that every page shares.
 
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
@@ -9,7 +9,7 @@ use super::{Desk, Done};
 use crate::clock::Clock;
 use crate::world::Profile;
 
-/// The pages that the navigation leads to.
+/// The pages of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Overview,
@@ -56,13 +56,13 @@ impl Place {
         }
     }
 
-    /// The page of this path; another path leads to the overview.
+    /// The page with this path, or the overview.
     pub fn at(path: &str) -> Self {
         Self::ALL.into_iter().find(|place| place.path() == path).unwrap_or(Place::Overview)
     }
 }
 
-/// A page but for its content.
+/// The parts of a page outside its content.
 #[derive(Debug)]
 pub struct Frame<'a> {
     pub desk: &'a Desk,
@@ -73,7 +73,7 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The whole page.
+    /// Renders the whole page.
     pub fn page(&self, title: &str, content: Markup) -> Markup {
         document(
             title,
@@ -94,7 +94,7 @@ impl Frame<'_> {
         )
     }
 
-    /// A form that is one button. `of` says to those who hear the page what the button is about.
+    /// A form with a single button. For screen readers, `of` names the object of the button.
     pub fn button(&self, action: &str, id: &str, label: &str, of: &str) -> Markup {
         html! {
             form.inline method="post" action=(action) {
@@ -104,17 +104,16 @@ impl Frame<'_> {
         }
     }
 
-    /// What only a form of ours has.
     pub fn token(&self) -> Markup {
         self.desk.forms.token()
     }
 
-    /// The same, for a form that counts once.
+    /// For forms that must run only once.
     pub fn token_once(&self) -> Markup {
         html! { (self.desk.forms.token()) (Forms::once()) }
     }
 
-    /// The clock, which every page has.
+    /// The clock on every page.
     fn time(&self) -> Markup {
         let back = html! { (self.token()) input type="hidden" name="back" value=(self.place.path()); };
         let (paused, label) = if self.clock.paused() { ("false", "Resume") } else { ("true", "Pause") };
@@ -144,7 +143,7 @@ impl Frame<'_> {
     }
 }
 
-/// A page without the clock, for what could not be done.
+/// A page without the clock, for errors.
 pub fn bare(title: &str, content: Markup) -> Markup {
     document(title, None, html! { main id="main" tabindex="-1" { h1 { (title) } (content) } })
 }

@@ -1,4 +1,4 @@
-//! The console as pages for people. They work without script, which only keeps them up to date.
+//! The console as HTML pages. They work without JavaScript; the script only refreshes them.
 
 mod assets;
 mod clock;
@@ -35,7 +35,7 @@ use trouble::Trouble;
 type At = State<Arc<Desk>>;
 type Answer = Result<Response, Trouble>;
 
-/// What the pages work on.
+/// The shared state of the pages.
 #[derive(Debug)]
 pub struct Desk {
     shell: Arc<Shell>,
@@ -48,7 +48,7 @@ impl Desk {
         Arc::new(Self { shell, profile, forms: Forms::default() })
     }
 
-    /// Looks at the world as it is now.
+    /// Reads the world at the current time.
     async fn see<T: Send + 'static>(
         &self,
         look: impl FnOnce(&World) -> T + Send + 'static,
@@ -65,7 +65,7 @@ impl Desk {
     }
 }
 
-/// The pages' routes, below `/console`, beside those of the JSON API.
+/// The routes of the pages below `/console`, beside those of the JSON API.
 pub fn routes<S>(desk: Arc<Desk>) -> Router<S> {
     Router::new()
         .route("/", get(overview::show))
@@ -74,7 +74,7 @@ pub fn routes<S>(desk: Arc<Desk>) -> Router<S> {
         .with_state(desk)
 }
 
-/// The first page, under its other name `/console/`.
+/// Serves the overview under `/console/` as well.
 pub fn first<S: Clone + Send + Sync + 'static>(desk: Arc<Desk>) -> MethodRouter<S> {
     get(overview::show).with_state(desk)
 }
@@ -102,7 +102,7 @@ fn below() -> Router<Arc<Desk>> {
         .route("/faults/operations/clear", post(faults::spare_operations))
 }
 
-/// What was done before a page is shown.
+/// The action that led to this page, for the confirmation message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     Used,
@@ -131,7 +131,7 @@ impl Done {
         Done::Clock,
     ];
 
-    /// Its name in a query.
+    /// The name of the action in a query.
     fn name(self) -> &'static str {
         match self {
             Done::Used => "used",
@@ -162,18 +162,18 @@ impl Done {
         }
     }
 
-    /// The way to a page that says so.
+    /// Redirects to a page that confirms the action.
     fn at(self, path: &str) -> Response {
         Redirect::to(&format!("{path}?done={}", self.name())).into_response()
     }
 }
 
-/// The part of a query that every page understands.
+/// The query parameters that every page accepts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Asked {
     done: String,
-    /// What is looked for.
+    /// The search text.
     search: String,
 }
 
@@ -182,7 +182,7 @@ impl Asked {
         Done::ALL.into_iter().find(|done| done.name() == self.done)
     }
 
-    /// Whether one of these texts has what is looked for.
+    /// True if one of the texts contains the search text.
     fn finds(&self, texts: &[&str]) -> bool {
         let wanted = self.search.trim().to_lowercase();
         texts.iter().any(|text| text.to_lowercase().contains(&wanted))

@@ -1,4 +1,4 @@
-//! Operations, the newest first.
+//! The page that lists operations, newest first.
 
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
@@ -13,7 +13,7 @@ use crate::world::World;
 use crate::world::inventory::OperationLine;
 
 const HEADINGS: [&str; 6] = ["Operation", "Status", "Compute", "Project and branch", "Created", "Changed"];
-/// How many are searched.
+/// Number of operations that a search covers.
 const SEARCHED: usize = 10_000;
 
 pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {

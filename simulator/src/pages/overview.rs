@@ -1,4 +1,4 @@
-//! The first page: what there is and what goes on.
+//! The start page: a summary of the world and of operations in progress.
 
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
@@ -13,7 +13,7 @@ use crate::world::inventory::OperationLine;
 
 const LATEST: usize = 10;
 
-/// What is seen of the world.
+/// The parts of the world that the page shows.
 #[derive(Debug)]
 struct Seen {
     computes: Vec<ComputeLine>,

@@ -1,24 +1,25 @@
-//! What pages are put together of.
+//! Building blocks of pages.
 
 use maud::{Markup, html};
 
-/// How many lines a page shows; more are found by searching.
+/// Most rows that a page shows; a search finds the others.
 pub const MOST: usize = 100;
 
-/// A table that becomes a list of cards on a narrow screen. Its roles are named, as `display` takes them away there.
+/// A table that becomes a list of cards on a narrow screen. Its ARIA roles are explicit, because
+/// `display` removes them there.
 #[derive(Debug)]
 pub struct Table<'a> {
     pub id: &'a str,
     pub caption: &'a str,
     pub headings: &'a [&'a str],
-    /// The first cell of each is its heading.
+    /// The first cell of each row is its heading.
     pub rows: Vec<Vec<Markup>>,
-    /// What is said where there are no rows.
+    /// The text that replaces an empty table.
     pub empty: &'a str,
 }
 
 impl Table<'_> {
-    /// The table, kept up to date by the script.
+    /// Renders the table; the script refreshes it.
     pub fn show(self) -> Markup {
         html! {
             div id=(self.id) data-live {
@@ -49,7 +50,7 @@ fn line(headings: &[&str], row: Vec<Markup>) -> Markup {
     }
 }
 
-/// A word in a colour; the word alone says it.
+/// A coloured word. The colour adds no information.
 pub fn badge(word: &str) -> Markup {
     let colour = match word {
         "Active" | "finished" | "valid" => "good",
@@ -60,7 +61,7 @@ pub fn badge(word: &str) -> Markup {
     html! { span.badge.(colour) { (word) } }
 }
 
-/// The status of an answer, in the same way.
+/// The status of an answer as a badge.
 pub fn status_badge(status: Option<u16>, over: bool) -> Markup {
     match status {
         Some(status @ 400..) => html! { span.badge.wrong { (status) } },
@@ -70,12 +71,11 @@ pub fn status_badge(status: Option<u16>, over: bool) -> Markup {
     }
 }
 
-/// A field with its label.
 pub fn field(id: &str, label: &str, input: Markup) -> Markup {
     html! { p.field { label for=(id) { (label) } (input) } }
 }
 
-/// A choice of values with their words.
+/// A select box of values and their labels.
 pub fn choice(id: &str, name: &str, chosen: &str, values: &[(&str, &str)]) -> Markup {
     html! {
         select id=(id) name=(name) {
@@ -84,12 +84,12 @@ pub fn choice(id: &str, name: &str, chosen: &str, values: &[(&str, &str)]) -> Ma
     }
 }
 
-/// Says that not all is shown.
+/// Says that the list is truncated.
 pub fn more(shown: usize, all: usize) -> Markup {
     html! { @if shown < all { p { "The first " (shown) " of " (all) " are shown: search for others." } } }
 }
 
-/// e.g. `1 compute`, `2 computes`.
+/// E.g. `1 compute`, `2 computes`.
 pub fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }

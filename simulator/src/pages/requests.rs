@@ -1,4 +1,4 @@
-//! The request log, with filters.
+//! The page with the request log and its filters.
 
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
@@ -18,7 +18,7 @@ const METHODS: [(&str, &str); 5] =
 const OUTCOMES: [(&str, &str); 7] =
     [("", "any"), ("failed", "failed"), ("2", "2xx"), ("3", "3xx"), ("4", "4xx"), ("5", "5xx"), ("none", "no answer")];
 
-/// Which requests are wanted; what is empty excludes none.
+/// The filters; an empty one matches everything.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Filter {
@@ -85,7 +85,7 @@ fn row(frame: &Frame<'_>, entry: &Entry) -> Vec<Markup> {
     ]
 }
 
-/// `Fields` shows that the form is ours.
+/// Extracting `Fields` proves that the form came from this console.
 pub async fn clear(State(desk): At, _: Fields) -> Answer {
     desk.shell.log().clear();
     Ok(Done::Forgotten.at(Place::Requests.path()))

@@ -1,4 +1,4 @@
-//! Times as people read them: how long ago, and the exact time behind it.
+//! Renders times as relative, with the exact time as tooltip.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// A time of the world, as it writes them; what is no time is shown as it is.
+/// Renders a time of the world; a text that is no time is shown as it is.
 pub fn moment(at: &str, now: Timestamp) -> Markup {
     match at.parse::<Timestamp>() {
         Ok(time) => html! { time datetime=(at) title=(exact(time)) { (short(time, now)) } },
@@ -15,7 +15,7 @@ pub fn moment(at: &str, now: Timestamp) -> Markup {
     }
 }
 
-/// e.g. `2026-01-05 08:00:00 UTC`.
+/// E.g. `2026-01-05 08:00:00 UTC`.
 pub fn exact(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

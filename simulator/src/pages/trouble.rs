@@ -1,4 +1,4 @@
-//! What could not be done, as a page.
+//! Error pages.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,14 +9,14 @@ use crate::shell::ShellError;
 use crate::world::Profile;
 use crate::world::errors::Refusal;
 
-/// Why something could not be done.
+/// Why an action failed.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The platform refuses it.
+    /// The platform rejects it.
     Refused(Refusal),
-    /// What was filled in makes no sense.
+    /// A field of the form is invalid.
     Form(String),
-    /// The form itself does not count, or does not count any more.
+    /// The form is not from this console, or was already submitted.
     Stale(StatusCode, &'static str),
     Absent(&'static str),
     Shell(ShellError),

@@ -1,4 +1,4 @@
-//! Who is asking, and what they may do.
+//! Authentication and authorization of requests.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,7 +9,8 @@ use super::model::{Key, Owner, Project, Reach, Role};
 use super::secret::Token;
 use super::settings::OrgIdPlace;
 
-/// Uses of a key are recorded to the minute: a state file is not written for every request.
+/// The last use of a key is recorded to the minute, so that requests do not each write the state
+/// file.
 const USE_RESOLUTION_SECONDS: i64 = 60;
 
 /// The key behind a request.
@@ -19,33 +20,32 @@ pub(super) struct Caller {
     pub reach: Reach,
 }
 
-/// How a caller stands to an organization.
+/// The caller's relation to an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// A personal key of an administrator.
     Admin,
     /// A personal key of a member.
     Member,
-    /// A key that has nothing to do with the organization.
+    /// A key without access to the organization.
     Stranger,
-    /// A key of the whole organization.
+    /// A key of the organization itself.
     OrganizationKey,
-    /// A key of one project in it.
+    /// A key of one of its projects.
     ProjectKey,
 }
 
-/// What can be done with an organization itself.
+/// Actions on an organization itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OrganizationAction {
-    /// Create or revoke a key, of the organization or of one of its projects.
+    /// Create or revoke keys of the organization or of one of its projects.
     ManageKeys,
     ListKeys,
-    /// Look at the organization and its members.
+    /// Read the organization and its members.
     Read,
 }
 
 impl World {
-    /// Finds the key behind the Authorization header.
     pub(super) fn authenticate(&mut self, request: &Request) -> Result<Caller, Refusal> {
         let token = request.authorization.as_ref().and_then(bearer).ok_or(Refusal::CredentialsMissing)?;
         let key = self.keys.find(&token).ok_or(Refusal::CredentialsInvalid)?;
@@ -59,12 +59,12 @@ impl World {
         Ok(caller)
     }
 
-    /// The id of the key that an Authorization header carries, revoked or not.
+    /// The id of the key in an Authorization header, revoked or not.
     pub fn key_behind(&self, header: &Token) -> Option<i64> {
         self.keys.find(&bearer(header)?).map(|key| key.id)
     }
 
-    /// How long ago the key was created that an Authorization header carries.
+    /// The age of the key in an Authorization header.
     pub fn key_age(&self, header: &Token, now: Timestamp) -> Option<SignedDuration> {
         self.key_behind(header).and_then(|id| self.keys.get(id)).map(|key| now.duration_since(key.created_at))
     }
@@ -74,12 +74,13 @@ impl World {
         !key.last_used_at.is_some_and(recent) || key.last_used_from_addr != request.from_addr
     }
 
-    /// The project, if the caller reaches it. `org_id` is the organization that the request names.
+    /// The project, if the caller may access it. `org_id` is the organization that the request
+    /// names.
     pub(super) fn reach_project(&self, caller: &Caller, id: &str, org_id: Option<&str>) -> Result<&Project, Refusal> {
         self.reach(caller, id, self.projects.get(&id.to_owned()), org_id)
     }
 
-    /// The same for the project of this id, if there is one.
+    /// Like `reach_project`, for a project that may be absent.
     pub(super) fn reach<'a>(
         &self,
         caller: &Caller,
@@ -121,12 +122,10 @@ impl World {
         }
     }
 
-    /// The user's role in the organization, if they are a member.
     pub(super) fn role(&self, organization: &str, user: &str) -> Option<Role> {
         self.head.organizations.get(organization)?.members.get(user).copied()
     }
 
-    /// How the caller stands to the organization.
     pub(super) fn standing(&self, caller: &Caller, organization: &str) -> Standing {
         match &caller.reach {
             Reach::Personal { user } => match self.role(organization, user) {
@@ -134,14 +133,15 @@ impl World {
                 Some(Role::Member) => Standing::Member,
                 None => Standing::Stranger,
             },
-            // A project-scoped key performs no action on any organization: its own refusal comes first.
+            // A project-scoped key may do nothing with any organization, so this refusal has
+            // precedence.
             Reach::Project { .. } => Standing::ProjectKey,
             Reach::Organization { organization: own } if own == organization => Standing::OrganizationKey,
             Reach::Organization { .. } => Standing::Stranger,
         }
     }
 
-    /// Refuses what the caller may not do with the organization.
+    /// Refuses an action that the caller may not perform on the organization.
     pub(super) fn allow(&self, caller: &Caller, organization: &str, action: OrganizationAction) -> Result<(), Refusal> {
         use OrganizationAction::{ListKeys, ManageKeys, Read};
         match (self.standing(caller, organization), action) {
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// The user behind a personal key; other keys are refused.
+    /// The user of a personal key; other keys are refused.
     pub(super) fn person<'a>(&self, caller: &'a Caller) -> Result<&'a str, Refusal> {
         match &caller.reach {
             Reach::Personal { user } => Ok(user),
@@ -165,12 +165,11 @@ impl World {
     }
 }
 
-/// The refusal of anything but its project to a project-scoped key.
+/// The refusal for a project-scoped key outside its project.
 pub(super) fn outside(caller: &Caller) -> Refusal {
     Refusal::OutsideScope { project: caller.reach.project().unwrap_or_default().to_owned() }
 }
 
-/// Whether the project belongs to the organization.
 pub(super) fn owned_by(project: &Project, organization: &str) -> bool {
     matches!(&project.owner, Owner::Organization(owner) if owner == organization)
 }

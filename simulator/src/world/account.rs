@@ -1,4 +1,4 @@
-//! The calls about the caller and about organizations.
+//! The calls for the caller's account and for organizations.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ struct Me<'a> {
     last_name: &'static str,
     image: &'static str,
     plan: &'static str,
-    /// 0 is no limit, here and below.
+    /// Here and below, 0 means no limit.
     active_seconds_limit: u64,
     projects_limit: usize,
     branches_limit: u32,
@@ -30,7 +30,7 @@ struct Me<'a> {
     billing_account: BillingAccount<'a>,
 }
 
-/// Billing is not simulated; clients want to see the record.
+/// Billing is not simulated, but clients expect this record.
 #[derive(Debug, Serialize)]
 struct BillingAccount<'a> {
     state: &'static str,

@@ -1,4 +1,5 @@
-//! Which compute has something due, and when: what makes looking at an undisturbed world of thousands of computes cheap.
+//! An index of computes by the time of their next event, so that advancing a world of thousands of
+//! idle computes is cheap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +7,11 @@ use jiff::Timestamp;
 
 use super::ComputeKey;
 
-/// The next event of every compute, in order of time. Computes that changed wait to be planned anew.
+/// The next event of each compute, in order of time. Changed computes are stale until they are
+/// planned again.
 #[derive(Debug, Clone)]
 pub struct Agenda {
-    /// Nothing is planned yet: the world was just made or read.
+    /// True for a new or restored world, in which nothing is planned yet.
     blank: bool,
     stale: BTreeSet<ComputeKey>,
     due: BTreeMap<ComputeKey, Timestamp>,
@@ -23,22 +25,22 @@ impl Default for Agenda {
 }
 
 impl Agenda {
-    /// Whether every compute is still to be planned; asked once.
+    /// True if every compute has to be planned. Only the first call returns true.
     pub fn take_blank(&mut self) -> bool {
         std::mem::take(&mut self.blank)
     }
 
-    /// The compute changed: what was planned for it no longer counts.
+    /// Marks a compute as changed: its planned event is outdated.
     pub fn stale(&mut self, key: &ComputeKey) {
         self.stale.insert(key.clone());
     }
 
-    /// The computes to be planned anew.
+    /// The computes to plan again.
     pub fn take_stale(&mut self) -> BTreeSet<ComputeKey> {
         std::mem::take(&mut self.stale)
     }
 
-    /// Plans the compute's next event, or none.
+    /// Sets or removes the compute's next event.
     pub fn plan(&mut self, key: ComputeKey, at: Option<Timestamp>) {
         if let Some(old) = self.due.remove(&key) {
             self.order.remove(&(old, key.clone()));
@@ -49,7 +51,7 @@ impl Agenda {
         }
     }
 
-    /// A compute that has something due by now.
+    /// A compute with an event that is due.
     pub fn next_due(&self, now: Timestamp) -> Option<ComputeKey> {
         self.order.first().filter(|(at, _)| *at <= now).map(|(_, key)| key.clone())
     }

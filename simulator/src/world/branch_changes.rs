@@ -1,4 +1,4 @@
-//! The calls that change a branch, and what becomes of one whose time is over.
+//! The calls that change a branch, and the expiration of branches.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer};
@@ -21,7 +21,7 @@ struct BranchChange {
 struct ChangedAttributes {
     name: Option<String>,
     protected: Option<bool>,
-    /// Null takes the expiration away; absent leaves it.
+    /// Null removes the expiration; absent keeps it.
     #[serde(deserialize_with = "given")]
     expires_at: Option<Option<Timestamp>>,
 }
@@ -66,7 +66,7 @@ impl World {
         Ok(self.branch_and_operations(project, branch, &[]))
     }
 
-    /// Deletes the branches whose time is over. One that has become indispensable since stays.
+    /// Deletes expired branches, except those that cannot be deleted any more.
     pub(super) fn expire_branches(&mut self) {
         let over = |branch: &&Branch| branch.expiry.as_ref().is_some_and(|expiry| expiry.at <= self.now);
         let of_project = |project: &Project| -> Vec<(String, String)> {
@@ -80,7 +80,7 @@ impl World {
     }
 }
 
-/// The end of a branch at this time.
+/// An expiration at this time.
 pub(super) fn expiry(project: &Project, branch: &Branch, at: Timestamp, now: Timestamp) -> Result<Expiry, Refusal> {
     if let Some(reason) = project.why_kept(branch) {
         return Err(Refusal::BranchKept { what: "given an expiration", reason });

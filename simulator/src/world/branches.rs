@@ -1,4 +1,4 @@
-//! The calls on branches. Branches come from the world file; what is in them is not simulated.
+//! The calls that read branches. The data of branches is not simulated.
 
 use std::cmp::Ordering;
 
@@ -88,7 +88,7 @@ impl World {
 
 type Order = fn(&Branch, &Branch) -> Ordering;
 
-/// How to sort; the id decides between equals, so that pages do not overlap.
+/// The sort order. The id breaks ties, so that pages do not overlap.
 fn order(sort_by: &str, sort_order: &str) -> Result<Order, Refusal> {
     match (sort_by, sort_order) {
         ("name", "asc") => Ok(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id))),

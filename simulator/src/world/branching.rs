@@ -1,4 +1,5 @@
-//! The calls that make and delete branches: beyond the operator's needs, but command lines use them.
+//! The calls that create and delete branches. The operator does not need them, but command lines
+//! use them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ struct BranchAttributes {
 }
 
 impl BranchAttributes {
-    /// Without what the public profile alone knows.
+    /// Removes the attributes that only the public profile knows.
     fn of(self, profile: Profile) -> Self {
         match profile.obeys() {
             true => Self { name: self.name, parent_id: self.parent_id, protected: self.protected, ..Self::default() },
@@ -42,7 +43,7 @@ impl BranchAttributes {
         }
     }
 
-    /// What is left of what a branch began with: a schema alone needs no parent any more.
+    /// The parent and the origin of a branch. A branch of a schema alone has no parent.
     fn lineage(self, parent: Option<String>) -> (Option<String>, Origin) {
         let parent = parent.filter(|_| self.init_source.as_deref() != Some("schema-only"));
         (parent, Origin { lsn: self.parent_lsn, timestamp: self.parent_timestamp, source: self.init_source })
@@ -116,7 +117,7 @@ impl World {
 
     pub(super) fn delete_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
-        // As with computes: the public API has nothing to say of what is gone.
+        // As with computes, the public API answers a deletion of an absent branch without a body.
         let Some(branch) = project.branches.get(&context.ids.branch) else {
             return if self.profile.obeys() {
                 Err(Refusal::Absent { what: "branch" })
@@ -136,7 +137,7 @@ impl World {
         Ok(answer)
     }
 
-    /// Takes out a branch and its computes.
+    /// Removes a branch and its computes.
     pub(super) fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
         self.take_out_computes(project_id, |compute| compute.config.branch_id == branch_id);
         if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {

@@ -40,7 +40,7 @@ impl World {
         self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::created(&body))
     }
 
-    /// Creates a compute. It starts at once; a disabled one settles as suspended.
+    /// Creates a compute. It starts at once; a disabled one ends up suspended.
     pub(super) fn make_compute(
         &mut self,
         project_id: &str,
@@ -57,7 +57,8 @@ impl World {
         let key = (project_id.to_owned(), id.clone());
         let first: &[Action] = match (config.disabled, self.profile.obeys()) {
             (false, _) => &[Action::StartCompute],
-            // In the specification every compute starts when it is created; then this one is suspended.
+            // In the specification every compute starts when it is created; a disabled one is then
+            // suspended.
             (true, true) => &[Action::StartCompute, Action::SuspendCompute],
             (true, false) => &[Action::SuspendCompute],
         };
@@ -84,7 +85,7 @@ impl World {
         Ok((key, operations))
     }
 
-    /// The branch must exist and, where the compute is to be `alone`, have no primary.
+    /// Checks that the branch exists and, if `alone`, that it has no primary yet.
     fn check_place(&self, project: &Project, branch_id: &str, alone: bool) -> Result<(), Refusal> {
         if !project.branches.contains_key(branch_id) {
             return Err(Refusal::Absent { what: "branch" });
@@ -117,7 +118,7 @@ impl World {
         self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::ok(&body))
     }
 
-    /// Changes a compute's configuration and starts the operations that this takes.
+    /// Changes a compute's configuration and starts the necessary operations.
     pub(super) fn change_compute(
         &mut self,
         key: &ComputeKey,
@@ -126,14 +127,14 @@ impl World {
     ) -> Result<Vec<Operation>, Refusal> {
         let compute = self.computes.get(key).ok_or(ABSENT)?;
         let project = self.projects.get(&key.0).ok_or(Refusal::Absent { what: "project" })?;
-        // The public API's update knows no type, and what it does not know it ignores.
+        // The public API's update has no type, and it ignores unknown attributes.
         if self.profile.obeys() && request.kind()?.is_some_and(|kind| kind != compute.kind) {
             return Err(Refusal::invalid("endpoint.type cannot be changed"));
         }
         let config = request.apply(&compute.config, &project.region_id, self.rules(project))?;
         let difference = Difference::between(&compute.config, &config, self.profile);
         if difference.moved {
-            // The specification forbids it to any compute, the public API to a primary.
+            // The specification forbids this to all computes, the public API only to a primary.
             let alone = self.profile.obeys() || compute.kind == ComputeKind::ReadWrite;
             self.check_place(project, &config.branch_id, alone)?;
         }
@@ -164,7 +165,7 @@ impl World {
         let key = (project_id, context.ids.endpoint.clone());
         match (self.computes.get(&key).is_some(), self.profile.obeys()) {
             (true, _) => {}
-            // An answer without the deleted compute in it is not the specification's.
+            // The specification knows no answer without the deleted compute.
             (false, true) => return Err(ABSENT),
             (false, false) => return Ok(Reply::no_content()),
         }
@@ -173,7 +174,7 @@ impl World {
         self.remove_compute(&key, context.now)
     }
 
-    /// Deletes a compute. The public API reports that a running one is suspended on the way out.
+    /// Deletes a compute. For a running one, the public API also reports a suspend operation.
     pub(super) fn remove_compute(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Reply, Refusal> {
         let running = self.computes.get(key).ok_or(ABSENT)?.state == State::Active;
         let actions: &[Action] = match (self.profile, running) {
@@ -190,7 +191,7 @@ impl World {
         Ok(body)
     }
 
-    /// Takes out computes whose project or branch goes.
+    /// Removes the computes of a deleted project or branch.
     pub(super) fn take_out_computes(&mut self, project_id: &str, which: impl Fn(&Compute) -> bool) {
         let gone = self.computes_of(project_id).filter(|compute| which(compute));
         let keys: Vec<_> = gone.map(|compute| (project_id.to_owned(), compute.id.clone())).collect();
@@ -208,8 +209,8 @@ impl World {
 
     pub(super) fn restart(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Vec<Operation>, Refusal> {
         let compute = self.computes.get(key).ok_or(ABSENT)?;
-        // The specification restarts a compute in any state, disabled or not. The status of the public API's refusal is
-        // documented nowhere: the state conflicts with the request.
+        // The specification restarts a compute in any state, disabled or not. The status of the
+        // public API's refusal is undocumented; 409 fits, since the state conflicts.
         if !self.profile.obeys() && compute.state == State::Idle {
             return Err(Refusal::NotActive);
         }
@@ -259,7 +260,7 @@ impl World {
         if busy { Err(Refusal::Busy) } else { Ok(()) }
     }
 
-    /// The specification deletes a compute on any branch.
+    /// The specification allows this on any branch.
     fn refuse_when_protected(&self, key: &ComputeKey) -> Result<(), Refusal> {
         let branch = self.computes.get(key).map(|compute| compute.config.branch_id.as_str());
         let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));

@@ -1,4 +1,4 @@
-//! The body of a create or update request, and the configuration that follows from it.
+//! Bodies of create and update requests, and the resulting configuration.
 
 use serde::Deserialize;
 
@@ -7,11 +7,11 @@ use super::errors::Refusal;
 use super::model::{ComputeConfig, ComputeDefaults, ComputeKind, ComputeSettings, Project};
 use super::sizes::{Plan, Range, default_range, fits_plan, judge};
 
-/// The seconds that scale to zero can be set to; -1 is never, 0 the default.
+/// Allowed suspend timeouts in seconds; -1 is never, 0 the default.
 pub(super) const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
 const LONGEST_NAME: usize = 64;
 
-/// The attributes that a request may set. Unknown ones are ignored, and null is the same as absent.
+/// The attributes that a request may set. Unknown ones are ignored, and null equals absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct ComputeRequest {
@@ -36,7 +36,7 @@ struct Wrapped {
     endpoint: Option<serde_json::Value>,
 }
 
-/// What the rules for a configuration depend on besides the request.
+/// Input of the configuration rules besides the request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub profile: Profile,
@@ -44,7 +44,8 @@ pub(super) struct Rules {
 }
 
 impl ComputeRequest {
-    /// Reads `{"endpoint": {...}}`. In the minimal profile the attributes that the specification does not have are unknown too.
+    /// Reads `{"endpoint": {...}}`. In the minimal profile, attributes outside the specification
+    /// are unknown too.
     pub fn parse(body: &[u8], profile: Profile) -> Result<Self, Refusal> {
         let wrapped: Wrapped = parse_json(body)?;
         let endpoint = wrapped.endpoint.filter(serde_json::Value::is_object);
@@ -59,8 +60,8 @@ impl ComputeRequest {
         Ok(request)
     }
 
-    /// The branch and the type of a compute to be created. The specification requires the branch alone, and its example of a
-    /// type is `read_write`; the public API requires both.
+    /// The branch and the type of a new compute. The specification requires only the branch, and
+    /// its example type is `read_write`. The public API requires both.
     pub fn identity(&self, profile: Profile) -> Result<(String, ComputeKind), Refusal> {
         let branch_id = self.branch_id.clone().filter(|id| !id.is_empty());
         let branch_id = branch_id.ok_or_else(|| Refusal::invalid("endpoint.branch_id is required"))?;
@@ -69,7 +70,6 @@ impl ComputeRequest {
         Ok((branch_id, kind))
     }
 
-    /// The type, if the request names one.
     pub fn kind(&self) -> Result<Option<ComputeKind>, Refusal> {
         match self.kind.as_deref() {
             None => Ok(None),
@@ -81,7 +81,7 @@ impl ComputeRequest {
         }
     }
 
-    /// Refuses what no compute can have, whatever it is now.
+    /// Refuses values that are invalid for every compute.
     pub(super) fn check(&self, region_id: &str) -> Result<(), Refusal> {
         if self.region_id.as_ref().is_some_and(|region| region != region_id) {
             return Err(Refusal::invalid("endpoint.region_id must be the region of the project"));
@@ -98,7 +98,7 @@ impl ComputeRequest {
         Ok(())
     }
 
-    /// Whether it says anything about the size.
+    /// True if the request sets a size.
     pub fn has_range(&self) -> bool {
         self.autoscaling_limit_min_cu.is_some() || self.autoscaling_limit_max_cu.is_some()
     }
@@ -116,7 +116,7 @@ impl ComputeRequest {
             provisioner: project.provisioner.clone(),
             name: None,
         };
-        // A new compute has no size yet that a single end could be measured against.
+        // A new compute has no current size to validate a single bound against.
         let request = match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
             (Some(min), None) => Self { autoscaling_limit_max_cu: Some(min.max(base.range.max.cu())), ..self.clone() },
             (None, Some(max)) => Self { autoscaling_limit_min_cu: Some(max.min(base.range.min.cu())), ..self.clone() },
@@ -125,7 +125,7 @@ impl ComputeRequest {
         request.apply(&base, &project.region_id, rules)
     }
 
-    /// The configuration after the request: what it does not mention stays as it was.
+    /// The configuration after the request; attributes that it lacks stay unchanged.
     pub fn apply(&self, old: &ComputeConfig, region_id: &str, rules: Rules) -> Result<ComputeConfig, Refusal> {
         self.check(region_id)?;
         let or_old = |new: &Option<String>, old: &String| new.clone().unwrap_or_else(|| old.clone());
@@ -142,7 +142,7 @@ impl ComputeRequest {
         })
     }
 
-    /// Each end that is given is measured against the other one, given or stored.
+    /// Validates each given bound against the other one, given or stored.
     pub(super) fn range(&self, old: Range, rules: Rules) -> Result<Range, Refusal> {
         match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
             (None, None) => Ok(old),
@@ -153,8 +153,8 @@ impl ComputeRequest {
         }
     }
 
-    /// The specification binds scale to zero to no plan. In the public profile the free plan's setting stays as it is,
-    /// without a word, and Launch can only turn scale to zero off and on.
+    /// The specification ties scale to zero to no plan. In the public profile, the Free plan
+    /// silently ignores the setting, and Launch can only turn scale to zero off and on.
     pub(super) fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
         match (self.suspend_timeout_seconds, rules.plan) {
             (None, _) => Ok(old),
@@ -168,7 +168,7 @@ impl ComputeRequest {
     }
 }
 
-/// A group of settings that is given replaces the old one; the others stay.
+/// A given group of settings replaces the old group; other groups stay.
 fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
     ComputeSettings {
         pg_settings: new.pg_settings.clone().or_else(|| old.pg_settings.clone()),
@@ -177,13 +177,13 @@ fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
     }
 }
 
-/// The size of a compute that is created without one: the project's, as far as the plan has it.
+/// The size of a compute that is created without one: the project's default, if the plan allows it.
 pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
     let allowed = |range: &Range| !rules.profile.obeys() || fits_plan(*range, rules.plan, rules.profile);
     defaults.range.filter(allowed).unwrap_or_else(|| default_range(rules.plan, rules.profile))
 }
 
-/// A JSON body; 400 when it is missing, malformed or of another shape.
+/// Parses a JSON body; 400 if it is missing, malformed or of another shape.
 pub(super) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     match body.is_empty() {
         true => Err(Refusal::invalid("a JSON body is required")),

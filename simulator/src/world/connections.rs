@@ -1,4 +1,5 @@
-//! How one connects to a branch: what the API says of it. There is nothing to connect to, and every role has the same word.
+//! Databases, roles and connection URIs of a branch. Nothing listens there, and every role has the
+//! same password.
 
 use serde::Serialize;
 
@@ -50,7 +51,7 @@ pub(super) struct DatabaseShape<'a> {
 pub(super) struct RoleShape<'a> {
     branch_id: &'a str,
     name: &'a str,
-    /// In the answer to a creation alone.
+    /// Only in the answer to a creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<&'static str>,
     protected: bool,
@@ -73,7 +74,7 @@ struct ConnectionParameters<'a> {
     pooler_host: String,
 }
 
-/// What comes with a new branch.
+/// The databases, roles and connection URIs in the answer to a branch creation.
 #[derive(Debug, Serialize)]
 pub(super) struct Access<'a> {
     databases: [DatabaseShape<'a>; 1],
@@ -82,7 +83,7 @@ pub(super) struct Access<'a> {
 }
 
 impl World {
-    /// The database and the role of a new branch, and how to connect, if it has a compute.
+    /// The database and role of a new branch, with its connection URI if it has a compute.
     pub(super) fn access<'a>(&'a self, project: &'a Project, branch: &'a Branch) -> Access<'a> {
         let role = RoleShape { password: Some(PASSWORD), ..role(project, branch) };
         let compute = self.compute_to_connect(&project.id, &branch.id);
@@ -90,7 +91,7 @@ impl World {
         Access { databases: [database(project, branch)], roles: [role], connection_uris: uris.into_iter().collect() }
     }
 
-    /// The primary of a branch, or else any of its computes.
+    /// The primary of a branch, or otherwise any of its computes.
     fn compute_to_connect(&self, project_id: &str, branch_id: &str) -> Option<&Compute> {
         let of_branch = self.computes_of(project_id).filter(|compute| compute.config.branch_id == branch_id);
         of_branch.max_by_key(|compute| compute.kind == ComputeKind::ReadWrite)
@@ -109,7 +110,7 @@ impl World {
             None => self.compute_to_connect(&project.id, &branch),
         };
         let compute = compute.ok_or(Refusal::Absent { what: "endpoint" })?;
-        // Not all clients write a truth in small letters.
+        // Some clients do not write booleans in lower case.
         let pooled = request.query_value("pooled").is_some_and(|pooled| pooled.eq_ignore_ascii_case("true"));
         let host = if pooled { pooled_host(&compute.host) } else { compute.host.clone() };
         Ok(Reply::ok(&ConnectionUri { uri: uri(&host, &database) }))
@@ -130,7 +131,7 @@ impl World {
         Ok(Reply::ok(&RolePassword { password: PASSWORD }))
     }
 
-    /// Every database is empty, at any time.
+    /// Databases are always empty.
     pub(super) fn get_branch_schema(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, _) = self.branch(context)?;
         let name = context.request.query_value("db_name");

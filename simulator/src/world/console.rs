@@ -1,4 +1,4 @@
-//! What people do in the platform's console, as methods of the world: no key is needed here.
+//! The actions of the platform's console, as methods of the world. They need no key.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct KeyLine {
     pub created_at: String,
 }
 
-/// A compute as the console shows it.
+/// A compute as the console lists it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComputeLine {
     pub id: String,
@@ -60,22 +60,23 @@ pub struct ComputeLine {
     pub name: Option<String>,
     #[serde(skip)]
     pub range: Range,
-    /// What the load makes of the size range.
+    /// The size that the load has led to within the range.
     pub current_size: Size,
     /// How often running connections were interrupted.
     pub interruptions: u64,
     pub disabled: bool,
     pub suspend_timeout_seconds: i64,
-    /// The platform's release that it took at its last start; a new one appears every week.
+    /// The platform's release that the compute runs since its last start; a new one appears every
+    /// week.
     pub release: Option<String>,
-    /// What its smallest size gives.
+    /// The capacity of the smallest size in the range.
     pub capacity: Capacity,
     pub max_pooled_connections: u32,
     pub shared_buffers_mb: u32,
     pub temporary_disk_gib: u32,
 }
 
-/// A database error as a client of the database sees it.
+/// A database error as a database client sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DatabaseError {
     pub sqlstate: &'static str,
@@ -83,7 +84,6 @@ pub struct DatabaseError {
 }
 
 impl World {
-    /// Creates a personal key of a user.
     pub fn console_create_personal_key(
         &mut self,
         user: &str,
@@ -99,7 +99,7 @@ impl World {
             .map(|key| CreatedKey::from(&key))
     }
 
-    /// Creates a key of an organization, or of one of its projects, as one of its administrators would.
+    /// Creates a key of an organization or of one of its projects, in the name of an administrator.
     pub fn console_create_organization_key(
         &mut self,
         organization: &str,
@@ -118,7 +118,7 @@ impl World {
         self.mint(name.to_owned(), reach, created_by, self.now).map(|key| CreatedKey::from(&key))
     }
 
-    /// Who may have a key.
+    /// All possible owners of keys.
     pub fn console_owners(&self) -> Vec<OwnerLine> {
         let users = self.head.users.values().map(|user| ("user", &user.id, &user.name));
         let organizations = self.head.organizations.values().map(|found| ("organization", &found.id, &found.name));
@@ -127,13 +127,13 @@ impl World {
         organizations.chain(users).map(line).collect()
     }
 
-    /// Revokes any key, for ever. To revoke a revoked key again changes nothing.
+    /// Revokes any key, forever. It has no effect on a revoked key.
     pub fn console_revoke_key(&mut self, id: i64, now: Timestamp) -> Result<KeyLine, Refusal> {
         self.advance_to(now);
         self.keys.revoke(id, self.now).map(key_line).ok_or(Refusal::Absent { what: "api key" })
     }
 
-    /// All keys, revoked ones too.
+    /// All keys, including revoked ones.
     pub fn console_keys(&self) -> Vec<KeyLine> {
         self.keys.iter().map(key_line).collect()
     }
@@ -145,8 +145,9 @@ impl World {
         shown.map(|compute| self.compute_line(compute)).collect()
     }
 
-    /// Somebody uses a compute: a query, a connection. `load` is how many CU the work could use.
-    /// An idle compute starts, unless it is disabled; a running one is resized within its range, which interrupts nobody.
+    /// Simulates activity, such as a query or a connection. `load` is the CU that it could use. An
+    /// idle compute starts unless it is disabled. A running one is resized within its range without
+    /// interruptions.
     pub fn console_activity(&mut self, id: &str, load: Option<f64>, now: Timestamp) -> Result<ComputeLine, Refusal> {
         self.advance_to(now);
         let now = self.now;
@@ -172,7 +173,8 @@ impl World {
         self.line(&key)
     }
 
-    /// Queries fill the disk for temporary files: what the database then answers. Counts as activity.
+    /// Simulates queries that fill the disk for temporary files, and returns the database's error.
+    /// Counts as activity.
     pub fn console_fill_temporary_disk(&mut self, id: &str, now: Timestamp) -> Result<DatabaseError, Refusal> {
         self.console_activity(id, None, now)?;
         let number = self.head.next_operation;
@@ -184,7 +186,8 @@ impl World {
         })
     }
 
-    /// Creates a compute as somebody else would. `attributes` are those of the API, with `type` and `branch_id`.
+    /// Creates a compute outside of the API. `attributes` are those of the API, with `type` and
+    /// `branch_id`.
     pub fn console_create_compute(
         &mut self,
         project: &str,
@@ -197,7 +200,7 @@ impl World {
         self.line(&key)
     }
 
-    /// Changes a compute as somebody else would.
+    /// Changes a compute outside of the API.
     pub fn console_change_compute(
         &mut self,
         id: &str,
@@ -210,7 +213,7 @@ impl World {
         self.line(&key)
     }
 
-    /// Deletes a compute as somebody else would.
+    /// Deletes a compute outside of the API.
     pub fn console_delete_compute(&mut self, id: &str, now: Timestamp) -> Result<ComputeLine, Refusal> {
         self.advance_to(now);
         let key = self.find_compute(id)?;
@@ -219,7 +222,7 @@ impl World {
         Ok(line)
     }
 
-    /// Restarts a compute, which interrupts its connections.
+    /// Restarts a compute and so interrupts its connections.
     pub fn console_restart_compute(&mut self, id: &str, now: Timestamp) -> Result<ComputeLine, Refusal> {
         self.advance_to(now);
         let key = self.find_compute(id)?;
@@ -227,7 +230,8 @@ impl World {
         self.line(&key)
     }
 
-    /// Transfers a project to another organization or user. Keys scoped to it lose access with the old owner's organization.
+    /// Transfers a project to another organization or user. Keys that the old organization scoped
+    /// to it lose access.
     pub fn console_transfer_project(&mut self, id: &str, to: Owner, now: Timestamp) -> Result<(), Refusal> {
         self.advance_to(now);
         if self.owner(to.id()).as_ref() != Some(&to) {
@@ -241,7 +245,7 @@ impl World {
         Ok(())
     }
 
-    /// Changes what an organization pays for. Computes keep their sizes.
+    /// Changes the plan of an organization. Computes keep their sizes.
     pub fn console_set_plan(&mut self, organization: &str, plan: Plan, now: Timestamp) -> Result<(), Refusal> {
         self.advance_to(now);
         let found = self.head.organizations.get_mut(organization).ok_or(Refusal::Absent { what: "organization" })?;
@@ -256,12 +260,12 @@ impl World {
         self.failures.push(order);
     }
 
-    /// The orders that operations fail, used up ones too.
+    /// The orders for failing operations, including used ones.
     pub fn console_failure_orders(&self) -> &[FailureOrder] {
         &self.failures
     }
 
-    /// Takes back the orders that operations fail.
+    /// Removes all orders for failing operations.
     pub fn console_take_back_failures(&mut self) {
         self.failures.clear();
     }
@@ -305,7 +309,7 @@ impl World {
         }
     }
 
-    /// About 20 GB; in the public profile it grows with the largest size.
+    /// About 20 GB; in the public profile it grows with the largest size of the range.
     fn temporary_disk_gib(&self, max: Size) -> u32 {
         match self.profile {
             Profile::Default | Profile::Minimal => 20,
@@ -314,7 +318,7 @@ impl World {
     }
 }
 
-/// The console has the whole form, whatever the API offers.
+/// The console accepts all attributes in every profile.
 fn console_request(attributes: &serde_json::Value) -> Result<ComputeRequest, Refusal> {
     let body = serde_json::json!({ "endpoint": attributes }).to_string();
     ComputeRequest::parse(body.as_bytes(), Profile::Default)

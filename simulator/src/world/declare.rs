@@ -1,4 +1,4 @@
-//! Making a world from its file.
+//! Creates a world from its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use super::sizes::judge;
 use super::{Profile, World};
 
 impl World {
-    /// The world that a file declares, as it is at `now`. Everything that it makes up follows from `seed`.
+    /// The world that a file declares, at time `now`. All generated values derive from `seed`.
     pub fn new(file: &WorldFile, profile: Profile, seed: u64, now: Timestamp) -> Result<Self, WorldFileError> {
         let mut world = Self::bare(profile);
         world.now = now;
@@ -83,7 +83,7 @@ impl World {
         Ok(())
     }
 
-    /// Creates a compute as if through the API, and lets it settle at once.
+    /// Creates a compute as the API would, and lets it settle at once.
     fn declare_compute(&mut self, project_id: &str, declared: &DeclaredCompute) -> Result<(), String> {
         let kind = match declared.kind {
             ComputeKind::ReadWrite => "read_write",
@@ -120,12 +120,12 @@ impl World {
             compute.started_at = declared.active.then_some(now);
             compute.state = if declared.active { State::Active } else { State::Idle };
         }
-        // Nobody asked for it: it is as if it had always been there.
+        // The compute counts as existing from the beginning, so it has no operations.
         self.forget_operations(project_id, 0);
         Ok(())
     }
 
-    /// The organization or the user with this id.
+    /// The organization or user with this id.
     pub(super) fn owner(&self, id: &str) -> Option<Owner> {
         match (self.head.organizations.contains_key(id), self.head.users.contains_key(id)) {
             (true, _) => Some(Owner::Organization(id.to_owned())),
@@ -159,7 +159,7 @@ impl World {
         let organization = || match self.head.organizations.get(&declared.owner) {
             Some(organization) => match administrator(organization) {
                 Some(by) => Ok((organization.id.clone(), by)),
-                // Nobody else can have created the key.
+                // Only an administrator can have created the key.
                 None => fault(format!("{path}.owner"), format!("{} has no administrator", declared.owner)),
             },
             None => fault(format!("{path}.owner"), format!("there is no organization {}", declared.owner)),
@@ -186,7 +186,7 @@ impl World {
     }
 }
 
-/// Who is said to have created the keys of the organization: only an administrator can.
+/// The recorded creator of the organization's keys; only administrators can create keys.
 pub(super) fn administrator(organization: &Organization) -> Option<String> {
     organization.members.iter().find(|(_, role)| **role == Role::Admin).map(|(user, _)| user.clone())
 }
@@ -203,7 +203,7 @@ impl DeclaredUser {
 }
 
 impl DeclaredProject {
-    /// What computes get when nobody asks for anything must be what they could ask for.
+    /// The defaults for new computes must themselves be valid.
     fn check_defaults(&self, path: &str, rules: Rules) -> Result<(), WorldFileError> {
         if let Some(size) = self.default_size
             && let Err(refused) = judge(size.min.cu(), size.max.cu(), rules.plan, rules.profile)
@@ -285,7 +285,7 @@ fn unique<'a>(path: &str, ids: impl Iterator<Item = &'a String>) -> Result<(), W
     Ok(())
 }
 
-/// An id that stands in paths must be one that a path may have.
+/// Ids of declared objects must be usable in paths.
 fn path_id(path: &str, id: &str) -> Result<(), WorldFileError> {
     match is_path_id(id) {
         true => Ok(()),
@@ -293,7 +293,7 @@ fn path_id(path: &str, id: &str) -> Result<(), WorldFileError> {
     }
 }
 
-/// The platform has no two computes of the same id, in whichever projects.
+/// Compute ids are unique on the whole platform, not just in a project.
 fn unique_computes(projects: &[DeclaredProject]) -> Result<(), WorldFileError> {
     let mut seen = BTreeSet::new();
     for (project_index, project) in projects.iter().enumerate() {

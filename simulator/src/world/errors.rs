@@ -1,14 +1,13 @@
-//! Every way a request can be refused, with the status and the words of each profile.
+//! All refusals of requests, with their status and message in each profile.
 
 use serde::Serialize;
 
 use super::Profile;
 use super::sizes::SizeFault;
 
-/// Why a request was refused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// No credentials, or ones that are not `Bearer` and a key.
+    /// No credentials, or not in the form `Bearer KEY`.
     CredentialsMissing,
     CredentialsInvalid,
     CredentialsRevoked,
@@ -20,15 +19,15 @@ pub enum Refusal {
     Absent {
         what: &'static str,
     },
-    /// A project-scoped key was used for something else than its project.
+    /// A project-scoped key was used outside its project.
     OutsideScope {
         project: String,
     },
-    /// A project-scoped key whose project left the organization.
+    /// The project of the project-scoped key has left the organization.
     ProjectLeft,
     NotForOrganizationKeys,
     AdminsOnly,
-    /// Destructive for the project, and the key has a member's rights only.
+    /// The call is destructive for the project, and the key has only a member's rights.
     MembersMayNot,
     PrimaryExists,
     KeyNameTaken,
@@ -40,13 +39,13 @@ pub enum Refusal {
     },
     NotActive,
     Disabled,
-    /// Other operations are under way.
+    /// Other operations are in progress.
     Busy,
     InTransition,
     BranchProtected,
-    /// The project has a branch that must not go.
+    /// The project has a protected branch.
     ProjectProtected,
-    /// What a branch is, and what therefore it cannot be.
+    /// The branch cannot be changed in this way, because of its role in the project.
     BranchKept {
         what: &'static str,
         reason: &'static str,
@@ -56,7 +55,7 @@ pub enum Refusal {
     },
 }
 
-/// The error body that the public API shows.
+/// The error body of the public API.
 #[derive(Debug, Serialize)]
 struct PublicBody<'a> {
     request_id: &'a str,
@@ -64,20 +63,21 @@ struct PublicBody<'a> {
     message: String,
 }
 
-/// The error body of the minimal profile, where the specification shows none.
+/// The error body of the minimal profile; the specification shows none.
 #[derive(Debug, Serialize)]
 struct MinimalBody {
     message: String,
 }
 
 impl Refusal {
-    /// A malformed request, in words.
+    /// A malformed request.
     pub fn invalid(message: impl Into<String>) -> Self {
         Refusal::Invalid(message.into())
     }
 
-    /// The HTTP status. The specification names 401 alone. Missing permissions are dressed as 404, as the public API does,
-    /// but in the minimal profile; where nothing is documented the choice follows the kind: malformed 400, a plan or a limit 422, the wrong state 409.
+    /// The HTTP status. The specification names only 401. Missing permissions become 404 as in the
+    /// public API, except in the minimal profile. Undocumented cases use 400 for malformed
+    /// requests, 422 for plans and limits, and 409 for wrong states.
     pub fn status(&self, profile: Profile) -> u16 {
         match self {
             Refusal::CredentialsMissing | Refusal::CredentialsInvalid | Refusal::CredentialsRevoked => 401,
@@ -117,7 +117,6 @@ impl Refusal {
         }
     }
 
-    /// What the answer says.
     pub fn message(&self) -> String {
         match self {
             Refusal::CredentialsMissing => "authorization header is missing or not a bearer token".into(),
@@ -156,7 +155,7 @@ impl Refusal {
         }
     }
 
-    /// Whole seconds to wait, when the refusal says so.
+    /// Whole seconds to wait, if the refusal has them.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
             Refusal::TooManyRequests { retry_after } => Some(*retry_after),
@@ -171,7 +170,7 @@ impl Refusal {
             }
             Profile::Minimal => serde_json::to_vec(&MinimalBody { message: self.message() }),
         };
-        // Strings only: this always serializes.
+        // All fields are strings, so serialization cannot fail.
         written.unwrap_or_default()
     }
 }

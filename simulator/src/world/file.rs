@@ -1,4 +1,4 @@
-//! The world file: who and what exists when a simulated platform is first started.
+//! The world file: the objects that exist when a simulated platform first starts.
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -8,7 +8,7 @@ use super::secret::Token;
 use super::settings::Settings;
 use super::sizes::{Plan, Range};
 
-/// A declared world. Unknown fields are refused.
+/// A declared world. Unknown fields are rejected.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorldFile {
@@ -19,7 +19,6 @@ pub struct WorldFile {
     pub keys: Vec<DeclaredKey>,
 }
 
-/// An organization.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredOrganization {
@@ -30,7 +29,6 @@ pub struct DeclaredOrganization {
     pub members: Vec<DeclaredMember>,
 }
 
-/// A member of an organization.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredMember {
@@ -38,7 +36,7 @@ pub struct DeclaredMember {
     pub role: Role,
 }
 
-/// A person. The plan is that of their personal projects.
+/// A user, with the plan of their personal projects.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredUser {
@@ -49,7 +47,7 @@ pub struct DeclaredUser {
     pub plan: Plan,
 }
 
-/// A project. The owner is the id of an organization or of a user.
+/// A project. The owner is the id of an organization or a user.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredProject {
@@ -75,21 +73,21 @@ pub struct DeclaredProject {
     pub computes: Vec<DeclaredCompute>,
 }
 
-/// A branch. When none is marked, the first one is the default branch.
+/// A branch. Without a marked one, the first branch is the default branch.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredBranch {
     pub id: String,
     pub name: Option<String>,
     pub parent: Option<String>,
-    /// It cannot be deleted; in the public profile, its computes neither.
+    /// A protected branch cannot be deleted. In the public profile, neither can its computes.
     #[serde(default)]
     pub protected: bool,
     #[serde(default)]
     pub default: bool,
 }
 
-/// A compute that exists from the beginning; it starts suspended unless it says `active`.
+/// A declared compute; it begins suspended unless it says `active`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredCompute {
@@ -106,7 +104,7 @@ pub struct DeclaredCompute {
     pub disabled: bool,
 }
 
-/// A key. The owner is a user for a personal key and an organization for the others.
+/// A key. Personal keys belong to a user, all others to an organization.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredKey {
@@ -116,11 +114,10 @@ pub struct DeclaredKey {
     pub name: String,
     /// For a project-scoped key.
     pub project: Option<String>,
-    /// What the key's requests carry; absent: made up, and known to nobody.
+    /// The token of the key; if absent, it is random and cannot be used.
     pub token: Option<Token>,
 }
 
-/// The three types of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeclaredKeyKind {
@@ -137,7 +134,7 @@ fn read_write() -> ComputeKind {
     ComputeKind::ReadWrite
 }
 
-/// What is wrong with a world file, and where in it.
+/// An error in a world file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{path}: {message}")]
 pub struct WorldFileError {
@@ -146,13 +143,12 @@ pub struct WorldFileError {
     pub message: String,
 }
 
-/// An error at a place of the file.
 pub(super) fn fault<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, WorldFileError> {
     Err(WorldFileError { path: path.into(), message: message.into() })
 }
 
 impl WorldFile {
-    /// Reads a world file's YAML. References between its parts are checked by [`super::World::new`].
+    /// Parses a world file. [`super::World::new`] checks the references in it.
     pub fn parse(yaml: &str) -> Result<Self, WorldFileError> {
         let mut found = None;
         let outcome = serde_saphyr::with_deserializer_from_str(yaml, |deserializer| {

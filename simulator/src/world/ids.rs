@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::secret::Token;
 
-/// SplitMix64: eight bytes of state, good enough to name things and trivially persisted. Not for real secrets.
+/// SplitMix64: eight bytes of state, easy to persist, good enough for names. Not for real secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Generator {
     state: u64,
@@ -22,7 +22,7 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const TOKEN_LENGTH: usize = 56;
 
 impl Generator {
-    /// A generator whose whole output follows from `seed`.
+    /// A generator with reproducible output.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -41,17 +41,17 @@ impl Generator {
         usize::try_from(self.next_u64() % bound).unwrap_or_default()
     }
 
-    /// A compute's id, e.g. `ep-cool-dawn-0b3f9a21`.
+    /// E.g. `ep-cool-dawn-0b3f9a21`.
     pub fn compute_id(&mut self) -> String {
         format!("ep-{}", self.slug())
     }
 
-    /// A project's id, e.g. `aged-wind-0b3f9a21`.
+    /// E.g. `aged-wind-0b3f9a21`.
     pub fn project_id(&mut self) -> String {
         self.slug()
     }
 
-    /// A branch's id, e.g. `br-aged-wind-0b3f9a21`.
+    /// E.g. `br-aged-wind-0b3f9a21`.
     pub fn branch_id(&mut self) -> String {
         format!("br-{}", self.slug())
     }
@@ -77,7 +77,6 @@ impl Generator {
         )
     }
 
-    /// The secret of a new key.
     pub fn token(&mut self) -> Token {
         let mut secret = String::from("dbsim_");
         for _ in 0..TOKEN_LENGTH {

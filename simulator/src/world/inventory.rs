@@ -1,4 +1,4 @@
-//! What the console lists beside computes and keys: projects with their branches, and operations.
+//! The console's lists of projects with their branches, and of operations.
 
 use super::World;
 use super::model::{Action, Operation, Project};
@@ -11,7 +11,7 @@ pub struct ProjectLine {
     pub name: String,
     /// The id of a user or of an organization.
     pub owner: String,
-    /// Whether it belongs to an organization: only such a project can have keys of its own.
+    /// True if it belongs to an organization; only such projects can have keys.
     pub of_organization: bool,
     pub region_id: String,
     pub pg_version: u32,
@@ -62,12 +62,11 @@ impl Action {
 }
 
 impl World {
-    /// All projects.
     pub fn console_projects(&self) -> Vec<ProjectLine> {
         self.projects.iter().map(|(_, project)| self.project_line(project)).collect()
     }
 
-    /// The latest operations of all projects, the newest first.
+    /// The latest operations of all projects, newest first.
     pub fn console_operations(&self, most: usize) -> Vec<OperationLine> {
         let mut all: Vec<&Operation> = self.operations.iter().map(|(_, operation)| operation).collect();
         all.sort_unstable_by_key(|operation| std::cmp::Reverse(operation.number));

@@ -42,7 +42,7 @@ impl World {
         self.mint(name, Reach::Personal { user: user.clone() }, user, context.now).map(|key| created(&key))
     }
 
-    /// The specification says nothing about the length.
+    /// The specification limits no length.
     fn key_name(&self, request: &KeyRequest) -> Result<String, Refusal> {
         let name = request.key_name.clone().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::invalid("key_name is required"))?;
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// The reach of a key for one project, which must be in the organization.
+    /// The reach of a key for one project, which must belong to the organization.
     pub(super) fn scope(&self, organization: String, project: String) -> Result<Reach, Refusal> {
         match self.projects.get(&project).is_some_and(|project| owned_by(project, &organization)) {
             true => Ok(Reach::Project { organization, project }),
@@ -60,7 +60,8 @@ impl World {
         }
     }
 
-    /// Makes a key. The specification's only condition is who creates it; in the public profile its name must be new to the account.
+    /// Creates a key. The specification only restricts who may create keys; the public profile also
+    /// requires a name that is new to the account.
     pub(super) fn mint(
         &mut self,
         name: String,
@@ -98,7 +99,7 @@ impl World {
         Ok(self.listed(|key| of_organization(key, organization)))
     }
 
-    /// A bare array of the keys that are not revoked.
+    /// The valid keys as a bare array.
     fn listed(&self, belongs: impl Fn(&&Key) -> bool) -> Reply {
         let live = self.keys.iter().filter(|key| key.revoked_at.is_none());
         let items: Vec<ListedKey<'_>> = live.filter(belongs).map(|key| self.listed_key(key)).collect();
@@ -129,7 +130,7 @@ impl World {
         self.revoke_own(context, |key| of_organization(key, &organization))
     }
 
-    /// Revokes the key that the path names. One that is revoked already is as absent as one of somebody else.
+    /// Revokes the key in the path. A revoked key and a key of another owner both count as absent.
     fn revoke_own(&mut self, context: &Context<'_>, belongs: impl Fn(&Key) -> bool) -> Result<Reply, Refusal> {
         const ABSENT: Refusal = Refusal::Absent { what: "api key" };
         let id: i64 = context.ids.key.parse().map_err(|_| Refusal::invalid("the key id must be an integer"))?;
@@ -155,7 +156,7 @@ fn of_organization(key: &Key, organization: &str) -> bool {
     }
 }
 
-/// The one answer with the secret in it.
+/// The only answer with the secret.
 fn created(key: &Key) -> Reply {
     Reply::ok(&CreatedKey::from(key))
 }

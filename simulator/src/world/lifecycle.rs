@@ -1,4 +1,4 @@
-//! What happens to computes as time goes by: chains of operations, inactivity, availability checks.
+//! Changes of computes over time: chains of operations, inactivity and availability checks.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,32 +6,32 @@ use super::model::{Action, Compute, Effect, Failing, Operation, Owner, State, St
 use super::sizes::{Plan, Size};
 use super::{ComputeKey, Profile, World};
 
-/// How long records of operations are kept.
+/// Retention of operation records.
 const OPERATIONS_KEPT: SignedDuration = SignedDuration::from_hours(24 * 180);
 
-/// Between a failure of an operation and its next try.
+/// Delay between a failure of an operation and its next try.
 const TRIED_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
-/// What a compute does next by itself.
+/// The next event that a compute causes by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// The first of its steps.
+    /// Its first pending step.
     Step,
-    /// Nobody used it for its inactivity period.
+    /// Its inactivity period has passed.
     Inactive,
-    /// The platform looks whether it starts.
+    /// The platform checks that it can start.
     Check,
 }
 
 impl Compute {
-    /// The state it will be in when everything under way is done.
+    /// The state after all pending steps.
     pub(super) fn target_state(&self) -> State {
         self.steps.iter().fold(self.state, |state, step| step.effect.leads_to().unwrap_or(state))
     }
 }
 
 impl World {
-    /// Lets everything happen that is due by `now`. An earlier `now` changes nothing.
+    /// Processes all events that are due at `now`. An earlier `now` changes nothing.
     pub fn advance_to(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         self.plan_stale();
@@ -39,7 +39,7 @@ impl World {
             self.step(&key);
             self.plan_stale();
         }
-        // Nothing sets an expiration in the other profiles.
+        // Other profiles have no expirations.
         if !self.profile.obeys() {
             self.expire_branches();
             self.plan_stale();
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// What the compute does next by itself, and when.
+    /// The compute's next event, and its time.
     fn next_event(&self, compute: &Compute) -> Option<(Timestamp, Event)> {
         if let Some(step) = compute.steps.first() {
             return Some((step.at, Event::Step));
@@ -77,7 +77,8 @@ impl World {
         }
     }
 
-    /// When something last changed that decides what the compute does by itself. What that makes due happens no earlier.
+    /// The last change of anything that affects the compute's own events. They cannot be due
+    /// earlier.
     fn last_change(&self, compute: &Compute) -> Timestamp {
         self.head.plans_changed_at.map_or(compute.updated_at, |at| at.max(compute.updated_at))
     }
@@ -125,13 +126,14 @@ impl World {
         }
     }
 
-    /// Starts a chain of operations at `at`: the first runs, the others wait. What was under way before is cancelled.
+    /// Starts a chain of operations at `at`: the first one runs, the others wait. It cancels
+    /// operations in progress.
     pub(super) fn schedule(&mut self, key: &ComputeKey, actions: &[Action], at: Timestamp) -> Vec<Operation> {
         self.cancel_steps(key, at);
         self.chain(key, actions, at, at)
     }
 
-    /// Adds operations behind those that are under way.
+    /// Appends operations to those in progress.
     pub(super) fn append(&mut self, key: &ComputeKey, actions: &[Action], at: Timestamp) -> Vec<Operation> {
         let from = self.computes.get(key).and_then(|compute| compute.steps.last()).map_or(at, |step| step.at);
         self.chain(key, actions, at, from)
@@ -191,7 +193,7 @@ impl World {
         made
     }
 
-    /// How an operation fails that takes from `start` to `end`, where people have ordered that.
+    /// The ordered failure of an operation that runs from `start` to `end`, if there is one.
     fn failing(&mut self, action: Action, start: Timestamp, end: Timestamp) -> Option<Failing> {
         let order = self.failures.iter_mut().find(|order| order.action == action && order.operations > 0)?;
         order.operations -= 1;
@@ -203,7 +205,7 @@ impl World {
         })
     }
 
-    /// What an operation does to its compute, and how many milliseconds each part takes.
+    /// The effects of an operation on its compute, and the milliseconds that each part takes.
     fn course(&self, action: Action) -> Vec<(Effect, u32)> {
         let settings = &self.head.settings;
         match action {
@@ -236,7 +238,8 @@ impl World {
         self.operations.insert((project, operation.number), operation);
     }
 
-    /// Takes out the records of a project's operations, from this number on: as if nobody had asked for them.
+    /// Removes the records of a project's operations from this number on, as if they had never been
+    /// requested.
     pub(super) fn forget_operations(&mut self, project_id: &str, first: u64) {
         let since = (project_id.to_owned(), first)..=(project_id.to_owned(), u64::MAX);
         let forgotten: Vec<_> = self.operations.range(since).map(|(key, _)| key.clone()).collect();
@@ -245,13 +248,14 @@ impl World {
         }
     }
 
-    /// A compute to be changed. Every change goes through here, so that what is due for it is planned anew.
+    /// Mutable access to a compute. Every change must use it, so that the compute's events are
+    /// planned again.
     pub(super) fn compute_mut(&mut self, key: &ComputeKey) -> Option<&mut Compute> {
         self.agenda.stale(key);
         self.computes.get_mut(key)
     }
 
-    /// Plans every compute anew, after what an account pays for, or which account pays, has changed.
+    /// Plans all computes again after a change of a plan or of a project's owner.
     pub(super) fn plans_changed(&mut self) {
         self.head.plans_changed_at = Some(self.now);
         self.head_touched = true;
@@ -264,7 +268,7 @@ impl World {
         }
     }
 
-    /// After how much inactivity the compute is suspended; `None` is never.
+    /// The inactivity after which the compute is suspended; `None` is never.
     fn inactivity_of(&self, compute: &Compute) -> Option<SignedDuration> {
         let project = self.projects.get(&compute.project_id);
         let plan = project.map_or(Plan::Scale, |project| self.plan_of(&project.owner));
@@ -281,7 +285,7 @@ impl World {
         }
     }
 
-    /// What the owner pays for.
+    /// The plan of the owner.
     pub(super) fn plan_of(&self, owner: &Owner) -> Plan {
         let plan = match owner {
             Owner::User(id) => self.head.users.get(id).map(|user| user.plan),
@@ -291,7 +295,7 @@ impl World {
     }
 }
 
-/// Seconds of computing since the compute was started, weighted by its size.
+/// Compute seconds since the start, weighted by size.
 pub(super) fn work_done(compute: &Compute, until: Timestamp) -> u64 {
     let seconds = until.as_second() - compute.started_at.unwrap_or(until).as_second();
     u64::try_from(seconds).unwrap_or_default() * u64::from(compute.current_size.quarters()) / 4

@@ -1,8 +1,8 @@
-//! The simulated platform as a pure state machine: requests and the time go in, answers come out.
+//! The simulated platform as a pure state machine with requests and times as input.
 //!
-//! Nothing in here reads a clock, draws randomness from outside or does I/O. [`World::respond`] is the API,
-//! the methods in [`console`] are what people do in the platform's console, [`World::advance_to`] is what
-//! happens by itself as time goes by.
+//! It reads no clock, uses no outside randomness and does no I/O. [`World::respond`] is the API,
+//! and the methods in [`console`] are the platform's console. [`World::advance_to`] processes
+//! everything that happens by itself over time.
 
 mod access;
 mod account;
@@ -59,29 +59,28 @@ use routes::{Call, Ids};
 use settings::Settings;
 use tracked::Tracked;
 
-/// Which platform is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Obeys every statement of the specification, and adds calls, fields and parameters where it is silent.
+    /// Follows every statement of the specification, and adds calls, fields and parameters where it
+    /// is silent.
     #[default]
     Default,
-    /// The public API of this family of platforms, also where it contradicts the specification.
+    /// The public API of this family of platforms, even where it contradicts the specification.
     Public,
-    /// What the specification shows, and nothing more.
+    /// Only what the specification shows.
     Minimal,
 }
 
 impl Profile {
-    /// All of them.
     pub const ALL: [Profile; 3] = [Profile::Default, Profile::Public, Profile::Minimal];
 
-    /// Whether calls, fields and parameters are offered that the specification does not show.
+    /// True if the profile offers calls, fields and parameters beyond the specification.
     pub fn adds(self) -> bool {
         self != Profile::Minimal
     }
 
-    /// Whether the specification is obeyed where the public API contradicts it.
+    /// True if the profile follows the specification where the public API contradicts it.
     pub fn obeys(self) -> bool {
         self != Profile::Public
     }
@@ -90,7 +89,7 @@ impl Profile {
 /// Project id and compute id.
 pub type ComputeKey = (String, String);
 
-/// The small part of a world that is saved as a whole.
+/// The small part of a world that is always saved as a whole.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Head {
     settings: Settings,
@@ -98,25 +97,25 @@ struct Head {
     users: BTreeMap<String, User>,
     generator: Generator,
     next_operation: u64,
-    /// When a plan or the owner of a project last changed. State files of before do not have it.
+    /// The last change of a plan or of a project's owner. Older state files lack this.
     #[serde(default)]
     plans_changed_at: Option<Timestamp>,
-    /// By id. Only the public profile keeps them.
+    /// By id. Only the public profile uses it.
     #[serde(default)]
     deleted_projects: BTreeMap<String, DeletedProject>,
 }
 
-/// A simulated platform: cheap to clone, the same from the same seed and the same requests.
+/// A simulated platform. It is cheap to clone and reproducible from its seed and requests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct World {
     profile: Profile,
     head: Head,
     projects: Tracked<String, Project>,
     computes: Tracked<ComputeKey, Compute>,
-    /// By project and number, so that a project's operations are in order.
+    /// By project and number, which orders the operations of a project.
     operations: Tracked<(String, u64), Operation>,
     keys: KeyRing,
-    /// How far the world has been advanced.
+    /// The latest time that the world was advanced to.
     now: Timestamp,
     #[serde(skip)]
     head_touched: bool,
@@ -124,17 +123,17 @@ pub struct World {
     meters: Meters,
     #[serde(skip)]
     agenda: Agenda,
-    /// Operations that people have ordered to fail.
+    /// Operations that were ordered to fail.
     #[serde(skip)]
     failures: Vec<FailureOrder>,
     #[serde(skip)]
     answered: u64,
-    /// How fast the clock of the machine is that answers the present request.
+    /// How far the clock of the server is ahead that handles the current request.
     #[serde(skip)]
     clock_off: SignedDuration,
 }
 
-/// What a call has at hand.
+/// The input of a call.
 struct Context<'a> {
     request: &'a Request,
     caller: &'a Caller,
@@ -143,22 +142,21 @@ struct Context<'a> {
 }
 
 impl World {
-    /// Which platform this world is.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// The settings that the world was made with.
     pub fn settings(&self) -> &Settings {
         &self.head.settings
     }
 
-    /// How far the world has been advanced.
+    /// The latest time that the world was advanced to.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Answers one request to the API. Time does not go backwards: an earlier `now` counts as the latest seen.
+    /// Answers one API request. Time never goes back: an earlier `now` counts as the latest one
+    /// seen.
     pub fn respond(&mut self, request: &Request, now: Timestamp) -> Response {
         self.advance_to(now);
         let request_id = self.request_id(request);
@@ -233,13 +231,13 @@ impl World {
         }
     }
 
-    /// What is written down as the time of a change.
+    /// The time to record for a change.
     fn dated(&self, now: Timestamp) -> Timestamp {
         now.checked_add(self.clock_off).unwrap_or(now)
     }
 
-    /// The request's own id, or one that is unlikely to be met again. Not drawn from the saved generator:
-    /// reading must leave no trace in the state.
+    /// The request's own id, or a practically unique one. It does not use the saved generator,
+    /// because reads must not change the state.
     fn request_id(&mut self, request: &Request) -> String {
         self.answered += 1;
         match &request.request_id {

@@ -1,4 +1,4 @@
-//! What the world holds: plain records, no behaviour but small questions about themselves.
+//! The records of the world.
 
 mod projects;
 
@@ -13,7 +13,6 @@ pub use projects::{
     Branch, ComputeDefaults, Database, DeletedProject, Expiry, Maintenance, MaintenanceWindow, Origin, Owner, Project,
 };
 
-/// An organization and its members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Organization {
     pub id: String,
@@ -23,7 +22,7 @@ pub struct Organization {
     pub created_at: Timestamp,
 }
 
-/// What a member may do in an organization.
+/// A member's role in an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -31,7 +30,7 @@ pub enum Role {
     Member,
 }
 
-/// A person with an account of their own.
+/// A user account.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct User {
     pub id: String,
@@ -40,7 +39,6 @@ pub struct User {
     pub plan: Plan,
 }
 
-/// Which of the two kinds a compute is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComputeKind {
@@ -48,7 +46,6 @@ pub enum ComputeKind {
     ReadOnly,
 }
 
-/// What a compute does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -57,7 +54,7 @@ pub enum State {
     Active,
 }
 
-/// Settings of the database server, as given.
+/// Settings of the database server, as the request gave them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComputeSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +74,7 @@ pub struct PreloadLibraries {
     pub enabled_libraries: Option<Vec<String>>,
 }
 
-/// What a person can set on a compute.
+/// The configurable part of a compute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComputeConfig {
     pub branch_id: String,
@@ -92,7 +89,6 @@ pub struct ComputeConfig {
     pub name: Option<String>,
 }
 
-/// A compute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compute {
     pub id: String,
@@ -102,9 +98,9 @@ pub struct Compute {
     pub kind: ComputeKind,
     pub config: ComputeConfig,
     pub state: State,
-    /// What happens next, in order of time.
+    /// Pending steps, in order of time.
     pub steps: Vec<Step>,
-    /// The size within the range that the load asks for; moves without a restart.
+    /// The size that the load asks for, within the range. It changes without a restart.
     pub current_size: super::sizes::Size,
     /// How often running connections were interrupted.
     pub interruptions: u64,
@@ -117,39 +113,39 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// The state that the change under way leads to next, if one is under way.
+    /// The next state of a compute with pending steps.
     pub fn pending_state(&self) -> Option<State> {
         let settles = || self.steps.last().map(|_| if self.state == State::Init { State::Active } else { self.state });
         self.steps.iter().find_map(|step| step.effect.leads_to()).or_else(settles)
     }
 }
 
-/// One thing that happens to a compute at a known time.
+/// A scheduled change of a compute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub at: Timestamp,
     pub effect: Effect,
-    /// The number of the operation that this step ends.
+    /// The number of the operation that ends with this step.
     pub operation: u64,
 }
 
-/// What a step does.
+/// The effect of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// The compute runs; this counts as activity.
+    /// The compute runs; counts as activity.
     Started,
     Suspended,
-    /// A configuration was applied; the state stays.
+    /// A configuration was applied; the state is unchanged.
     Applied,
-    /// The platform looked whether the compute starts; not activity.
+    /// The platform checked that the compute can start; no activity.
     Checked,
-    /// The platform gave up an operation that failed; nothing was done.
+    /// The platform gave up a failed operation without any effect.
     GaveUp,
 }
 
 impl Effect {
-    /// The state in which the step leaves the compute, if it changes it.
+    /// The state after the step, if it changes the state.
     pub(super) fn leads_to(self) -> Option<State> {
         match self {
             Effect::Started | Effect::Checked => Some(State::Active),
@@ -159,7 +155,7 @@ impl Effect {
     }
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -169,7 +165,8 @@ pub enum Action {
     CheckAvailability,
 }
 
-/// An operation. Its status follows from the time: its course is known when it is made, unless it is cancelled.
+/// An operation. Its course is fixed at creation unless it is cancelled, so its status follows from
+/// the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
     pub id: String,
@@ -182,28 +179,28 @@ pub struct Operation {
     pub starts_at: Timestamp,
     pub ends_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
-    /// Where people have ordered that it fails.
+    /// Set if the operation was ordered to fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
 }
 
-/// The course of an operation that fails.
+/// The course of a failing operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
-    /// When each of its tries fails; after the last one it is given up.
+    /// The time of each failed try; the platform gives up after the last one.
     pub at: Vec<Timestamp>,
     pub error: String,
 }
 
-/// An order that operations fail.
+/// An order for failing operations.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailureOrder {
     pub action: Action,
-    /// How many operations fail.
+    /// Number of operations that fail.
     #[serde(default = "once")]
     pub operations: u32,
-    /// How often each is tried before it is given up.
+    /// Number of tries of each operation.
     #[serde(default = "once")]
     pub tries: u32,
     #[serde(default)]
@@ -214,7 +211,6 @@ fn once() -> u32 {
     1
 }
 
-/// An API key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Key {
     pub id: i64,
@@ -228,20 +224,21 @@ pub struct Key {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// The three types of key and what each one is for.
+/// The three types of key with their scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
-    /// A personal key: what its owner's account reaches.
+    /// A personal key: everything that its user has access to.
     Personal { user: String },
-    /// Every project of one organization.
+    /// Every project of an organization.
     Organization { organization: String },
-    /// One project, as long as it is in the organization.
+    /// One project, as long as it belongs to the organization.
     Project { organization: String, project: String },
 }
 
 impl Reach {
-    /// The account that the key belongs to: its rate is counted there, and in the public profile its names are unique there.
+    /// The account that owns the key. Rate limits count per account; in the public profile, names
+    /// are unique per account.
     pub fn account(&self) -> &str {
         match self {
             Reach::Personal { user } => user,
@@ -249,7 +246,7 @@ impl Reach {
         }
     }
 
-    /// The project that the key is confined to.
+    /// The project that the key is limited to.
     pub fn project(&self) -> Option<&str> {
         match self {
             Reach::Project { project, .. } => Some(project),

@@ -1,4 +1,4 @@
-//! Operations: how they are shown, listed and found.
+//! The calls that list and read operations, and their JSON.
 
 use jiff::Timestamp;
 
@@ -16,7 +16,7 @@ const LIMIT: Limit = Limit { default: 1000, max: 1000 };
 const SECONDS_IN_A_WEEK: i64 = 7 * 24 * 3600;
 
 impl Operation {
-    /// The status at an instant, and since when it has been so.
+    /// The status at a time, and the time since which it holds.
     pub(super) fn status_at(&self, now: Timestamp) -> (OperationStatus, Timestamp) {
         let end = self.ends_at;
         let failed = self.failures_at(now).last().copied();
@@ -30,7 +30,7 @@ impl Operation {
         }
     }
 
-    /// When it has failed so far.
+    /// The failures up to this time.
     fn failures_at(&self, now: Timestamp) -> &[Timestamp] {
         let all = self.failing.as_ref().map_or(&[][..], |failing| &failing.at);
         &all[..all.partition_point(|at| *at <= now)]
@@ -52,7 +52,7 @@ impl World {
             .map(|(_, operation)| operation)
             .take(limit)
             .collect();
-        // As the platform does, the last page has a cursor too; the page behind it is empty.
+        // As on the platform, the last page has a cursor too, and the page after it is empty.
         let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.number.to_string()) });
         let operations = page.into_iter().map(|operation| self.operation_shape(operation, context.now)).collect();
         Ok(Reply::ok(&OperationList { operations, pagination }))
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// The specification's settings always hold `pg_settings`; the public API leaves out what was never set.
+    /// The specification's settings always have `pg_settings`; the public API omits unset ones.
     fn settings_shape(&self, settings: &ComputeSettings) -> ComputeSettings {
         let given = settings.clone();
         let pg_settings = Some(given.pg_settings.clone().unwrap_or_default());
@@ -148,12 +148,12 @@ fn compute_more(compute: &Compute) -> ComputeMore<'_> {
     }
 }
 
-/// The platform's release that a compute took when it was started: one a week.
+/// The platform's release at the start of a compute; there is one per week.
 pub(super) fn release(started_at: Timestamp) -> String {
     started_at.as_second().div_euclid(SECONDS_IN_A_WEEK).to_string()
 }
 
-/// The host of the connection pooler: the first label with `-pooler` behind it.
+/// The host of the connection pooler: `-pooler` is appended to the first label.
 pub(super) fn pooled_host(host: &str) -> String {
     match host.split_once('.') {
         Some((label, rest)) => format!("{label}-pooler.{rest}"),

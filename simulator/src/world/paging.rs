@@ -1,9 +1,10 @@
-//! Cursors and limits of lists. A cursor is opaque to clients: the hexadecimal of what the list needs to go on.
+//! Cursors and limits of lists. A cursor is opaque to clients: the position in the list as
+//! hexadecimal.
 
 use super::errors::Refusal;
 use super::message::Request;
 
-/// How many items a page may have.
+/// The default and the maximum of items on a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
     pub default: usize,
@@ -11,7 +12,7 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// The limit that the request asks for, or the default; 400 outside of 1 to the maximum.
+    /// The requested limit or the default; 400 outside of 1 to the maximum.
     pub fn of(self, request: &Request) -> Result<usize, Refusal> {
         let Some(given) = request.query_value("limit") else {
             return Ok(self.default);
@@ -21,7 +22,7 @@ impl Limit {
     }
 }
 
-/// The request's cursor, opened.
+/// The decoded cursor of the request.
 pub(super) fn cursor(request: &Request) -> Result<Option<String>, Refusal> {
     let Some(sealed) = request.query_value("cursor") else {
         return Ok(None);
@@ -29,12 +30,12 @@ pub(super) fn cursor(request: &Request) -> Result<Option<String>, Refusal> {
     open(&sealed).map(Some).ok_or_else(invalid_cursor)
 }
 
-/// The refusal of a cursor that did not come from here.
+/// The refusal of a cursor that this list did not produce.
 pub(super) fn invalid_cursor() -> Refusal {
     Refusal::invalid("cursor is not valid")
 }
 
-/// Makes a position opaque.
+/// Encodes a position as a cursor.
 pub(super) fn seal(position: &str) -> String {
     position.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! The attributes of a project that a request may set, and the call that changes them.
+//! The attributes of a project that requests may set, and the call that changes them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::model::{Action, MaintenanceWindow, Operation, Project, State};
 use super::shapes::{OperationShape, ProjectShape};
 use super::{ComputeKey, Context, World};
 
-/// Settings that have no effect on what is simulated but for the first, which suspends what is running.
+/// Stored settings. Only the first has a simulated effect: it suspends running computes.
 const STORED: [&str; 8] = [
     LOGICAL_REPLICATION,
     "allowed_ips",
@@ -23,7 +23,8 @@ const STORED: [&str; 8] = [
 ];
 const LOGICAL_REPLICATION: &str = "enable_logical_replication";
 
-/// `{"project": {...}}` of a creation or a change. Unknown attributes are ignored, and null is the same as absent.
+/// `{"project": {...}}` of a creation or change. Unknown attributes are ignored, and null equals
+/// absent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ProjectRequest {
@@ -32,12 +33,12 @@ pub(super) struct ProjectRequest {
     pub region_id: Option<String>,
     pub pg_version: Option<u32>,
     branch: Option<FirstBranch>,
-    /// The sizes and the suspend timeout of computes to come, named as a compute's own.
+    /// Sizes and suspend timeout of future computes, named as in a compute.
     default_endpoint_settings: Option<ComputeRequest>,
     settings: Option<Map<String, Value>>,
 }
 
-/// The branch that a project begins with.
+/// The first branch of a new project.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct FirstBranch {
@@ -63,7 +64,7 @@ impl ProjectRequest {
         parse_json(body).map(|Wrapped { project }| project)
     }
 
-    /// Sets on a project what a creation and a change have in common, and the names of a new one.
+    /// Applies the attributes that creations and changes share, and the names of a new project.
     pub fn apply(&self, project: &mut Project, rules: Rules) -> Result<(), Refusal> {
         if let Some(defaults) = &self.default_endpoint_settings {
             defaults.check(&project.region_id)?;
@@ -79,7 +80,7 @@ impl ProjectRequest {
         Ok(())
     }
 
-    /// The names that the first branch of a new project and what is on it have.
+    /// Sets the names of the first branch, its database and its role.
     pub fn name_first_branch(&self, project: &mut Project) {
         let Some(first) = &self.branch else { return };
         if let (Some(name), Some(branch)) = (&first.name, project.branches.values_mut().next()) {
@@ -126,7 +127,7 @@ fn replicates(project: &Project) -> bool {
     project.settings.get(LOGICAL_REPLICATION) == Some(&Value::Bool(true))
 }
 
-/// What is not given stays.
+/// Settings that are absent stay unchanged.
 fn apply_settings(given: &Map<String, Value>, project: &mut Project) -> Result<(), Refusal> {
     if let Some(window) = given.get("maintenance_window") {
         let window: MaintenanceWindow = serde_json::from_value(window.clone())

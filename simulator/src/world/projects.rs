@@ -21,7 +21,7 @@ use super::{Context, Profile, World};
 
 const LIMIT: Limit = Limit { default: 10, max: 400 };
 const HISTORY_RETENTION_SECONDS: u32 = 86_400;
-/// What a project has that says nothing else, here and below.
+/// Defaults of a project, here and below.
 pub(super) const DEFAULT_REGION: &str = "aws-us-east-2";
 pub(super) const DEFAULT_PLATFORM: &str = "aws";
 pub(super) const DEFAULT_PROVISIONER: &str = "k8s-neonvm";
@@ -30,7 +30,8 @@ pub(super) const DEFAULT_PG_VERSION: u32 = 17;
 pub(super) const DEFAULT_SIZE_LIMIT: u64 = 512;
 pub(super) const MEBIBYTE: u64 = 1 << 20;
 
-/// What the creation of a project answers: the project and everything that came with it.
+/// The answer to the creation of a project: the project and its first branch, database, role and
+/// compute.
 #[derive(Debug, Serialize)]
 struct CreatedProject<'a> {
     project: ProjectShape<'a>,
@@ -42,7 +43,7 @@ struct CreatedProject<'a> {
 }
 
 impl World {
-    /// The project in the path, if the caller reaches it.
+    /// The project in the path, if the caller may access it.
     pub(super) fn project(&self, context: &Context<'_>) -> Result<&Project, Refusal> {
         let org_id = context.request.query_value("org_id");
         self.reach_project(context.caller, &context.ids.project, org_id.as_deref())
@@ -65,7 +66,7 @@ impl World {
     }
 
     fn page_of_projects(&self, context: &Context<'_>, visible: Vec<&Project>) -> Result<Reply, Refusal> {
-        // To a request that sends nothing the specification answers with the projects, not with ten of them.
+        // Without a limit in the request, the specification returns all projects instead of ten.
         let limit = match self.profile.obeys() && context.request.query_value("limit").is_none() {
             true => visible.len(),
             false => LIMIT.of(context.request)?,
@@ -81,7 +82,7 @@ impl World {
         Ok(Reply::ok(&ProjectList { projects, more: Some(more) }))
     }
 
-    /// Those of these projects that a key sees in the list, in the same order.
+    /// The subset of these projects that the key sees in the list, in the same order.
     fn visible<'a>(
         &self,
         from: Vec<&'a Project>,
@@ -93,7 +94,7 @@ impl World {
             (Reach::Project { project, .. }, Profile::Public, _) => {
                 Err(Refusal::OutsideScope { project: project.clone() })
             }
-            // The specification gives such a key one project, so that is its list.
+            // The specification gives such a key one project, so the list has one entry.
             (Reach::Project { organization, project }, _, _) => {
                 let project = from.into_iter().find(|it| it.id == *project && owned_by(it, organization));
                 project.map(|project| vec![project]).ok_or(Refusal::ProjectLeft)
@@ -103,7 +104,7 @@ impl World {
                 Ok(owned(from, |owner| is_organization(owner, organization)))
             }
             (Reach::Personal { .. }, Profile::Public, None) => Err(Refusal::OrgIdRequired),
-            // Beyond the specification, a person's own account counts as an organization of theirs.
+            // Beyond the specification, a user's own account counts as an organization.
             (Reach::Personal { user }, profile, Some(own)) if profile.adds() && own == user => {
                 Ok(owned(from, |owner| is_user(owner, user)))
             }
@@ -119,7 +120,7 @@ impl World {
         }
     }
 
-    /// Projects that others share with the caller: sharing is not simulated.
+    /// Projects shared with the caller. Sharing is not simulated, so there are none.
     pub(super) fn list_shared_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         self.person(context.caller)?;
         let more =
@@ -155,7 +156,7 @@ impl World {
         }))
     }
 
-    /// Who a new project will belong to. A project-scoped key creates none.
+    /// The owner of a new project. A project-scoped key cannot create any.
     fn new_owner(&self, context: &Context<'_>, org_id: Option<&str>) -> Result<Owner, Refusal> {
         match (&context.caller.reach, org_id) {
             (Reach::Project { .. }, _) => Err(outside(context.caller)),

@@ -1,4 +1,4 @@
-//! What must hold for any world, whatever is done with it.
+//! Property tests of the world: invariants under random events.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ keys:
   - {type: organization, owner: org-1, name: all, token: all}
 ";
 
-/// Something that is done, some milliseconds after the event before.
+/// An event, with its delay in milliseconds after the previous one.
 #[derive(Debug, Clone)]
 struct Event {
     after_ms: i64,
@@ -73,7 +73,7 @@ fn world(profile: Profile) -> World {
     World::new(&WorldFile::parse(WORLD).unwrap(), profile, 7, begin()).unwrap()
 }
 
-/// The id of the compute with that number, as the console counts them.
+/// The id of the n-th compute in the console.
 fn compute(world: &World, number: usize) -> String {
     world.console_computes(None).get(number).map_or_else(|| "ep-none".to_owned(), |line| line.id.clone())
 }

@@ -1,4 +1,4 @@
-//! Counting requests: so many for an account in a minute, so many in a second for one of its routes.
+//! Rate limits: requests of an account per minute, and of an account on one route per second.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,8 @@ use super::settings::RateLimit;
 
 const SECOND: i128 = 1_000_000_000;
 
-/// The meters of all accounts. They are not saved: a restarted platform starts counting anew.
+/// The meters of all accounts. They are not saved, so a restarted platform starts counting from
+/// zero.
 #[derive(Debug, Clone, Default)]
 pub struct Meters {
     accounts: BTreeMap<String, Account>,
@@ -22,12 +23,12 @@ struct Account {
     routes: BTreeMap<u8, Meter>,
 }
 
-/// When requests were admitted, in nanoseconds, as far as that still counts.
+/// Times of admitted requests in nanoseconds, as far as they still count.
 #[derive(Debug, Clone, Default)]
 struct Meter(VecDeque<i128>);
 
-/// `count` requests in any `period` nanoseconds, all of which may come at once. What the platform means by a minute is not known; this is
-/// the strictest that it can mean.
+/// `count` requests in any `period` nanoseconds, possibly all at once. The platform does not define
+/// its minute; a sliding window is the strictest reading.
 #[derive(Debug, Clone, Copy)]
 struct Quota {
     count: u32,
@@ -35,7 +36,7 @@ struct Quota {
 }
 
 impl Meter {
-    /// Nanoseconds to wait before one more request is admitted; 0 when it is admitted now.
+    /// Nanoseconds until one more request is admitted; 0 admits it now.
     fn wait(&mut self, quota: Quota, now: i128) -> i128 {
         while self.0.front().is_some_and(|admitted| admitted + quota.period <= now) {
             self.0.pop_front();
@@ -51,7 +52,7 @@ impl Meter {
 }
 
 impl Meters {
-    /// Admits one request of the account, or says how many whole seconds (at least 1) to wait.
+    /// Admits one request of the account, or returns the whole seconds to wait (at least 1).
     pub fn admit(&mut self, account: &str, call: Call, limit: &RateLimit, now: Timestamp) -> Result<(), u64> {
         let now = now.as_nanosecond();
         let meters = self.accounts.entry(account.to_owned()).or_default();

@@ -1,4 +1,4 @@
-//! Deleted projects: the public API keeps them for some days, with everything that was in them.
+//! Deleted projects. The public API keeps them for some days with all their contents.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -18,13 +18,14 @@ struct RecoveredProject<'a> {
 }
 
 impl World {
-    /// In the order of their ids.
+    /// Ordered by id.
     pub(super) fn recoverable_projects(&self) -> Vec<&Project> {
         let all = self.head.deleted_projects.values();
         all.filter(|deleted| deleted.recoverable_until > self.now).map(|deleted| &deleted.project).collect()
     }
 
-    /// Sets aside a project that is about to be deleted, and takes out its computes. What was under way there is given up.
+    /// Moves a project to the deleted ones before its deletion, and removes its computes. Their
+    /// pending steps are dropped.
     pub(super) fn keep_for_recovery(&mut self, id: &str, now: Timestamp) {
         let Some(project) = self.projects.get(&id.to_owned()).cloned() else { return };
         let keys: Vec<_> = self.computes_of(id).map(|compute| (id.to_owned(), compute.id.clone())).collect();

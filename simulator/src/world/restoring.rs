@@ -1,4 +1,5 @@
-//! Giving a branch the data of another one, or of an earlier time. Data is not simulated: what changes is who is whose child.
+//! Restores a branch to the data of another branch or an earlier time. Data is not simulated, so
+//! only the relations between branches change.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -42,7 +43,7 @@ impl RestoreRequest {
     }
 }
 
-/// Refuses two points in time, and one that is yet to come.
+/// Refuses two points in time, and one in the future.
 pub(super) fn check_point(lsn: Option<&str>, at: Option<Timestamp>, now: Timestamp) -> Result<(), Refusal> {
     match (lsn, at) {
         (Some(_), Some(_)) => Err(Refusal::invalid("an LSN and a timestamp cannot both be given")),
@@ -72,7 +73,7 @@ impl World {
         Ok(self.branch_and_operations(project, branch, &operations))
     }
 
-    /// Whoever is connected sees other data from now on: the connections end.
+    /// Restarts the active computes: their clients see other data from now on.
     fn restart_all(&mut self, computes: &[ComputeKey], now: Timestamp) -> Vec<Operation> {
         let is_active =
             |key: &&ComputeKey| self.computes.get(key).is_some_and(|compute| compute.state == State::Active);
@@ -82,8 +83,8 @@ impl World {
     }
 }
 
-/// The branch keeps its id, its name and its computes. What it was before is another branch, if it is kept at all, and the parent of its
-/// children.
+/// The branch keeps its id, name and computes. If its old data is kept, it becomes another branch,
+/// which takes over the children.
 fn restore(project: &mut Project, id: &str, request: RestoreRequest, kept: Option<(String, String)>, now: Timestamp) {
     let kept_id = kept.as_ref().map(|(id, _)| id.clone());
     if let (Some((kept_id, name)), Some(before)) = (kept, project.branches.get(id).cloned()) {

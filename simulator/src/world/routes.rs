@@ -1,10 +1,9 @@
-//! The table of routes, and how a path finds its row.
+//! The table of routes, and the lookup of a path in it.
 
 use super::Profile;
 use super::errors::Refusal;
 use super::message::{Method, decode};
 
-/// What a route does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
     ListProjects,
@@ -51,7 +50,8 @@ pub enum Call {
     ListRegions,
 }
 
-/// Which profile has a route: `Spec` is in all, `Family` in all but the minimal one, `Public` in the public one alone.
+/// The profiles that have a route: `Spec` is in all, `Family` in all but the minimal one, `Public`
+/// only in the public one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offer {
     Spec,
@@ -74,7 +74,7 @@ struct Route(Method, &'static str, Offer, Call);
 use Method::{Delete, Get, Patch, Post};
 use Offer::{Family, Public, Spec};
 
-/// A literal segment is written before the placeholder that would also match it.
+/// A literal segment must come before a placeholder that would match it as well.
 #[rustfmt::skip]
 const ROUTES: &[Route] = &[
     Route(Get,    "/projects",                                                           Spec,   Call::ListProjects),
@@ -121,7 +121,7 @@ const ROUTES: &[Route] = &[
     Route(Get,    "/regions",                                                            Family, Call::ListRegions),
 ];
 
-/// The decoded ids of a path; those that its route does not have are empty.
+/// The decoded ids in a path; ids that the route lacks are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ids {
     pub organization: String,
@@ -147,7 +147,8 @@ impl Ids {
     }
 }
 
-/// The call that a method and a path ask for: 404 when no route has the path, 405 when none has it with this method.
+/// Finds the call for a method and a path: 404 if no route has the path, 405 if none has it with
+/// this method.
 pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Ids), Refusal> {
     let mut path_known = false;
     for Route(its_method, template, offer, call) in ROUTES {
@@ -180,7 +181,8 @@ fn matches(template: &str, path: &str) -> Option<Ids> {
     given.next().is_none().then_some(ids)
 }
 
-/// Ids are checked by the patterns that the public API declares; in the minimal profile an odd id is simply not found.
+/// Ids must match the patterns of the public API. In the minimal profile, an odd id is simply not
+/// found.
 fn check(ids: &Ids, profile: Profile) -> Result<(), Refusal> {
     if !profile.adds() {
         return Ok(());
@@ -192,7 +194,7 @@ fn check(ids: &Ids, profile: Profile) -> Result<(), Refusal> {
     }
 }
 
-/// Whether an id may stand in a path: 1 to 60 of lower case letters, digits and hyphens.
+/// True if an id may be part of a path: 1 to 60 lower case letters, digits and hyphens.
 pub fn is_path_id(id: &str) -> bool {
     (1..=60).contains(&id.len()) && id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }

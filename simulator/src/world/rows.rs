@@ -1,4 +1,4 @@
-//! A world as rows of a store: what changed since it was last saved, and a world made from what was saved.
+//! Converts a world to rows of a store (only the changed ones) and back.
 
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
@@ -6,7 +6,6 @@ use thiserror::Error;
 use super::model::{Compute, Key, Operation, Project};
 use super::{Head, Profile, World};
 
-/// The kinds of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Table {
     Head,
@@ -17,7 +16,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// The name under which the rows are stored.
+    /// The name of the table in the store.
     pub fn name(self) -> &'static str {
         match self {
             Table::Head => "head",
@@ -28,14 +27,13 @@ impl Table {
         }
     }
 
-    /// The table of that name.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Table::Head, Table::Projects, Table::Computes, Table::Operations, Table::Keys];
         all.into_iter().find(|table| table.name() == name)
     }
 }
 
-/// One row: JSON, or `None` when it is to be removed.
+/// A row in JSON; `None` removes it.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub table: Table,
@@ -43,7 +41,7 @@ pub struct Row {
     pub value: Option<Vec<u8>>,
 }
 
-/// Saved rows that make no world.
+/// Errors of saved rows.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     #[error("the saved world has no head")]
@@ -53,7 +51,7 @@ pub enum RestoreError {
 }
 
 impl World {
-    /// The rows that changed since the last call; after the making of a world, all of them.
+    /// The rows that changed since the last call; all rows in the case of a new world.
     pub fn take_changes(&mut self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (id, project) in self.projects.take_touched() {
@@ -74,7 +72,7 @@ impl World {
         rows
     }
 
-    /// Forgets which rows changed, when they are saved nowhere.
+    /// Clears the record of changed rows, for worlds that are not saved.
     pub fn forget_changes(&mut self) {
         self.projects.forget_touched();
         self.computes.forget_touched();
@@ -83,7 +81,7 @@ impl World {
         self.head_touched = false;
     }
 
-    /// A world from saved rows, under a profile that may differ from the one it was saved under.
+    /// Restores a world from saved rows. The profile may differ from the one at the time of saving.
     pub fn restore(rows: impl IntoIterator<Item = (Table, Vec<u8>)>, profile: Profile) -> Result<Self, RestoreError> {
         let mut head: Option<Head> = None;
         let mut world = Self::bare(profile);
@@ -109,7 +107,7 @@ impl World {
         Ok(world)
     }
 
-    /// The same path with whatever could be a secret taken out: tokens and anything longer than an id.
+    /// Removes possible secrets from a path: tokens, and anything longer than an id.
     pub fn redact_path(&self, path: &str) -> String {
         const LONGEST_ID: usize = 60;
         let shown =
@@ -120,7 +118,7 @@ impl World {
         path.split('/').map(shown).collect::<Vec<_>>().join("/")
     }
 
-    /// Nothing but the profile.
+    /// An empty world.
     pub(super) fn bare(profile: Profile) -> Self {
         Self {
             profile,
@@ -141,7 +139,7 @@ impl World {
 }
 
 fn row<T: serde::Serialize>(table: Table, key: String, value: Option<&T>) -> Row {
-    // Records are plain structs: they always serialize.
+    // Records are plain structs, so serialization cannot fail.
     Row { table, key, value: value.and_then(|value| serde_json::to_vec(value).ok()) }
 }
 

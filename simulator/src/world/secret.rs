@@ -1,4 +1,4 @@
-//! A key's token: kept where the platform must know it, printed nowhere.
+//! The token of a key, which is never printed.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct Token(String);
 
 impl Token {
-    /// Wraps a secret.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
 
-    /// The secret itself, for the one answer that may carry it.
+    /// The secret, for the one answer that may contain it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

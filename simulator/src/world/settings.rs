@@ -1,41 +1,43 @@
-//! The settings of a world: times, limits, and how strict the platform is.
+//! Settings of a world: durations, limits, and the strictness of the platform.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::Profile;
 
-/// Settings of a world; everything has a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where the simulated clock begins; absent: now.
+    /// The initial simulated time; absent: now.
     pub start_time: Option<Timestamp>,
-    /// Milliseconds that starting a compute takes; at least 1, like the next two.
+    /// Milliseconds to start a compute; at least 1, like the next two.
     pub start_ms: u32,
-    /// Milliseconds that suspending takes.
+    /// Milliseconds to suspend a compute.
     pub suspend_ms: u32,
-    /// Milliseconds that applying a configuration takes.
+    /// Milliseconds to apply a configuration.
     pub apply_ms: u32,
-    /// Seconds without activity after which a compute is suspended unless it says otherwise.
+    /// Seconds of inactivity until a compute is suspended, unless it has its own timeout.
     pub inactivity_seconds: u32,
-    /// Refuse changes with 423 while operations are under way. Absent: in the public profile only, as the specification has
-    /// a compute moved, restarted and deleted in any state. The minimal profile never does.
+    /// Refuse changes with 423 while operations are in progress. Absent: only in the public
+    /// profile, as the specification moves, restarts and deletes computes in any state. The minimal
+    /// profile never refuses.
     pub serialise_operations: Option<bool>,
-    /// What conflicts then: operations of the same compute, or of the same project.
+    /// The scope of the conflict: operations of the same compute or of the same project.
     pub conflict_scope: ConflictScope,
-    /// Absent: off in the minimal profile only.
+    /// Absent: off only in the minimal profile.
     pub rate_limit: Option<RateLimit>,
-    /// Whether a personal key must name the organization (`org_id`) in every request for an organization's project,
-    /// or in the list of projects only. Absent: in the list only in the public profile, in every request in the others.
+    /// Where a personal key must name the organization (`org_id`): in every request for a project
+    /// of an organization, or only in the list of projects. Absent: only in the list in the public
+    /// profile, in every request in the others.
     pub org_id_with_personal_keys: Option<OrgIdPlace>,
-    /// How many projects an account may have (not in the minimal profile).
+    /// Limit of projects per account (not in the minimal profile).
     pub max_projects: Option<usize>,
-    /// How many computes a branch may have (not in the minimal profile).
+    /// Limit of computes per branch (not in the minimal profile).
     pub max_computes_per_branch: Option<usize>,
-    /// Every so many seconds an idle compute is started for a moment, to see whether it starts (not in the minimal profile); absent: never.
+    /// Interval in seconds at which an idle compute is briefly started to check that it can start
+    /// (not in the minimal profile). Absent: never.
     pub availability_check_seconds: Option<u32>,
-    /// The domain under which computes have their host names.
+    /// The domain of the computes' host names.
     pub host_domain: String,
 }
 
@@ -55,7 +57,8 @@ pub enum OrgIdPlace {
     Everywhere,
 }
 
-/// How many requests an account may make. Counted on the real clock, because clients wait on theirs.
+/// The allowed requests of an account. They count on the real clock, because clients wait on
+/// theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateLimit {
@@ -92,7 +95,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The limit in force, if any.
+    /// The effective limit, if any.
     pub fn rate_limit(&self, profile: Profile) -> Option<RateLimit> {
         match (&self.rate_limit, profile) {
             (Some(limit), _) => limit.enabled.then(|| limit.clone()),
@@ -101,18 +104,17 @@ impl Settings {
         }
     }
 
-    /// Whether changes are refused while operations are under way.
+    /// True if changes are refused while operations are in progress.
     pub fn serialises_operations(&self, profile: Profile) -> bool {
         profile.adds() && self.serialise_operations.unwrap_or(!profile.obeys())
     }
 
-    /// Where a personal key has to name the organization.
     pub fn org_id_with_personal_keys(&self, profile: Profile) -> OrgIdPlace {
         let usual = if profile.obeys() { OrgIdPlace::Everywhere } else { OrgIdPlace::Lists };
         self.org_id_with_personal_keys.unwrap_or(usual)
     }
 
-    /// The inactivity period of a compute that does not set its own.
+    /// The inactivity period of a compute without its own timeout.
     pub fn inactivity(&self) -> SignedDuration {
         SignedDuration::from_secs(i64::from(self.inactivity_seconds))
     }

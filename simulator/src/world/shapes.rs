@@ -1,4 +1,5 @@
-//! The JSON that the API answers with. Fields that the minimal profile does not have are grouped in structs of their own.
+//! The JSON of the API's answers. Fields that the minimal profile lacks are in structs of their
+//! own.
 
 use std::collections::BTreeMap;
 
@@ -118,16 +119,15 @@ pub(super) struct OperationShape<'a> {
     pub total_duration_ms: Option<i64>,
 }
 
-/// How far an operation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OperationStatus {
     Scheduling,
     Running,
     Finished,
-    /// It is tried again.
+    /// It will be retried.
     Failed,
-    /// It is not tried again.
+    /// It will not be retried.
     Error,
     Cancelled,
 }
@@ -206,7 +206,7 @@ pub(super) struct ProjectSettings<'a> {
     pub stored: &'a BTreeMap<String, serde_json::Value>,
 }
 
-/// Fields of a single project that list items do not have.
+/// Fields of a single project that list items lack.
 #[derive(Debug, Serialize)]
 pub(super) struct ProjectUsage {
     pub active_time_seconds: u64,
@@ -300,7 +300,7 @@ pub(super) struct OneBranch<'a> {
     pub annotation: Annotation<'a>,
 }
 
-/// Annotations are not simulated: this is the one of a branch that has none.
+/// Annotations are not simulated; this is the annotation of a branch that has none.
 #[derive(Debug, Serialize)]
 pub(super) struct Annotation<'a> {
     pub object: AnnotatedObject<'a>,
@@ -314,7 +314,7 @@ pub(super) struct AnnotatedObject<'a> {
     pub id: &'a str,
 }
 
-/// The answer to the creation of a key, in the console too: the only one that holds the secret.
+/// The answer to a key creation, also in the console. It is the only one with the secret.
 #[derive(Serialize)]
 pub struct CreatedKey {
     pub id: i64,

@@ -1,12 +1,13 @@
-//! Compute sizes: the allowed set, the autoscaling rules and what each plan may have.
+//! Compute sizes: the allowed values, the autoscaling rules and the limits of each plan.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::Profile;
 
-/// A size in compute units (CU), held as quarters so that sizes compare exactly: 0.25 CU is 1, 56 CU is 224.
+/// A size in compute units (CU), stored as quarters so that sizes compare exactly: 0.25 CU is 1, 56
+/// CU is 224.
 ///
-/// On the wire it is a JSON number: whole sizes without a fraction.
+/// On the wire it is a JSON number; whole sizes have no fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u16);
 
@@ -15,14 +16,13 @@ const WIDEST_SPAN_QUARTERS: u16 = 8 * 4;
 const LARGEST_FREE: Size = Size(2 * 4);
 
 impl Size {
-    /// 0.25 CU, the smallest size.
     pub const SMALLEST: Size = Size(1);
-    /// 1 CU.
     pub const ONE: Size = Size(4);
-    /// 16 CU, the largest size that may be autoscaled (and, in the public profile, suspended).
+    /// 16 CU, the largest size for autoscaling (and, in the public profile, for suspension).
     pub const LARGEST_AUTOSCALED: Size = Size(16 * 4);
 
-    /// The size of that many CU, or `None` when no compute has it. 0.25, 0.5, 1 to 16 and the even integers from 18 to 56 exist.
+    /// The size of this many CU, or `None` if it does not exist. Sizes are 0.25, 0.5, 1 to 16 and
+    /// the even integers from 18 to 56.
     pub fn from_cu(cu: f64) -> Option<Self> {
         let quarters = cu * 4.0;
         if !(quarters.fract() == 0.0 && (1.0..=f64::from(LARGEST_FIXED.0)).contains(&quarters)) {
@@ -42,12 +42,10 @@ impl Size {
         exists.then_some(Self(quarters))
     }
 
-    /// The size in CU.
     pub fn cu(self) -> f64 {
         f64::from(self.0) / 4.0
     }
 
-    /// The size in quarters of a CU.
     pub fn quarters(self) -> u16 {
         self.0
     }
@@ -80,7 +78,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// A compute's sizes: fixed when both ends are equal, autoscaled between them otherwise.
+/// The size range of a compute: fixed if both bounds are equal, otherwise autoscaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -89,12 +87,10 @@ pub struct Range {
 }
 
 impl Range {
-    /// A compute of one size.
     pub fn fixed(size: Size) -> Self {
         Self { min: size, max: size }
     }
 
-    /// Whether the size never changes by itself.
     pub fn is_fixed(self) -> bool {
         self.min == self.max
     }
@@ -109,7 +105,7 @@ impl std::fmt::Display for Range {
     }
 }
 
-/// What an account pays for. It bounds the sizes; in the public profile, the scale-to-zero settings too.
+/// The plan of an account. It limits sizes and, in the public profile, scale-to-zero settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
@@ -129,10 +125,10 @@ impl Plan {
     }
 }
 
-/// Why a pair of sizes is refused.
+/// Why a size range is refused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeFault {
-    /// Below the 0.25 CU that the request schema asks for.
+    /// Below the minimum of 0.25 CU in the request schema.
     TooSmall {
         cu: f64,
     },
@@ -147,7 +143,7 @@ pub enum SizeFault {
     AutoscaledTooLarge {
         max: Size,
     },
-    /// More than 8 CU between the ends (public profile).
+    /// More than 8 CU between the bounds (public profile).
     SpanTooWide {
         range: Range,
     },
@@ -157,7 +153,7 @@ pub enum SizeFault {
     },
 }
 
-/// The range that a request for `min` and `max` CU gets on this plan, or why it is refused.
+/// Validates a request for `min` to `max` CU on this plan.
 pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, SizeFault> {
     if let Some(cu) = [min, max].into_iter().find(|cu| cu.is_nan() || *cu < Size::SMALLEST.cu()) {
         return Err(SizeFault::TooSmall { cu });
@@ -180,10 +176,10 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
     }
 }
 
-/// Whether a plan has computes of that range.
+/// True if the plan allows this range.
 pub(super) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
     match (profile.obeys(), plan) {
-        // The specification: up to 1 GB, and neither a configurable size nor autoscaling.
+        // By the specification: up to 1 GB, no configurable size and no autoscaling.
         (true, Plan::Free) => range == Range::fixed(Size::SMALLEST),
         (true, Plan::Launch | Plan::Scale) => true,
         (false, Plan::Free) => range.max <= LARGEST_FREE,
@@ -192,7 +188,7 @@ pub(super) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
     }
 }
 
-/// The largest size that a plan may scale to.
+/// The largest size of a plan.
 pub fn ceiling(plan: Plan, profile: Profile) -> Size {
     match (profile.obeys(), plan) {
         (true, Plan::Free) => Size::SMALLEST,
@@ -201,7 +197,7 @@ pub fn ceiling(plan: Plan, profile: Profile) -> Size {
     }
 }
 
-/// What a compute gets that is created without a size.
+/// The range of a compute that is created without a size.
 pub fn default_range(plan: Plan, profile: Profile) -> Range {
     match (profile.obeys(), plan) {
         (true, Plan::Free) => Range::fixed(Size::SMALLEST),
@@ -209,7 +205,7 @@ pub fn default_range(plan: Plan, profile: Profile) -> Range {
     }
 }
 
-/// What a size gives: the row of the platform's table of sizes.
+/// The resources of a size: a row of the platform's table of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Capacity {
     pub vcpu: f64,
@@ -219,7 +215,6 @@ pub struct Capacity {
     pub max_connections: u32,
 }
 
-/// The table row of one size.
 pub fn capacity(size: Size) -> Capacity {
     let ram_gb = 4.0 * size.cu();
     Capacity {

@@ -1,11 +1,10 @@
-//! A map that remembers which of its entries changed, so that only those are written to the state file.
+//! A map that records its changed entries, so that only those are written to the state file.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::RangeBounds;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An ordered map with a record of touched keys.
 #[derive(Debug, Clone)]
 pub struct Tracked<K, V> {
     entries: BTreeMap<K, V>,
@@ -19,52 +18,47 @@ impl<K: Ord + Clone, V> Default for Tracked<K, V> {
 }
 
 impl<K: Ord + Clone, V> Tracked<K, V> {
-    /// The entry of `key`.
     pub fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key)
     }
 
-    /// The entry of `key`, to be changed: it counts as changed from here on.
+    /// Mutable access to an entry; marks it as changed.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let entry = self.entries.get_mut(key)?;
         self.touched.insert(key.clone());
         Some(entry)
     }
 
-    /// Adds or replaces an entry.
     pub fn insert(&mut self, key: K, value: V) {
         self.touched.insert(key.clone());
         self.entries.insert(key, value);
     }
 
-    /// Takes an entry out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let entry = self.entries.remove(key)?;
         self.touched.insert(key.clone());
         Some(entry)
     }
 
-    /// Puts back an entry that was read from storage: not a change.
+    /// Restores an entry from storage without marking it as changed.
     pub fn restore(&mut self, key: K, value: V) {
         self.entries.insert(key, value);
     }
 
-    /// All entries in key order.
     pub fn iter(&self) -> btree_map::Iter<'_, K, V> {
         self.entries.iter()
     }
 
-    /// The entries of a range of keys.
     pub fn range<R: RangeBounds<K>>(&self, range: R) -> btree_map::Range<'_, K, V> {
         self.entries.range(range)
     }
 
-    /// Forgets which keys changed.
+    /// Clears the record of changed keys.
     pub fn forget_touched(&mut self) {
         self.touched.clear();
     }
 
-    /// The keys changed since the last call, each with its entry, or `None` when it is gone.
+    /// The keys changed since the last call with their entries; `None` if removed.
     pub fn take_touched(&mut self) -> Vec<(K, Option<&V>)> {
         let touched = std::mem::take(&mut self.touched);
         touched
@@ -77,7 +71,7 @@ impl<K: Ord + Clone, V> Tracked<K, V> {
     }
 }
 
-/// Written as a list of pairs: JSON has no other than string keys.
+/// Serialized as a list of pairs, since JSON keys must be strings.
 impl<K: Serialize, V: Serialize> Serialize for Tracked<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.entries.iter())

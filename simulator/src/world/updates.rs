@@ -1,20 +1,20 @@
-//! What a change of configuration does to a compute: which operations it takes.
+//! The operations that a change of a compute's configuration requires.
 
 use super::Profile;
 use super::model::{Action, ComputeConfig, State};
 
-/// What is different between two configurations, as far as it matters to a compute that may be running.
+/// The differences between two configurations that matter to a possibly running compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Difference {
     pub moved: bool,
     pub resized: bool,
     pub switched_off: bool,
-    /// Anything else. The public API makes no operation of a new name.
+    /// Any other difference. In the public API, a new name starts no operation.
     pub other: bool,
 }
 
 impl Difference {
-    /// What `new` changes about `old`.
+    /// Compares two configurations.
     pub fn between(old: &ComputeConfig, new: &ComputeConfig, profile: Profile) -> Self {
         let masked = ComputeConfig {
             branch_id: old.branch_id.clone(),
@@ -32,18 +32,18 @@ impl Difference {
     }
 }
 
-/// The operations that a change takes, and whether they replace what is under way or follow it.
+/// The operations of a change, and whether they replace or follow those in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Course {
-    /// Nothing is to be done.
+    /// No operations.
     Nothing,
-    /// At once; what was under way is given up.
+    /// At once; operations in progress are cancelled.
     Instead(&'static [Action]),
-    /// When what is under way is done.
+    /// After the operations in progress.
     Behind(&'static [Action]),
 }
 
-/// The operations for a change of a compute that is, or is about to be, in the state `target`.
+/// The operations for a change of a compute whose state is, or will be, `target`.
 pub(super) fn course(difference: Difference, target: State, profile: Profile) -> Course {
     use Action::{ApplyConfig, StartCompute, SuspendCompute};
     let running = target != State::Idle;
@@ -53,7 +53,8 @@ pub(super) fn course(difference: Difference, target: State, profile: Profile) ->
         (Difference { switched_off: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute]),
         (Difference { resized: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]),
         (_, true, _) => Course::Behind(&[ApplyConfig]),
-        // A suspended compute takes its configuration when it starts. The specification has an operation for every change.
+        // A suspended compute applies its configuration at the next start. The specification has an
+        // operation for every change.
         (_, false, Profile::Public) => Course::Nothing,
         (_, false, Profile::Default | Profile::Minimal) => Course::Behind(&[ApplyConfig]),
     }

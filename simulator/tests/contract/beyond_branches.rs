@@ -1,4 +1,4 @@
-//! Branches beyond the specification: what the public profile alone offers.
+//! Branches beyond the specification; most tests run in the public profile only.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn branches_are_renamed_and_protected() {
     platform.patch(DEV, ORGANIZATION, json!({ "branch": { "protected": true } })).await.expect(200);
     let changed = branch(&platform, DEV).await;
     assert_eq!((&changed["name"], &changed["protected"]), (&json!("next"), &json!(true)));
-    // The list begins with what was changed last.
+    // The list starts with the latest change.
     let listed = platform.get("/projects/shop-1/branches", ORGANIZATION).await.expect(200);
     assert_eq!(listed.text_at("/branches/0/id"), "br-dev");
     platform.delete(DEV, ORGANIZATION).await.expect(422);
@@ -70,7 +70,7 @@ async fn a_branch_expires() {
     assert_eq!(branch(&platform, DEV).await.get("expires_at"), None);
 
     platform.patch(DEV, ORGANIZATION, at(json!("2026-01-06T08:00:00Z"))).await.expect(200);
-    // What is not given stays.
+    // Attributes that are absent stay unchanged.
     platform.patch(DEV, ORGANIZATION, json!({ "branch": { "name": "passing" } })).await.expect(200);
     let compute = platform.compute(json!({ "branch_id": "br-dev", "type": "read_write" })).await;
     platform.advance(86_399);
@@ -92,7 +92,7 @@ async fn what_is_needed_does_not_expire() {
     ] {
         platform.patch(path, ORGANIZATION, at(time)).await.expect(status);
     }
-    // Neither does what has become so since.
+    // A branch that became the default after its expiration was set is not deleted either.
     platform.patch(DEV, ORGANIZATION, at("2026-01-06T08:00:00Z")).await.expect(200);
     platform.push(&format!("{DEV}/set_as_default"), ORGANIZATION).await.expect(200);
     platform.advance(2 * 86_400);
@@ -142,7 +142,7 @@ async fn a_branch_is_restored_from_its_own_past() {
     let compute = platform.active_primary().await;
     let past = json!({ "source_branch_id": "br-main", "source_timestamp": "2026-01-05T08:00:01Z", "preserve_under_name": "before" });
     let restored = platform.post(&format!("{MAIN}/restore"), ORGANIZATION, past).await.expect(200);
-    // Connections end, because what they see is something else now.
+    // Connections end, because their data is different now.
     assert_eq!(restored.operations(), operations(&[("suspend_compute", "running"), ("start_compute", "scheduling")]));
     let kept = restored.text_at("/branch/parent_id");
     assert_eq!(restored.text_at("/branch/id"), "br-main");

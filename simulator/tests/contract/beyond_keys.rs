@@ -113,7 +113,7 @@ async fn public_key_name_is_unique_in_an_account() {
     platform.post("/organizations/org-launch-2/api_keys", ADMIN, named("ci")).await.expect(200);
     platform.delete(&format!("{KEYS}/{}", first.body["id"]), ADMIN).await.expect(200);
     platform.post(KEYS, ADMIN, named("ci")).await.expect(200);
-    // Two keys of the world file have the name `all`: it is free when both are revoked.
+    // Two keys of the world file are named `all`, so the name is free after both are revoked.
     for (id, status) in [(4, 409), (7, 200)] {
         platform.delete(&format!("{KEYS}/{id}"), ADMIN).await.expect(200);
         platform.post(KEYS, ADMIN, named("all")).await.expect(status);

@@ -176,7 +176,7 @@ async fn unknown_route_is_404_and_wrong_method_405() {
     }
 }
 
-/// A world with narrow limits. The clock stands still; the rate is counted on the real one.
+/// A world with low limits and a stopped clock; rate limits count on the real clock.
 async fn limited(limits: &str) -> Platform {
     let yaml = WORLD.replace("rate_limit: {enabled: false}", &format!("rate_limit: {limits}"));
     Platform::start_with(options(&yaml, Profile::Public)).await

@@ -1,4 +1,5 @@
-//! Deleted projects in the public profile: what keeps one, and how it comes back.
+//! Deleted projects in the public profile: what prevents a deletion, and how a project is
+//! recovered.
 
 use serde_json::json;
 
@@ -7,7 +8,7 @@ use crate::support::*;
 const SHOP: &str = "/projects/shop-1";
 const RECOVERABLE: &str = "/projects?recoverable=true";
 
-/// Without the protected branch, which keeps the project.
+/// Removes the protected branch, because it would prevent the deletion of the project.
 async fn platform(profile: Profile) -> Platform {
     let platform = Platform::start_with(options(&WORLD.replace(", protected: true", ""), profile)).await;
     assert_eq!(platform.profile, profile);

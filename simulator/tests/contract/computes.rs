@@ -6,7 +6,7 @@ use crate::support::*;
 
 const COMPUTES: &str = "/projects/shop-1/endpoints";
 
-/// Without `last_active` and `pending_state`, which come and go.
+/// Without `last_active` and `pending_state`, which are optional.
 const SPECIFIED: [&str; 17] = [
     "autoscaling_limit_max_cu",
     "autoscaling_limit_min_cu",

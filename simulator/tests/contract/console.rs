@@ -1,4 +1,4 @@
-//! The console's side.
+//! The JSON API of the console.
 
 use reqwest::Method;
 use serde_json::{Value, json};

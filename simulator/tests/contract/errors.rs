@@ -41,7 +41,7 @@ async fn error_api_key_invalid_is_401() {
 async fn a_revoked_key_is_refused_whatever_its_type() {
     for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
-        // The statement about it tries a project-scoped one.
+        // The specification's statement about revoked keys is tested with a project-scoped key.
         for (id, token) in [(1, ADMIN), (4, ORGANIZATION)] {
             platform.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), Value::Null).await.expect(200);
             platform.get("/projects", token).await.expect(401);

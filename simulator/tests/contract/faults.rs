@@ -13,7 +13,7 @@ pub async fn order(platform: &Platform, fault: Value) {
     platform.console(Method::POST, "/faults", fault).await.expect(201);
 }
 
-/// Sends a create and says how it went wrong.
+/// Sends a create and returns its error.
 async fn failed_create(platform: &Platform) -> reqwest::Error {
     let url = format!("{}{COMPUTES}", platform.simulator.base_url());
     let request = platform.http.post(url).bearer_auth(ORGANIZATION).json(&json!({ "endpoint": primary() }));
@@ -81,7 +81,7 @@ async fn fault_delay_answers_late() {
     assert!(before.elapsed() >= Duration::from_millis(150));
 }
 
-/// Otherwise whoever waits for all requests to be over would wait for ever for one whose client has gone.
+/// Otherwise a test that waits for the end of all requests would hang if a client has disconnected.
 #[tokio::test]
 async fn a_request_is_over_once_it_is_answered_or_its_client_has_gone() {
     let platform = Platform::new().await;
@@ -147,7 +147,7 @@ async fn listed(platform: &Platform) -> Vec<Value> {
     platform.get(COMPUTES, ORGANIZATION).await.expect(200).body["endpoints"].as_array().unwrap().clone()
 }
 
-/// Two computes, as they are listed.
+/// Creates two computes and lists them.
 async fn two(platform: &Platform) -> Vec<Value> {
     for _ in 0..2 {
         platform.compute(json!({ "branch_id": "br-main", "type": "read_only" })).await;

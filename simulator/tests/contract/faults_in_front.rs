@@ -1,4 +1,4 @@
-//! Faults of what stands in front of the platform: proxies, gateways and pages to log in.
+//! Faults of proxies, gateways and login pages in front of the platform.
 
 use reqwest::redirect::Policy;
 use serde_json::json;

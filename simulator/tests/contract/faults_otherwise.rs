@@ -1,4 +1,5 @@
-//! Faults by which the platform does otherwise than it says: its clocks, the form of its answers, keys that are new.
+//! Faults of the platform itself: wrong clocks, unusual forms of answers, and keys that do not work
+//! yet.
 
 use jiff::fmt::rfc2822;
 use jiff::{SignedDuration, Timestamp};
@@ -31,7 +32,7 @@ async fn fault_clock_off_dates_what_is_created_and_the_answer() {
     }
 }
 
-/// As where one of two machines behind a gateway has a clock that is slow.
+/// Simulates a gateway with two servers behind it, one of which has a slow clock.
 #[tokio::test]
 async fn fault_clock_off_may_meet_each_second_request() {
     let platform = Platform::new().await;

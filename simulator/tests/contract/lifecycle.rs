@@ -1,4 +1,4 @@
-//! The states of a compute and what moves it between them.
+//! The states of a compute and the transitions between them.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -51,7 +51,6 @@ async fn a_compute_that_is_enabled_again_wakes() {
     }
 }
 
-/// A time of a compute, to be compared.
 fn time(compute: &Value, name: &str) -> jiff::Timestamp {
     compute[name].as_str().unwrap_or_else(|| panic!("no {name} in {compute}")).parse().unwrap()
 }

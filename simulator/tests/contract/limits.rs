@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Creates a replica of a size in the first branch of a project, and returns the answer.
+/// Creates a replica of this size on the first branch of a project.
 async fn sized(platform: &Platform, project: &str, token: &str, min: f64, max: f64) -> Answer {
     let branch = format!("br-{}", project.split('-').next().unwrap()).replace("br-shop", "br-main");
     let endpoint = json!({

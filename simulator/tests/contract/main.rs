@@ -1,8 +1,8 @@
-//! The served simulator against the platform's specification.
+//! Tests of the served simulator against the platform's specification.
 //!
-//! `statements` tries each statement of the specification in every profile. The other modules say more about some of them, and
-//! about what the simulator offers beyond the specification (`beyond_…`): in the default and in the public profile, or in
-//! public alone where the public API contradicts the specification.
+//! `statements` tests each statement of the specification in every profile. The other modules test
+//! details, and the additions to the specification (`beyond_…`). They use the default and the
+//! public profile, or only the public one where it contradicts the specification.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test fails, in its helpers too")]
 

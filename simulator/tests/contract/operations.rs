@@ -1,4 +1,4 @@
-//! The course of operations.
+//! The statuses of operations over time.
 
 use reqwest::Method;
 use serde_json::json;
@@ -65,7 +65,7 @@ async fn an_operation_fails_as_often_as_was_ordered_and_does_nothing() {
         assert_eq!(seen().await, (json!(["failed", "no room", "init"]), json!([1, "active"])));
         platform.advance(20);
         assert_eq!(seen().await, (json!(["error", "no room", "init"]), json!([2, null])));
-        // Only one was ordered to fail.
+        // Only one operation was ordered to fail.
         platform.push(&format!("/projects/shop-1/endpoints/{compute}/start"), ORGANIZATION).await.expect(200);
         platform.advance(5);
         assert_eq!(seen().await, (json!(["error", "no room", "active"]), json!([2, null])));

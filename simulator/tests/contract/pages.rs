@@ -1,4 +1,4 @@
-//! The console's pages, as a browser without script uses them, and who is kept away from the console.
+//! The console's pages, used as by a browser without JavaScript, and the protection of the console.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl Platform {
         self.console(Method::GET, path, Value::Null).await
     }
 
-    /// Sends a form to `path` with what the forms of the page `from` have in hidden fields of these names.
+    /// Submits a form to `path` with the hidden fields of the page `from`.
     async fn submit(&self, from: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
         let page = self.page(from).await.expect(200);
         self.send(path, &hidden(&page), fields).await
@@ -34,7 +34,7 @@ impl Platform {
         answer(request.body(body.join("&")).send().await.unwrap()).await
     }
 
-    /// A request to the console with these headers.
+    /// A request to the console with arbitrary headers.
     async fn strange(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &'static str) -> Answer {
         let mut request = self.http.request(method, format!("{}{path}", self.simulator.console_url())).body(body);
         for (name, value) in headers {
@@ -49,13 +49,13 @@ fn hidden(page: &Answer) -> HashMap<String, String> {
     field.captures_iter(&page.text).map(|found| (found[1].to_owned(), found[2].to_owned())).collect()
 }
 
-/// The text of the element with this id, which has no elements in it.
+/// The text of the element with this id. It must not contain other elements.
 fn text_of(page: &Answer, id: &str) -> String {
     let element = Regex::new(&format!(r#" id="{id}"[^>]*>([^<]*)<"#)).unwrap();
     element.captures(&page.text).unwrap_or_else(|| panic!("no {id} in {}", page.text))[1].to_owned()
 }
 
-/// The compute's id, and its page.
+/// The compute's id and the path of its page.
 fn page_of(path: &str) -> (&str, String) {
     let id = path.rsplit_once('/').unwrap().1;
     (id, format!("/pages/computes/{id}"))

@@ -1,4 +1,4 @@
-//! The program: what it prints and how it ends.
+//! The program: its output and its exit.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{ORGANIZATION, SCOPED};
 
-/// A simulator in a process of its own, killed when it goes out of scope.
+/// A simulator process, killed on drop.
 struct Process {
     child: Child,
     base_url: String,
@@ -51,7 +51,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -158,7 +158,7 @@ projects:
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut printed = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
-        // One that accepts the file would serve for ever.
+        // A simulator that accepts the file would serve forever.
         child.kill().unwrap();
         assert_eq!(printed, "", "{yaml}");
         let output = child.wait_with_output().unwrap();

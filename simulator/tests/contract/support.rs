@@ -1,4 +1,4 @@
-//! A served simulator, a client for it, and the world that the tests share.
+//! A served simulator, a client for it, and the shared test world.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub const LAUNCH: &str = "test-launch-key";
 pub const FREE: &str = "test-free-key";
 pub const SCOPED: &str = "test-scoped-key";
 
-/// An organization on every plan, and a person with a project of their own.
+/// An organization on every plan, and a user with a personal project.
 pub const WORLD: &str = "
 settings:
   start_time: 2026-01-05T08:00:00Z
@@ -57,18 +57,17 @@ keys:
 /// The profiles that offer more than the specification shows.
 pub const BEYOND: [Profile; 2] = [Profile::Default, Profile::Public];
 
-/// What a request was answered.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
     pub text: String,
-    /// Null when the body is not JSON.
+    /// Null if the body is not JSON.
     pub body: Value,
 }
 
 impl Answer {
-    /// The text at a JSON pointer.
     pub fn text_at(&self, pointer: &str) -> String {
         self.body
             .pointer(pointer)
@@ -77,12 +76,10 @@ impl Answer {
             .to_owned()
     }
 
-    /// The message of an error.
     pub fn message(&self) -> String {
         self.text_at("/message")
     }
 
-    /// The action and status of every operation.
     pub fn operations(&self) -> Vec<(String, String)> {
         let text = |operation: &Value, name: &str| operation[name].as_str().unwrap().to_owned();
         let operations = self.body["operations"].as_array().unwrap_or_else(|| panic!("no operations in {self:?}"));
@@ -97,22 +94,22 @@ impl Answer {
     }
 }
 
-/// A served simulator. Its clock stands still but for advances.
+/// A served simulator whose clock moves only by advances.
 pub struct Platform {
     pub profile: Profile,
     pub simulator: Simulator,
     pub http: reqwest::Client,
 }
 
-/// One for all tests, as making one takes longer than most of them. Each test has a runtime of its own, which a connection
-/// cannot outlive: so none is kept.
+/// One client for all tests, because creating one takes longer than most tests. Each test has its
+/// own runtime, which a connection cannot outlive, so no idle connections are kept.
 fn client() -> reqwest::Client {
     static CLIENT: LazyLock<reqwest::Client> =
         LazyLock::new(|| reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap());
     CLIENT.clone()
 }
 
-/// Options for a world whose clock stands still.
+/// Options for a world whose clock moves only by advances.
 pub fn options(yaml: &str, profile: Profile) -> Options {
     let world = WorldFile::parse(yaml).unwrap();
     Options { profile, clock_speed: 0.0, seed: 42, ..Options::new(world) }
@@ -123,7 +120,7 @@ impl Platform {
         Self::start_with(options(WORLD, profile)).await
     }
 
-    /// One of the default profile.
+    /// A platform of the default profile.
     pub async fn new() -> Self {
         Self::start(Profile::Default).await
     }
@@ -143,7 +140,6 @@ impl Platform {
         Self { profile, simulator, http: client() }
     }
 
-    /// A request to the API.
     pub async fn call(&self, method: Method, path: &str, token: &str, body: Option<Value>) -> Answer {
         let url = format!("{}{path}", self.simulator.base_url());
         let mut request = self.http.request(method, url).bearer_auth(token);
@@ -169,12 +165,10 @@ impl Platform {
         self.call(Method::DELETE, path, token, None).await
     }
 
-    /// A POST without a body.
     pub async fn push(&self, path: &str, token: &str) -> Answer {
         self.call(Method::POST, path, token, None).await
     }
 
-    /// A request to the console.
     pub async fn console(&self, method: Method, path: &str, body: Value) -> Answer {
         let mut request = self.http.request(method, format!("{}{path}", self.simulator.console_url()));
         if !body.is_null() {
@@ -183,7 +177,6 @@ impl Platform {
         answer(request.send().await.unwrap()).await
     }
 
-    /// Moves the simulated clock.
     pub fn advance(&self, seconds: u64) {
         self.simulator.advance(Duration::from_secs(seconds)).unwrap();
     }
@@ -209,7 +202,7 @@ impl Platform {
         path
     }
 
-    /// The compute as the list of its project has it; null when it is not there.
+    /// The compute's entry in the list of its project; null if it is missing.
     pub async fn listed(&self, path: &str) -> Value {
         let (list, id) = path.rsplit_once('/').unwrap();
         let answer = self.get(list, ORGANIZATION).await.expect(200);
@@ -217,28 +210,26 @@ impl Platform {
         computes.into_iter().find(|compute| compute["id"] == id).unwrap_or_default()
     }
 
-    /// The compute's current and pending state.
     pub async fn states(&self, path: &str) -> (String, Option<String>) {
         let compute = self.listed(path).await;
         let text = |name: &str| compute[name].as_str().map(str::to_owned);
         (text("current_state").unwrap(), text("pending_state"))
     }
 
-    /// The console's line of the compute.
+    /// The compute in the console's list.
     pub async fn line(&self, path: &str) -> Value {
         let id = path.rsplit_once('/').unwrap().1;
         let answer = self.console(Method::GET, "/computes", Value::Null).await.expect(200);
         answer.body.as_array().unwrap().iter().find(|line| line["id"] == id).cloned().unwrap_or_default()
     }
 
-    /// Somebody uses the compute.
+    /// Simulates activity on the compute.
     pub async fn activity(&self, path: &str) -> Answer {
         let id = path.rsplit_once('/').unwrap().1;
         self.console(Method::POST, &format!("/computes/{id}/activity"), Value::Null).await
     }
 }
 
-/// What it was answered.
 pub async fn answer(response: reqwest::Response) -> Answer {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.unwrap();
@@ -246,12 +237,10 @@ pub async fn answer(response: reqwest::Response) -> Answer {
     Answer { status, headers, text, body }
 }
 
-/// The attributes of a primary on the root branch.
 pub fn primary() -> Value {
     json!({ "branch_id": "br-main", "type": "read_write" })
 }
 
-/// The attributes of a read replica on the root branch.
 pub fn replica() -> Value {
     json!({ "branch_id": "br-main", "type": "read_only" })
 }
@@ -266,14 +255,13 @@ pub fn operations(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(action, status)| ((*action).to_owned(), (*status).to_owned())).collect()
 }
 
-/// The names of an object's fields, sorted.
 pub fn fields(object: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
     names
 }
 
-/// Whether text is a UTC time in whole seconds as ISO 8601 writes it.
+/// True if the text is a UTC time in whole seconds in ISO 8601.
 pub fn is_utc(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     text.len() == 20 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()

@@ -1,4 +1,4 @@
-//! Who refers to what: the resources of an account, the accounts of a Secret.
+//! Finds the resources of an account, and the accounts of a Secret.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,17 +18,17 @@ use crate::decide::released::has_finalizer;
 pub struct Dependent {
     pub kind: String,
     pub namespace: String,
-    /// Kind and namespace/name, for people.
+    /// Kind and namespace/name, for users.
     pub label: String,
-    /// Whether it has something on the platform, or may have just now.
+    /// True if it has something on the platform, or may have because a write is in progress.
     pub needs_it: bool,
     /// Since when it is being deleted.
     pub deleting: Option<Timestamp>,
-    /// The platform's project that it is in.
+    /// Its project on the platform.
     pub project: Option<String>,
 }
 
-/// The resources that refer to an account, without those that are being deleted and do not need it any more.
+/// The resources that refer to an account, without deleted ones that no longer need it.
 pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let mut search = Search { env, account, found: Vec::new() };
     E::Kinds::each(&mut search);
@@ -36,7 +36,7 @@ pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     search.found
 }
 
-/// A project that an account's resources name and may use it for.
+/// A project that a resource of the account names and may use the account for.
 pub fn project<E: Environment>(env: &E, account: &AccountName) -> Option<String> {
     let dependents = of(env, account);
     let granted =
@@ -51,12 +51,12 @@ pub fn named<E: Environment>(env: &E, account: &AccountName, dependents: &[Depen
     granted.map(|(project, _)| project.to_owned()).collect()
 }
 
-/// The projects that resources name, each with their namespaces.
+/// The projects that resources name, each with the namespaces of those resources.
 fn uses(dependents: &[Dependent]) -> BTreeSet<(&str, &str)> {
     dependents.iter().filter_map(|it| Some((it.project.as_deref()?, it.namespace.as_str()))).collect()
 }
 
-/// Those of the resources that are being deleted, and since when the newest of these is.
+/// The projects of resources that are being deleted, each with its newest deletion time.
 pub fn leaving<E: Environment>(
     env: &E,
     account: &AccountName,
@@ -64,7 +64,7 @@ pub fn leaving<E: Environment>(
 ) -> BTreeMap<String, Timestamp> {
     let of = dependents.iter().filter_map(|it| Some((it.deleting?, it.namespace.as_str(), it.project.as_deref()?)));
     let of: BTreeSet<_> = of.collect();
-    // The last one of a key stays, which is the newest.
+    // The map keeps the last value of a key, which is the newest.
     let newest: BTreeMap<_, _> =
         of.into_iter().map(|(since, namespace, project)| ((project, namespace), since)).collect();
     let granted = newest.into_iter().filter(|((project, namespace), _)| is_granted(env, account, namespace, project));
@@ -91,7 +91,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
 
 fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent {
     let meta = object.meta_observed();
-    // An intent that was written without an answer may be in the object, which the cache does not show.
+    // An intent whose write was not answered may be in the object, although the cache lacks it.
     let changing = env.state().is_busy(&uid(object), resource_version(object));
     Dependent {
         kind: K::Object::kind(&()).into_owned(),
@@ -103,8 +103,9 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
     }
 }
 
-/// What cannot be read may refer to any account that it could use. It has something on the platform where its finalizer holds it and its
-/// status has a record, which is all that is kept of its annotations: anybody can write the finalizer.
+/// An unreadable resource may refer to any account that it could use. It counts if it has our
+/// finalizer and its status has a record, since anybody can write the finalizer. Only the record is
+/// kept in its annotations.
 fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let metas = env.unreadable::<K::Object>();
     let concerned = metas.iter().filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
@@ -126,7 +127,7 @@ fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<De
         .collect()
 }
 
-/// Has the resources of an account decided on anew.
+/// Requeues the resources of an account.
 pub fn wake<E: Environment>(env: &E, account: &AccountName) {
     wake_by(env, &Key::Account(account.clone()));
 }
@@ -145,7 +146,8 @@ pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, secret: &str) -
     search.found
 }
 
-/// Whether an account reads this Secret, or may: one that cannot be read keeps the Secrets that it could name.
+/// True if an account reads this Secret, or may: an unreadable account keeps every Secret that it
+/// could name.
 pub fn may_be_read_by_an_account<E: Environment>(env: &E, namespace: &str, secret: &str) -> bool {
     let mut unreadable = UnreadableAccounts { env, namespace, found: false };
     E::Kinds::each(&mut unreadable);
@@ -182,7 +184,7 @@ impl<E: Environment> KindVisitor for Users<'_, E> {
     }
 }
 
-/// Whether an object reads its credentials from this Secret.
+/// True if an object reads its credentials from this Secret.
 fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
     K::credentials(object).is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
 }

@@ -1,4 +1,5 @@
-//! What is looked at for an account: its Secret, its users, and what the platform last said to its credentials.
+//! Collects the facts for an account: its Secret, its users, and the platform's last answer about
+//! its credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
     Ok(Facts { observed, connection })
 }
 
-/// What is known of the projects that these resources name, through the credentials of this Secret.
+/// The projects that resources name, and those that the credentials of this Secret have seen.
 fn projects<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
@@ -88,7 +89,7 @@ async fn protection<E: Environment>(
     Ok(SecretProtection {
         protected: has_finalizer_named(&secret.metadata, finalizer),
         deleting,
-        // Asked of the API server itself: a store may not know yet that the namespace is being deleted.
+        // Asks the API server itself: a store may not know yet that the namespace is being deleted.
         namespace_deleting: deleting.is_some() && env.cluster().is_namespace_terminating(&namespace).await?,
     })
 }
@@ -109,7 +110,7 @@ pub fn entry(secret: Option<&Secret>, reference: &CredentialRef) -> Result<Secre
     Ok(SecretString::from(text))
 }
 
-/// The connection that is made of these very parts, or a new one.
+/// The existing connection if it was made of exactly these parts, or a new one.
 fn connected<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,

@@ -111,7 +111,7 @@ impl AnyAccount for ClusterAccount {
 #[derive(Debug)]
 pub struct Accounts<A>(PhantomData<fn() -> A>);
 
-/// What was looked at, and the connection that goes with it.
+/// The input of a decision, and the connection that belongs to it.
 #[derive(Debug)]
 pub struct Facts<P> {
     observed: AccountObserved,
@@ -177,7 +177,8 @@ impl<A: AnyAccount> Kind for Accounts<A> {
     }
 }
 
-/// The connection, with the projects that were seen through it: the status has them only as long as the Secret has the same version.
+/// Adds the projects that were seen through the connection. The status has them only while the
+/// Secret keeps its version.
 fn remembering<P: Clone>(connection: Arc<Connection<P>>, observed: &AccountObserved) -> Arc<Connection<P>> {
     let seen = account::seen(observed).map(|seen| seen.projects).unwrap_or_default();
     match connection.seen == seen {

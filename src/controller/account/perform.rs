@@ -1,4 +1,5 @@
-//! What is done for an account: protect it and its Secret while it is used, and ask the platform about its credentials.
+//! Performs the steps for an account: protects it and its Secret while it is used, and checks its
+//! credentials with the platform.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ pub(super) async fn perform<A: AnyAccount, E: Environment>(
     }
 }
 
-/// The Secret gets its finalizer before the account does, so that credentials never go first.
+/// The Secret gets its finalizer before the account does, so that the credentials never go first.
 async fn protect<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
@@ -54,7 +55,7 @@ async fn protect<A: AnyAccount, E: Environment>(
     Ok(())
 }
 
-/// The Secret loses its finalizer first: the account is the one that remembers it.
+/// The Secret loses its finalizer first, because the account remembers it.
 async fn unprotect<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
@@ -92,7 +93,7 @@ fn finalizer<A: AnyAccount, E: Environment>(env: &E, object: &A, present: bool) 
     MetadataPatch::new().finalizer_named(&env.settings().finalizers(object).account, present)
 }
 
-/// Whether another account in use has the same Secret, protected by the same finalizer.
+/// True if another account in use has the same Secret, protected by the same finalizer.
 fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     let credential = object.credential();
     let users = dependents::users_of_secret(env, &credential.namespace, &credential.name);
@@ -100,7 +101,8 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     users.iter().any(|user| user.finalizers.contains(&finalizer) && user.uid != uid(object))
 }
 
-/// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
+/// Checks what the resources of the account will need: the project list, or if that is not allowed,
+/// the computes of a project in use.
 async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
     let began = env.now();
     let platform = connection.platform.probing();
@@ -114,10 +116,10 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
                 let account = object.account_name().to_string();
                 warn!(account, list = "projects", entries = %others, "entries of a list cannot be read");
             }
-            // They can be listed all the same.
+            // An unreadable entry with an ID shows that its project exists.
             let ids = projects.into_iter().map(|project| project.id).chain(others.ids().cloned());
             let ids: Vec<String> = ids.collect::<BTreeSet<_>>().into_iter().collect();
-            // One that cannot be read may be any project.
+            // An unreadable entry without an ID may be any project.
             if others.ids().count() == others.len() {
                 absent = absent_projects(env, object, &platform, &ids).await;
             }
@@ -151,10 +153,11 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     Check { began, at, verdict, capabilities, keys, unreadable, answers: Answers::default(), absent }
 }
 
-/// So many projects are asked about in one check.
+/// How many projects one check asks about.
 const MOST_ASKED: usize = 10;
 
-/// The projects of resources that are being deleted that this list lacks, and of which the platform says itself that it does not know them.
+/// The projects of resources that are being deleted that this list lacks and that the platform
+/// itself says it does not know.
 async fn absent_projects<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
@@ -180,7 +183,8 @@ async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: Strin
         None => Verdict::Restricted(why),
         Some(project) => match platform.list_computes(project).await {
             Ok(_) => Verdict::Restricted(why),
-            // One resource that names a project out of reach, or one with too many computes, must not take the account from all others.
+            // One resource whose project is out of reach, or has too many computes, must not take
+            // the account from all others.
             Err(fault) if fault.is_refusal() || matches!(fault, Fault::TooLarge { .. }) => Verdict::Restricted(why),
             Err(fault) => Verdict::Failed(fault),
         },

@@ -1,4 +1,4 @@
-//! What a decision about a Compute rests on, put together from what was looked at. Pure.
+//! Assembles the input of a decision about a Compute from the facts. Pure.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
     }
 }
 
-/// What the others claim on this platform.
+/// The claims of others on this platform.
 fn claimed<P>(object: &Compute, facts: &Facts<P>, (platform, names): (&str, NameSupport)) -> Claims {
     let (identity, others) = (facts.known(), &facts.others);
     let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| facts.settings.platforms.of(url));

@@ -1,4 +1,4 @@
-//! What a project's snapshot shows that concerns one Compute.
+//! Extracts from a project's snapshot what concerns one Compute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,19 @@ use crate::decide::identity::{ComputeIdentity, CreateIntent};
 use crate::domain::{self, Fault, Listed, NameSupport, PostgresSettings, Shown, Support};
 use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
 
-/// How many computes of a project are examples of how the platform returns database settings. A spec may have 128, and a project thousands
-/// of computes.
+/// How many computes of a project are examined for how the platform returns database settings. A
+/// spec may have 128 settings, and a project thousands of computes.
 const MOST_EXAMPLES: usize = 100;
 
-/// What a snapshot shows that concerns one resource.
+/// The part of a snapshot that concerns one resource.
 #[derive(Debug)]
 pub struct Excerpt {
     pub snapshot: SnapshotState,
     pub name_support: NameSupport,
-    /// Those database settings of unresolved creates that some compute of the project shows as they were given.
+    /// The database settings of unresolved creates that some compute of the project shows
+    /// unchanged.
     pub returned: Vec<PostgresSettings>,
-    /// Until when it is relied upon where newer ones fail.
+    /// Until when the snapshot is used while newer ones fail.
     pub stale_from: Option<Timestamp>,
 }
 
@@ -38,8 +39,9 @@ impl Default for Excerpt {
 }
 
 impl Excerpt {
-    /// Of the newest snapshot, where it began after the last write; before that, of what the write was answered. Where newer snapshots
-    /// fail, it is relied upon until a time that is counted from its beginning.
+    /// The part of the newest snapshot, if that began after the last write. Before that, the answer
+    /// to the write. If newer snapshots fail, it is used until a time that is counted from its
+    /// start.
     pub fn of(
         latest: &LatestSnapshot,
         matters: &Matters,
@@ -75,29 +77,29 @@ impl Excerpt {
     }
 }
 
-/// The branches and computes that a resource is about.
+/// The branches and computes that concern a resource.
 #[derive(Debug)]
 pub struct Matters {
     branches: Vec<String>,
     computes: BTreeSet<String>,
-    /// Those that a create has made besides.
+    /// Computes that a create made in addition to the bound one.
     twins: BTreeSet<String>,
-    /// What carries one of these is the resource's, wherever it is.
+    /// A compute with one of these names is the resource's, on any branch.
     marks: BTreeSet<String>,
     /// The database settings that creates have asked for.
     asked: Vec<PostgresSettings>,
     replica: bool,
     bound: bool,
     intended: bool,
-    /// Something may come late of an unanswered create.
+    /// The result of an unanswered create may still appear.
     unanswered: bool,
-    /// The same of one that was answered, and may have been repeated.
+    /// An answered create may have been repeated, and that result may still appear.
     repeated: bool,
     deleting: bool,
 }
 
 impl Matters {
-    /// `repeated` tells whether others on the branch may be what an answered create has made besides.
+    /// `repeated` is set if other computes on the branch may result from an answered create.
     pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
         let answered = known.made.iter().filter(|_| repeated);
         let creates = || known.intent.iter().chain(&known.unanswered).chain(answered.clone());
@@ -118,7 +120,8 @@ impl Matters {
         }
     }
 
-    /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
+    /// A resource that has found its compute searches no branch, so that a pass costs the same in a
+    /// project of any size.
     fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
         let entry = |id: &String| if let Shown::Entry(compute) = snapshot.compute(id) { Some(compute) } else { None };
         let named: Vec<_> = self.computes.iter().filter_map(entry).collect();
@@ -143,9 +146,9 @@ impl Matters {
         }
     }
 
-    /// What is shown of that which creates have asked for.
+    /// The requested settings that some compute shows.
     fn returned(&self, computes: &[domain::Compute]) -> Vec<PostgresSettings> {
-        // Where nothing was asked for, nothing is looked at.
+        // If nothing was requested, no compute is examined.
         let asked = self.asked.iter().filter(|asked| !asked.is_empty());
         let with_settings = || computes.iter().map(|compute| &compute.settings.postgres).filter(|it| !it.is_empty());
         let is_shown = |(name, value): &(&String, &String)| {
@@ -162,17 +165,18 @@ impl Matters {
         self.bound && !self.unanswered && !self.repeated
     }
 
-    /// The answer to the create of the compute, as long as all it says is that the compute is not there yet: what is changed rests on lists.
+    /// The answer to the create of the compute, while it shows only that the compute is not ready
+    /// yet. Changes are based on lists.
     fn answered<'a>(&self, wrote: Option<&'a Wrote>) -> Option<&'a Answer> {
         let answer = wrote?.answer.as_ref()?;
         let is_it = self.bound && !self.unanswered && self.computes.iter().eq([&answer.compute.id]);
         (is_it && !is_settled(&answer.compute) && !self.deleting).then_some(answer)
     }
 
-    /// What the resource wants to be woken for; `pending` where it waits for a change.
+    /// The changes that wake the resource. `pending` if it waits for one.
     pub fn interest(&self, remembered: &ResourceState, pending: bool) -> ComputeInterest {
-        // Others on the branch concern only who has no compute there: whoever looks for the result of its create, and a primary, of which
-        // there can be one.
+        // Other computes on the branch matter only to a resource that has not found its compute. It
+        // looks for the result of its create, or is a primary, of which a branch has only one.
         let settled = self.has_found() && remembered.memory.missing_since.is_none();
         let waits = self.replica && !(self.bound || self.intended || self.unanswered);
         let matters = ComputeMatters {
@@ -185,7 +189,7 @@ impl Matters {
     }
 }
 
-/// Intents of earlier versions do not record it.
+/// The settings that a create has requested. Intents of earlier versions do not record them.
 fn asked(create: &CreateIntent, object: &Compute) -> PostgresSettings {
     let declared = || PostgresSettings(object.spec.postgres_settings.clone());
     create.asked.as_ref().map_or_else(declared, |asked| asked.postgres.clone())
@@ -205,7 +209,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
     const GRACE: Duration = Duration::from_secs(90);
 
-    /// An empty project as it was read that many seconds ago; newer attempts failed.
+    /// An empty project that was read `ago` seconds ago; newer attempts failed.
     fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
         let at = NOW - Duration::from_secs(ago);
         let snapshot = Snapshot::new(Tick::at(1), (at, at), Vec::new());
@@ -213,7 +217,7 @@ mod tests {
         LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: Some(fault.clone()), attempted }
     }
 
-    /// Of a resource that is bound to this compute.
+    /// The matters of a resource that is bound to `ep-a`.
     fn bound() -> Matters {
         Matters {
             branches: vec!["br-main".to_owned()],
@@ -305,7 +309,7 @@ mod tests {
         ] {
             let young = excerpt(&unread(1, &fault));
             assert_eq!(young.stale_from, Some(NOW + Duration::from_secs(89)));
-            // Nothing is concluded from its age: the time that it was begun goes with it.
+            // The snapshot keeps its start time, so nothing wrong is concluded from its age.
             assert_eq!(
                 young.snapshot,
                 SnapshotState::Taken { at: NOW - Duration::from_secs(1), computes: Listed::default() }
@@ -332,7 +336,7 @@ mod tests {
         assert!(!demands(&bound(), &answered(starting())));
         for (matters, wrote) in [
             (bound(), Tick::at(5).into()),
-            // What would be changed rests on a list.
+            // Changes are based on a list.
             (bound(), answered(compute("ep-a", "br-main"))),
             (bound(), answered(domain::Compute { id: "ep-b".to_owned(), ..starting() })),
             (Matters { bound: false, ..bound() }, answered(starting())),

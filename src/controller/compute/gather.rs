@@ -1,4 +1,5 @@
-//! What is looked at for a Compute: its record, its account, the project's snapshot, other Computes, its Secret.
+//! Collects the facts for a Compute: its record, its account, the project's snapshot, other
+//! Computes, and its Secret.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,16 +26,16 @@ use crate::decide::{AccountView, later};
 use crate::domain::{NameSupport, Support};
 use crate::platform::LatestSnapshot;
 
-/// What was looked at.
+/// The input of `assemble`.
 #[derive(Debug)]
 pub struct Facts<P> {
     pub record: Result<Record<ComputeIdentity>, InvalidAnnotation>,
     pub access: Access<P>,
     pub excerpt: Excerpt,
     pub others: Others,
-    /// The connection Secret, where one is declared and may be needed.
+    /// The connection Secret, if one is declared and may be needed.
     pub secret: Option<(Owner, SecretState)>,
-    /// The user and the password for it.
+    /// The user and the password for the connection Secret.
     pub credentials: CredentialsView,
     /// Secrets that it wrote while spec.connection named them, and that still exist.
     pub unused_secrets: Vec<String>,
@@ -45,20 +46,20 @@ pub struct Facts<P> {
     pub now: Timestamp,
 }
 
-/// What may be claimed by others on the platform that the account leads to.
+/// Possible claims of others on the platform that the account leads to.
 #[derive(Debug, Default)]
 pub struct Others {
     /// Other Computes, and whether their accounts admit them.
     pub computes: Vec<(Arc<Compute>, bool)>,
-    /// Those that cannot be read, as far as their metadata tells.
+    /// Unreadable Computes with a record, as far as their metadata shows.
     pub unreadable: Vec<Arc<ObjectMeta>>,
-    /// Some cannot be read, recorded or not: what they declare is not known.
+    /// True if any Compute cannot be read, recorded or not. What it declares is unknown.
     pub incomplete: bool,
     pub reserved: Reservations,
 }
 
 impl<P> Facts<P> {
-    /// What is recorded; nothing where that is invalid.
+    /// The recorded identity; empty if the record is invalid.
     pub fn known(&self) -> ComputeIdentity {
         self.record.clone().unwrap_or_default().identity
     }
@@ -68,7 +69,7 @@ impl<P> Facts<P> {
         self.record.clone().unwrap_or_default().identity_or_wish()
     }
 
-    /// Whether the platform was seen to keep names, in whatever project.
+    /// The platform's support for names, as seen in any project.
     pub fn names(&self) -> NameSupport {
         self.access.connection.as_ref().map(|connection| connection.names).unwrap_or_default()
     }
@@ -90,7 +91,7 @@ pub(super) async fn gather<E: Environment>(
     let credentials = secret::credentials(env, object).await?;
     let unused_secrets = secret::unused(env, object).await?;
     Ok(Facts {
-        // Last, so that nothing is waited for until what is decided is reserved.
+        // Read last: no await may come between this and the reservation that the decision makes.
         others: others(env, object, &known, (access.connection.as_deref(), &excerpt.snapshot)),
         record,
         access,
@@ -105,7 +106,7 @@ pub(super) async fn gather<E: Environment>(
     })
 }
 
-/// The part of the newest snapshot that concerns `sought`, if the snapshot began after our last write.
+/// The part of the newest snapshot that concerns `sought`, if it began after our last write.
 fn look<E: Environment>(
     env: &E,
     object: &Compute,
@@ -116,7 +117,7 @@ fn look<E: Environment>(
     let uid = uid(object);
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
         if access.connection.is_none() {
-            // Nobody reads for an account that is gone.
+            // The account is gone, so the project is no longer read through it.
             env.stop_observing(object);
         }
         return (Excerpt::default(), env.state().resource(&uid));
@@ -145,7 +146,8 @@ fn look<E: Environment>(
     (excerpt, remembered)
 }
 
-/// Whether what is known of the project is enough for a resource without a compute that was not looked at before.
+/// True if the known snapshot is enough for a resource without a compute that was not observed
+/// before.
 fn may_rest_on<E: Environment>(
     env: &E,
     object: &Compute,
@@ -166,7 +168,8 @@ fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceS
     })
 }
 
-/// Who else claims the branches and the computes that matter to `object`, and what is reserved in this process.
+/// The claims of others on the branches and computes that matter to `object`, and the reservations
+/// of this process.
 fn others<E: Environment>(
     env: &E,
     object: &Compute,
@@ -182,10 +185,10 @@ fn others<E: Environment>(
     };
     let create = Reserved::Create { branch: object.spec.branch_id.clone(), type_: object.spec.type_ };
     let computes = ids.iter().filter_map(|id| Some((id.clone(), reserved(Reserved::Compute(id.clone())).pop()?.0)));
-    // Before the statuses are looked at: what is reserved no more is in them.
+    // Before the statuses are read: a reservation that has ended is in a status.
     let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
     let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
-    // What a create has made besides may be another resource's, or is declared by one.
+    // An additional compute of a create may be another resource's, or may be declared by one.
     let made = known.made.iter().filter(|_| ids.len() > 1);
     let branches =
         made.clone().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });
@@ -208,7 +211,7 @@ fn others<E: Environment>(
     Others { computes, unreadable, incomplete, reserved }
 }
 
-/// The computes at hand, as far as they can be identified.
+/// The IDs in the snapshot, also of unreadable entries that show one.
 fn ids(snapshot: &SnapshotState) -> BTreeSet<String> {
     let SnapshotState::Taken { computes, .. } = snapshot else { return BTreeSet::new() };
     computes.shown().iter().map(|compute| &compute.id).chain(computes.unreadable().ids()).cloned().collect()

@@ -65,7 +65,6 @@ impl Status for ComputeStatus {
     }
 }
 
-/// The kind Compute.
 #[derive(Debug)]
 pub struct Computes;
 
@@ -118,7 +117,8 @@ impl Kind for Computes {
         let resolved = facts.record.as_ref().map_or(true, |record| record.identity.open_create().is_none());
         let over = || env.state().resolved(&observed.uid, resource_version(object));
         if resolved && over().is_some_and(|reserved| reserved.told == Told::ByBaseline) {
-            // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
+            // Wake only the next in line: otherwise all that wait would be reconciled at each turn.
+            // The others poll.
             let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && waits_its_turn(other);
             let next = on_branch(env, object).into_iter().filter(waits).min_by_key(|other| rank(other.as_ref()));
             next.into_iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
@@ -127,7 +127,7 @@ impl Kind for Computes {
             access::wake(env, account);
         }
         if compute::misses_its_project(observed) {
-            // It looks for the project.
+            // The account then looks for the project.
             access::wake(env, &AccountName::of(&object.spec.account_ref, object));
         }
     }
@@ -228,7 +228,7 @@ impl Kind for Computes {
     }
 }
 
-/// They may have waited for its create, or for its compute.
+/// Wakes the Computes that may have waited for the create or the compute of `object`.
 fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
     for subject in compute::subjects(object) {
         let others = [Key::Claim(subject.clone()), Key::Want(subject)].map(|key| env.objects_by::<Computes>(&key));
@@ -236,14 +236,14 @@ fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
     }
 }
 
-/// Whether its status says that another create, or another resource, comes first.
+/// True if its status says that another create, or another resource, comes first.
 fn waits_its_turn(compute: &Compute) -> bool {
     let reasons = [Reason::Creating, Reason::ConfirmingCreate, Reason::ClaimedByAnother].map(Reason::as_str);
     let conditions = compute.status.iter().flat_map(|status| &status.conditions);
     conditions.into_iter().any(|it| it.type_ == "Ready" && reasons.contains(&it.reason.as_str()))
 }
 
-/// Other Computes that declare the branch.
+/// The other Computes that declare the branch.
 fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
     let Compute { spec: ComputeSpec { project_id, branch_id, .. }, .. } = object;
     let branch = Subject::Branch { project: project_id.clone(), branch: branch_id.clone() };
@@ -252,7 +252,7 @@ fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
     others
 }
 
-/// How a resource came to its compute, for people.
+/// How a resource was bound to its compute, for users.
 fn linked(Binding { id, origin, .. }: &Binding) -> String {
     match origin {
         Origin::Created => format!("Found compute {id}, which an interrupted create had made."),

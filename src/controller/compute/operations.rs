@@ -1,9 +1,8 @@
-//! What the platform told of its operations, for the status.
+//! Converts operations of the platform for the status.
 
 use crate::api::LastOperation;
 use crate::domain::Operation;
 
-/// Operations as the status shows them.
 pub(super) fn shown(operations: Vec<Operation>) -> Vec<LastOperation> {
     let shown = |operation: Operation| LastOperation {
         id: operation.id,

@@ -1,4 +1,4 @@
-//! What is done for a Compute: one step, recorded where a successor finds it.
+//! Performs the steps for a Compute, and records each so that a successor can continue.
 
 mod changes;
 
@@ -31,7 +31,6 @@ use crate::decide::{Action, Reason};
 use crate::domain::{Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
 
-/// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
     let work = Work { env, object };
     match step {
@@ -69,7 +68,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::DeleteTwin { id } => work.delete_twin(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
-            // The resource is the last place that knows of them.
+            // The resource is the last place that records them.
             publish(env, object, &Event::warning(Reason::StrayCompute.as_str(), event)).await;
             work.remove_finalizer().await
         }
@@ -80,7 +79,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     }
 }
 
-/// The record of an object, changed as given.
+/// The record of an object with a change applied.
 fn recording<'a>(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Recording<'a> {
     let known = identity::of_compute(object).unwrap_or_default().identity;
     Recording::of(identity::written(&change(known), &object.metadata))
@@ -92,7 +91,7 @@ struct Work<'a, E> {
 }
 
 impl<E: Environment> Work<'_, E> {
-    /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
+    /// Intent, call, binding: after a crash in between, a successor can find out the result.
     async fn create(
         &self,
         intent: &CreateIntent,
@@ -148,7 +147,6 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Writes the intent.
     async fn record_intent(&self, intent: &CreateIntent) -> Result<Compute, StepError> {
         let (held, first) = self.hold().await?;
         self.env.state().call_recorded(&uid(self.object), Action::Create, intent.at);
@@ -161,8 +159,9 @@ impl<E: Environment> Work<'_, E> {
         Ok(recorded)
     }
 
-    /// The resource as it is about to be written with what is reserved: with the finalizer where it has to have one. And whether nothing was
-    /// sent before that may be in it.
+    /// Prepares the resource for the write of a reservation, and adds the finalizer if it has to
+    /// have one. Also returns whether no earlier write without an answer may contain the
+    /// reservation.
     async fn hold(&self) -> Result<(Compute, bool), StepError> {
         let (state, uid) = (self.env.state(), uid(self.object));
         let first = state.recording(&uid, resource_version(self.object));
@@ -178,8 +177,8 @@ impl<E: Environment> Work<'_, E> {
         Ok((held, first))
     }
 
-    /// What came of writing what is reserved. Where no answer comes, it may be written, and it stays reserved until that is seen. Where it is
-    /// refused, nobody waits for what may never be written; but a refusal says nothing of an earlier write that was not answered.
+    /// Settles a reservation after its write. Without an answer it may be written, so it stays
+    /// until a version shows that. A refusal frees it, unless an earlier write had no answer.
     fn answered<T>(&self, first: bool, answer: &Result<T, kube::Error>) {
         let (state, uid) = (self.env.state(), uid(self.object));
         match answer {
@@ -189,7 +188,7 @@ impl<E: Environment> Work<'_, E> {
         }
     }
 
-    /// Binds the resource to a compute that exists.
+    /// Binds the resource to an existing compute.
     async fn link(
         &self,
         binding: &Binding,
@@ -248,7 +247,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Whether it is gone is shown by the next list.
+    /// The next list shows whether the compute is gone.
     async fn delete(&self, id: &str, told: String) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
@@ -262,7 +261,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Nobody may be bound to it meanwhile.
+    /// Reserves the compute first, so that no resource is bound to it meanwhile.
     async fn delete_twin(&self, id: &str) -> Result<(), StepError> {
         let platform = self.env.settings().platform(&*self.connection()?);
         if !self.reserve(Some(&platform), Reserved::Compute(id.to_owned()), Told::ByBaseline) {
@@ -289,20 +288,22 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Reserves what is about to be recorded; `false` where another resource was faster since the decision. The next one sees whose it is.
+    /// Reserves what is about to be recorded. `false` if another resource was faster since the
+    /// decision; the next pass sees which one.
     fn reserve(&self, platform: Option<&String>, what: Reserved, told: Told) -> bool {
         let project = self.object.spec.project_id.clone();
         let place = ReservedPlace { platform: platform.cloned().unwrap_or_default(), project, what };
         self.env.state().reserve(&uid(self.object), place, Holder::of(&self.object.metadata), told)
     }
 
-    /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.
+    /// A place in the account's budget, taken before the call is recorded; `None` if the process
+    /// stops meanwhile.
     async fn admitted(&self, at: &Connection<E::Client>, action: Action) -> Result<Option<E::Client>, StepError> {
         self.env.admit_change(&self.platform(at)).await.map_err(failed(action))
     }
 
-    /// The same for a create. Where the list that its baseline is from is too old then, the place is kept for the next pass, which has a
-    /// newer one.
+    /// Like `admitted`, for a create. If the list with its baseline is too old by then, the place
+    /// is kept for the next pass, which has a newer one.
     async fn admitted_create(&self, intent: &CreateIntent, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
         let uid = uid(self.object);
         let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
@@ -321,7 +322,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(None)
     }
 
-    /// The platform, called for the namespace of the resource.
+    /// The client, with its calls counted for the namespace of the resource.
     fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
@@ -335,7 +336,7 @@ impl<E: Environment> Work<'_, E> {
     fn connection_to(&self, platform: Option<&str>) -> Result<SharedConnection<E::Client>, StepError> {
         match platform {
             Some(platform) => access::connection_to(self.env, self.object, platform, Action::Change),
-            // Earlier versions did not record it.
+            // Earlier versions did not record the platform.
             None => access::connection(self.env, self.object, Action::Change),
         }
     }
@@ -345,7 +346,8 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// A call that changes something has ended: only snapshots that begin from now on show what it did.
+    /// A call that changes something has ended: only snapshots that begin from now on show its
+    /// effect.
     fn wrote(&self) {
         self.env.state().platform_written(&uid(self.object), self.env.tick());
     }
@@ -359,7 +361,7 @@ impl<E: Environment> Work<'_, E> {
         self.env.state().operations_started(&uid(self.object), &shown(operations));
     }
 
-    /// Tells what was done, and then what is news since.
+    /// Reports what was done, and then the new parts of the report.
     async fn done(&self, action: &'static str, id: &str, event: &Event, news: Vec<Event>) {
         let project = Some(self.object.spec.project_id.as_str());
         acted(self.env, self.object, ActionLine { project, compute: Some(id), ..ActionLine::of(action) }, event).await;

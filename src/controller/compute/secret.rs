@@ -1,4 +1,4 @@
-//! A Compute's connection Secret: what is read for it.
+//! Reads what the connection Secret of a Compute needs.
 
 use super::super::connection;
 use super::super::environment::Environment;
@@ -10,13 +10,13 @@ pub(super) async fn of<E: Environment>(env: &E, object: &Compute) -> Result<Opti
     connection::of(env, object, object.spec.connection.as_deref(), Owner::of(object)).await
 }
 
-/// The user and the password, where they are to be written.
+/// The user and the password, if they are to be written.
 pub(super) async fn credentials<E: Environment>(env: &E, object: &Compute) -> Result<CredentialsView, kube::Error> {
     let declared = object.spec.connection.as_deref().filter(|_| object.spec.management == Management::Full);
     connection::credentials(env, object, declared).await
 }
 
-/// Secrets that it wrote while spec.connection named them.
+/// The Secrets that it wrote while spec.connection named them.
 pub(super) async fn unused<E: Environment>(env: &E, object: &Compute) -> Result<Vec<String>, kube::Error> {
     let Some(status) = &object.status else { return Ok(Vec::new()) };
     let wrote: Vec<&String> = status.unused_secrets.iter().chain(&status.connection_secret).collect();

@@ -1,4 +1,4 @@
-//! What a decision about a ProjectKey rests on, put together from what was looked at. Pure.
+//! Assembles the input of a decision about a ProjectKey from the facts. Pure.
 
 use kube::{Resource, ResourceExt};
 
@@ -67,7 +67,8 @@ fn secret_view(
     }
 }
 
-/// What the platform last said of the key in use. A list from before the key was created says nothing of it.
+/// The platform's last answer about the key in use. A list from before the key's creation says
+/// nothing about it.
 fn probe<P>(facts: &Facts<P>, known: &KeyListing) -> Probe {
     let probe = facts.remembered.key.probe.unwrap_or(Probe::NotAsked(None));
     let identity = facts.record.clone().unwrap_or_default().known();
@@ -76,12 +77,12 @@ fn probe<P>(facts: &Facts<P>, known: &KeyListing) -> Probe {
     has_it.map_or(probe, |has_it| probe.listed(*at, has_it))
 }
 
-/// What the platform last said to a key that is in memory alone.
+/// The platform's last answer about a key that only memory holds.
 fn unsaved_probe(unsaved: Option<&UnsavedKey>) -> Probe {
     unsaved.and_then(|unsaved| unsaved.trial).unwrap_or(Probe::NotAsked(None))
 }
 
-/// A resource that names the same Secret and is older, or has it.
+/// A resource that names the same Secret and is older, or owns that Secret.
 fn rival(object: &ProjectKey, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
     let has_it = |rival: &Rival| *secret == KeySecretView::Foreign(owned_by(&rival.kind, &rival.name));
     let first = rivals.iter().find(|rival| rival.rank < rank(object) || has_it(rival));

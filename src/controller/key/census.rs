@@ -1,4 +1,4 @@
-//! How many keys there are, by account and state, for the metrics.
+//! Counts the keys by account and state, for the metrics.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::ProjectKeys;
 use crate::api::ProjectKeyStatus;
 use crate::telemetry::metrics::{AccountKeys, KeyState};
 
-/// The keys as the statuses show them, and how many there are in the organizations of their accounts.
+/// The keys in the statuses, and the number of keys in the organizations of their accounts.
 pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
     let mut uids: BTreeMap<AccountName, String> = BTreeMap::new();
     let mut accounts: BTreeMap<String, AccountKeys> = BTreeMap::new();
     for object in env.objects::<ProjectKeys>() {
         let name = AccountName::of(&object.spec.account_ref, object.as_ref());
-        // Accounts that do not exist have none, and are counted together.
+        // Accounts that do not exist have no UID, and are counted together.
         let uid = uids.entry(name.clone()).or_insert_with_key(|name| access::uid(env, name).unwrap_or_default());
         let counted = accounts.entry(uid.clone()).or_insert_with(|| of_account(env, &name, uid));
         object.status.iter().for_each(|status| count(counted, status));

@@ -1,4 +1,4 @@
-//! Saving the keys that are still in memory when the process is being stopped.
+//! Saves the keys that only memory holds when the process stops.
 
 use std::time::Duration;
 
@@ -18,19 +18,20 @@ use crate::api::ProjectKey;
 use crate::decide::key::{Probe, tried};
 use crate::platform::{Platform, PlatformClient};
 
-/// The pause between two tries to save a key while the process is being stopped.
+/// The pause between two attempts to save a key while the process stops.
 const FLUSH_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long one such try may take: an API server that does not answer must not use up the time of all keys.
+/// The timeout of one attempt: an API server that does not answer must not use up the time of all
+/// keys.
 const FLUSH_TRY: Duration = Duration::from_secs(5);
 
-/// How long of that the platform may take to say whether it accepts a key.
+/// The part of an attempt in which the platform must answer whether it accepts a key.
 const FLUSH_QUESTION: Duration = Duration::from_secs(2);
 
-/// Why a key is not saved that the platform has created itself.
+/// Why a key is not saved although the platform itself has created it.
 const REFUSED: &str = "the platform does not accept it, and the key before it works; the next process revokes it";
 
-/// Saves the keys that are still in memory, until all are saved or `grace` is over.
+/// Saves the keys that only memory holds, until all are saved or `grace` is over.
 pub async fn flush<E: Environment>(env: &E, grace: Duration) {
     let deadline = Instant::now() + grace;
     loop {
@@ -82,8 +83,8 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
     }
 }
 
-/// Whether the platform refuses a key that it has to accept before it is written over one that works. Where it does not answer, the
-/// key is written: its secret is nowhere else.
+/// True if the platform refuses a key that it has to accept before it replaces a working one.
+/// Without an answer the key is written: its secret is nowhere else.
 async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedKey) -> bool {
     let Some(before) = key.trial.filter(|probe| !matches!(probe, Probe::Accepted(_))) else { return false };
     let connection = access::of(env, object).connection;

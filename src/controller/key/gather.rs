@@ -1,4 +1,5 @@
-//! What is looked at for a ProjectKey: its record, its account, its Secret, and what was asked of the platform before.
+//! Collects the facts for a ProjectKey: its record, its account, its Secret, and the latest list of
+//! keys.
 
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
@@ -17,16 +18,16 @@ use crate::decide::key::KeyAccount;
 use crate::decide::released::is_released;
 use crate::decide::seal::InvalidAnnotation;
 
-/// What was looked at.
+/// The input of `assemble`.
 #[derive(Debug)]
 pub struct Facts<P> {
     pub record: Result<Record<ProjectKeyIdentity>, InvalidAnnotation>,
     pub access: Access<P>,
-    /// Where the account's platform is; empty while that is not known.
+    /// The base URL of the account's platform; empty while it is not known.
     pub base_url: String,
     pub listed: Listed,
     pub secret: SecretState,
-    /// The accounts whose credentials are in the Secret.
+    /// The accounts that read their credentials from the Secret.
     pub accounts: Vec<KeyAccount>,
     /// The other resources of the namespace that write the same Secret.
     pub rivals: Vec<Rival>,

@@ -1,4 +1,5 @@
-//! The accounts that have their credentials from the Secret of a ProjectKey, and what they work with.
+//! Finds the accounts that read their credentials from the Secret of a ProjectKey, and what they
+//! use at present.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +44,8 @@ fn view<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret) ->
     }
 }
 
-/// Whether an account works with what the Secret holds. One that was not looked at yet may not know of it.
+/// True if an account uses what the Secret holds. An account that was not checked yet may have read
+/// something older.
 fn follows<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret) -> bool {
     let name = account.account_name();
     let Some(entry) = env.state().account(&name) else { return false };
@@ -53,8 +55,9 @@ fn follows<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret)
     is_held && entry.availability == Availability::Usable && !env.state().uses_former_key(&name)
 }
 
-/// Accounts of which only their finalizer on the Secret is known: they cannot be read, or other operators work with them. What those
-/// operators work with is not seen here; the overlap of a rotation is for them.
+/// Accounts that only their finalizer on the Secret shows: they cannot be read, or other operators
+/// manage them. What those operators use is not visible here; the overlap of a rotation covers
+/// them.
 fn unknown(secret: &Secret, none_known: bool, own: &BTreeSet<String>) -> Option<KeyAccount> {
     let (ours, others): (Vec<&String>, Vec<&String>) =
         secret.finalizers().iter().filter(|name| is_for_credentials(name)).partition(|name| own.contains(*name));

@@ -1,4 +1,5 @@
-//! What the list of an organization's keys shows that concerns one ProjectKey. One list serves all of them.
+//! Extracts from the list of an organization's keys what concerns one ProjectKey. One list serves
+//! all of them.
 
 use std::time::Duration;
 
@@ -15,31 +16,31 @@ use crate::decide::{AccountView, key, key::KeyListing, later};
 use crate::domain::{self, Fault};
 use crate::platform::{Interest, KeyInterest, KeyMatters, Keys, LatestKeys, Listing, Tick};
 
-/// How long after its end a list counts for what it lacks.
+/// How long after its end a list proves that a key is missing.
 const RECENT: Duration = Duration::from_secs(30);
-/// How long it is believed that the platform offers no call to revoke keys.
+/// How long the answer is valid that the platform offers no call to revoke keys.
 const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 
-/// What is known of the organization's keys, and which of them concern the resource.
+/// The latest list of the organization's keys, and which of them concern the resource.
 #[derive(Debug, Default)]
 pub struct Listed {
     latest: LatestKeys,
     matters: KeyMatters,
 }
 
-/// What a decision rests on.
+/// The input of a decision.
 pub(super) struct Excerpt {
-    /// The list, as long as it counts what it lacks.
+    /// The list, while it proves what is missing.
     pub listing: KeyListing,
-    /// The same, also where keys cannot be revoked.
+    /// Like `listing`, also if keys cannot be revoked.
     pub listed: KeyListing,
-    /// The list, however old it is.
+    /// The list of any age.
     pub known: KeyListing,
-    /// Until when it is believed that keys cannot be revoked.
+    /// Until when the answer is valid that keys cannot be revoked.
     pub not_offered_until: Option<Timestamp>,
 }
 
-/// What is known of the keys of the organization, where the account can be used.
+/// The latest list of the organization's keys, if the account can be used.
 pub(super) fn look<E: Environment>(
     env: &E,
     object: &ProjectKey,
@@ -48,7 +49,7 @@ pub(super) fn look<E: Environment>(
 ) -> Listed {
     let (AccountView::Usable { organization: Some(_) }, Some(connection)) = (&access.view, &access.connection) else {
         if access.connection.is_none() {
-            // Nobody reads for an account that is gone.
+            // The account is gone, so the keys are no longer read through it.
             env.stop_listing(object);
         }
         return Listed::default();
@@ -60,7 +61,7 @@ pub(super) fn look<E: Environment>(
     Listed { latest, matters }
 }
 
-/// The keys that are recorded, and those that the resource may have created besides.
+/// The recorded keys, and those that the resource may have created in addition.
 pub(super) fn interest(object: &ProjectKey, known: &ProjectKeyIdentity, cluster: &ClusterId) -> KeyInterest {
     let records = &known.records;
     let ids = records.current.iter().map(|key| key.id);
@@ -73,14 +74,14 @@ pub(super) fn interest(object: &ProjectKey, known: &ProjectKeyIdentity, cluster:
     Interest { matters, pending: false, after: None }
 }
 
-/// Whether the platform offers no list of keys, or not to this credential.
+/// True if the platform offers no list of keys, or not to this credential.
 pub(super) fn is_not_offered(fault: &Fault) -> bool {
     Keys::not_offered(fault).is_some()
 }
 
 impl Listed {
-    /// A list that began before the last change of the resource's keys shows nothing of it. A list that could not be read shows
-    /// nothing: then the last one that was read counts as what it was at its time.
+    /// A list that began before the last change of the resource's keys is ignored. If a list could
+    /// not be read, the last one still shows the state at its time.
     pub(super) fn excerpt(&self, (key, wrote): (&KeyState, Option<Tick>), now: Timestamp) -> Excerpt {
         let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
         let not_offered_until = cannot_revoke.filter(|until| now < *until);
@@ -108,7 +109,7 @@ impl Listed {
         self.latest.snapshot.as_ref().map(|list| list.count())
     }
 
-    /// Whether a list was read, and is offered still.
+    /// True if a list was read and is still offered.
     pub(super) fn is_read(&self) -> bool {
         self.latest.snapshot.is_some() && !self.is_refused()
     }
@@ -137,7 +138,7 @@ mod tests {
         Timestamp::from_second(READ + second).unwrap()
     }
 
-    /// A list that was begun at tick 5, and took five seconds.
+    /// A list that began at tick 5 and took five seconds.
     fn listed(fault: Option<Fault>) -> Listed {
         let entry = |id: i64, name: &str| KeyEntry {
             id,
@@ -158,7 +159,7 @@ mod tests {
         Fault::Unsupported { status: 405, message: String::new() }
     }
 
-    /// What is known, and whether it counts what it lacks.
+    /// The known keys, and whether the list proves what is missing.
     fn seen(excerpt: &Excerpt) -> (Option<Vec<i64>>, bool) {
         (ids(&excerpt.known), excerpt.listing == excerpt.known)
     }
@@ -211,7 +212,7 @@ mod tests {
         let key = KeyState { not_offered: Some(at(0)), ..KeyState::default() };
         let believed = listed(None).excerpt((&key, None), at(119));
         assert_eq!((believed.listing, believed.not_offered_until), (KeyListing::NotOffered, Some(at(120))));
-        // The list counts all the same for what it lacks, as long as it is recent.
+        // While it is recent, the list still proves what is missing.
         for (second, recent) in [(34, true), (35, false)] {
             let excerpt = listed(None).excerpt((&key, None), at(second));
             assert_eq!((ids(&excerpt.listed).is_some(), excerpt.listing), (recent, KeyListing::NotOffered), "{second}");

@@ -1,4 +1,5 @@
-//! ProjectKey: observed through its Secret and the organization's keys, acted on through the account's client.
+//! ProjectKey: observed through its Secret and the organization's keys, acted on through the
+//! account's client.
 
 mod assemble;
 mod census;
@@ -63,7 +64,6 @@ impl Status for ProjectKeyStatus {
     }
 }
 
-/// The kind ProjectKey.
 #[derive(Debug)]
 pub struct ProjectKeys;
 
@@ -113,7 +113,7 @@ impl Kind for ProjectKeys {
             access::wake(env, &name);
         }
         if key::may_miss_its_project(observed) {
-            // It looks for the project.
+            // The account then looks for the project.
             access::wake(env, &name);
         }
     }

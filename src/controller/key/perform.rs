@@ -1,4 +1,5 @@
-//! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
+//! Performs the steps for a ProjectKey, and records each so that a successor can continue. The
+//! platform shows a secret only once, so it is kept until it is saved.
 
 use kube::ResourceExt;
 use secrecy::SecretString;
@@ -30,7 +31,6 @@ use crate::telemetry::metrics::KeyChange;
 /// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
 const KEY_LENGTH: usize = 256;
 
-/// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
     let work = Work { env, object, identity: identity::of_key(object).unwrap_or_default().known() };
     match step {
@@ -93,19 +93,19 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record_identity(&self, identity: &ProjectKeyIdentity) -> Result<(), StepError> {
-        // A list from before may be from before the key as well.
+        // An earlier list may be older than the key.
         self.keys_changed();
         let recording = Recording { held: true, ..recording(self.object, |_| identity.clone()) };
         Ok(record(self.env, self.object, recording).await.map(drop)?)
     }
 
-    /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
+    /// Intent, call, Secret, record: after a crash in between, a successor can find out the result.
     async fn create_key(&self, intent: &KeyIntent, because: Option<&str>, try_first: bool) -> Result<(), StepError> {
         let connection = self.connection_to(intent.platform.as_deref(), Action::CreateKey)?;
         let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self.env.admit_key_creation(&self.platform(&connection)).await;
         let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else { return Ok(()) };
-        // Room is waited for first: what the API server accepts now is not long ago when the key arrives.
+        // Waiting for room comes first, so that this answer is recent when the key arrives.
         self.dry_run(intent, &connection.access.base_url).await?;
         if let Some(why) = because {
             publish(self.env, self.object, &Event::warning("KeyReplaced", why)).await;
@@ -135,7 +135,7 @@ impl<E: Environment> Work<'_, E> {
         };
         self.env.state().key_created(&self.uid(), unsaved);
         self.env.state().action_succeeded(&self.uid(), Action::CreateKey);
-        // The Secret comes first, and the event even when it could not be written.
+        // The Secret comes first. The event follows even if the Secret could not be written.
         let saved = match self.try_unsaved().await {
             Ok(Probe::Accepted(_)) => self.save(&intended).await,
             Ok(Probe::Refused { .. } | Probe::NotAsked(_)) => Ok(()),
@@ -146,13 +146,13 @@ impl<E: Environment> Work<'_, E> {
         saved
     }
 
-    /// Asks the API server whether it would accept the Secret: a key that cannot be kept must not be created.
+    /// Asks whether the Secret would be accepted: a key that cannot be kept must not be created.
     async fn dry_run(&self, intent: &KeyIntent, base_url: &str) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
         let key =
             KeyIdentity { id: i64::MAX, name: intent.name.clone(), at: intent.at, created_at: None, created_by: None };
-        // As long as keys are, so that what is too large is found too.
+        // As long as a key, so that a Secret that is too large is found too.
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
         let previous = Previous { id: i64::MAX, name: intent.name.clone(), secret: stand_in.clone() };
         let content = secret::content(&self.object.spec, (&key, &stand_in), Some(&previous), base_url);
@@ -160,7 +160,7 @@ impl<E: Environment> Work<'_, E> {
         stored(self.env, self.object, accepted, &content)
     }
 
-    /// Writes the key that is held in memory, then records it.
+    /// Writes the key that is in memory, then records it.
     async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
         let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(()) };
         if write_unsaved(self.env, object, &unsaved).await? == Saved::GivenUp {
@@ -178,7 +178,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Asks the platform whether it accepts the key in memory, where that has to be known before it is saved.
+    /// Asks the platform whether it accepts the key in memory, if that is required before saving.
     async fn try_unsaved(&self) -> Result<Probe, StepError> {
         let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(Probe::NotAsked(None)) };
         let Some(before) = unsaved.trial else { return Ok(Probe::Accepted(self.env.now())) };
@@ -200,7 +200,7 @@ impl<E: Environment> Work<'_, E> {
         Err(StepError::Failed(Action::TryKey, Problem::NewKey(message.to_owned())))
     }
 
-    /// What another process has begun since stays recorded.
+    /// Keeps in the record what another process has begun since.
     async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
         let lost = recording(self.object, |known| ProjectKeyIdentity { records: records.clone(), ..known });
         record(self.env, self.object, lost).await?;
@@ -248,7 +248,7 @@ impl<E: Environment> Work<'_, E> {
         record(self.env, self.object, recording_keys(self.object, records)).await?;
         self.count_lost(records);
         self.env.state().probe_outdated(&self.uid());
-        // A key that is recorded as gone is kept in memory for nobody.
+        // A key that is recorded as gone has no use in memory.
         let unsaved = self.env.state().unsaved_key(&self.uid());
         if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
             self.env.state().take_unsaved_key(&self.uid());
@@ -317,7 +317,7 @@ impl<E: Environment> Work<'_, E> {
                     self.env.state().resource(&self.uid()).key.probe.unwrap_or(Probe::NotAsked(None)).refused(now)
                 }
                 Ok(()) => Probe::Accepted(now),
-                // Anything else says nothing about the key.
+                // Any other fault says nothing about the key.
                 Err(_) => Probe::NotAsked(Some(now)),
             },
         };
@@ -325,7 +325,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// The secret of the key in use, where it is in its Secret or still in memory.
+    /// The secret of the key in use, from memory or from its Secret.
     async fn current_secret(&self) -> Result<Option<(SharedConnection<E::Client>, SecretString)>, StepError> {
         let Ok(connection) = self.connection(Action::TryKey) else { return Ok(None) };
         let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object)) else {
@@ -354,7 +354,7 @@ impl<E: Environment> Work<'_, E> {
         uid(self.object)
     }
 
-    /// The platform, called for the namespace of the resource.
+    /// The client, with its calls counted for the namespace of the resource.
     fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
@@ -364,13 +364,13 @@ impl<E: Environment> Work<'_, E> {
         self.connection_to(self.identity.platform(), action)
     }
 
-    /// A connection to that platform. The account may lead to another one since the decision, which must not see the key.
+    /// Fails if the account leads to another platform by now, which must not see the key.
     fn connection_to(&self, platform: Option<&str>, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
-        // What was recorded without a platform goes nowhere.
+        // A record without a platform leads nowhere.
         access::connection_to(self.env, self.object, platform.unwrap_or_default(), action)
     }
 
-    /// Lists that began before do not show what was just done.
+    /// Lists that began before now do not show the change.
     fn keys_changed(&self) {
         self.env.state().keys_outdated(&self.uid(), self.env.tick());
     }

@@ -1,4 +1,5 @@
-//! What the steps of a ProjectKey write: its record, and what became of its Secret.
+//! Helpers for the steps of a ProjectKey: records, the finalizer, and the result of writing the
+//! Secret.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -13,7 +14,7 @@ use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::Problem;
 
-/// The record of an object, changed as given.
+/// The record of an object with a change applied.
 pub(super) fn recording<'a>(
     object: &ProjectKey,
     change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
@@ -22,18 +23,18 @@ pub(super) fn recording<'a>(
     Recording::of(identity::written(&change(known), &object.metadata))
 }
 
-/// Records these keys; no creation is open.
+/// A record of these keys, without an open create.
 pub(super) fn recording_keys<'a>(object: &ProjectKey, records: &KeyRecords) -> Recording<'a> {
     recording(object, |_| ProjectKeyIdentity { records: records.clone().tidied(), intent: None })
 }
 
-/// Tells that a key is in its Secret.
+/// Logs that a key is in its Secret.
 pub(super) fn wrote_key(secret: &str, key: &KeyIdentity) {
     let done = ActionLine { key: Some(&key.name), key_id: Some(key.id), ..ActionLine::wrote_secret(secret) };
     done.log(&format!("Wrote key {} into Secret {secret}.", key.name));
 }
 
-/// Removes the finalizer. `gone` is what people are told where the project does not exist any more.
+/// Removes the finalizer. `gone` is the text of the event if the project no longer exists.
 pub(super) async fn release<E: Environment>(env: &E, object: &ProjectKey, gone: Option<&str>) -> Result<(), StepError> {
     if let Some(text) = gone {
         publish(env, object, &Event::warning(PROJECT_GONE, text)).await;
@@ -43,8 +44,8 @@ pub(super) async fn release<E: Environment>(env: &E, object: &ProjectKey, gone: 
     Ok(())
 }
 
-/// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and
-/// would do so again.
+/// The result of writing a Secret. Fails if the stored content differs: a webhook or policy that
+/// changes it would do so again.
 pub(super) fn stored<E: Environment>(
     env: &E,
     object: &ProjectKey,

@@ -1,4 +1,4 @@
-//! Saving a key that is held in memory.
+//! Saves a key that only memory holds.
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
@@ -11,26 +11,26 @@ use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Owner, secrets};
 use crate::decide::identity;
 
-/// What came of saving a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saved {
     Written,
-    /// Another process has given it up.
+    /// Another process has given up the key.
     GivenUp,
 }
 
-/// Why the secret of such a key is lost.
+/// Why the secret of a key that was given up is lost.
 pub(super) const GIVEN_UP: &str = "another process took its creation for interrupted; the key is replaced";
 
-/// Writes a key that is held in memory into its Secret, unless another process has given the key up meanwhile. The Secret is looked
-/// at before the record: whoever gives the key up writes a successor later than that, and is not written over.
+/// Writes a key from memory into its Secret, unless another process has given up the key meanwhile.
+/// The Secret is read before the record: a process that gives up the key writes its successor
+/// later, and that write is not overwritten.
 pub(super) async fn write_unsaved<E: Environment>(
     env: &E,
     object: &ProjectKey,
     unsaved: &UnsavedKey,
 ) -> Result<Saved, StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
-    // The platform of the key, which the account may have left since.
+    // The platform of the key: the account may lead to another one by now.
     let url = match access::base_url(env, object) {
         url if unsaved.intent.platform.as_ref() == Some(&env.settings().platforms.of(&url)) => url,
         url => unsaved.intent.platform.clone().unwrap_or(url),

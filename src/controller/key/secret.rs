@@ -1,4 +1,4 @@
-//! A key's Secret: what is written into it, and what is read back.
+//! Composes the content of a key's Secret, and reads it back.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::decide::names::{
     MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_PREVIOUS, SECRET_SHAPE, shape,
 };
 
-/// The key before the one in use, beside it in the Secret.
+/// The previous key, which the Secret holds beside the key in use.
 #[derive(Clone, Debug)]
 pub struct Previous {
     pub id: i64,
@@ -24,7 +24,7 @@ pub struct Previous {
     pub secret: SecretString,
 }
 
-/// What the Secret itself tells of it.
+/// The annotation of the Secret about its previous key.
 #[derive(Serialize, Deserialize)]
 struct PreviousMark {
     entry: String,
@@ -33,7 +33,7 @@ struct PreviousMark {
     digest: String,
 }
 
-/// Everything that the Secret of a key holds.
+/// The whole content of a key's Secret.
 pub(super) fn content(
     spec: &ProjectKeySpec,
     (key, secret): (&KeyIdentity, &SecretString),
@@ -61,10 +61,11 @@ pub(super) fn content(
     SecretContent { type_: Some(spec.secret.type_.clone()), data, labels, annotations }
 }
 
-/// What stands for a secret that cannot be read begins so.
+/// The prefix of stand-ins for secrets that cannot be read.
 pub const NOT_READ: &str = "not-read";
 
-/// The Secret of a key as it was written, where it cannot be read: with words in place of secrets; `None` where none was recorded.
+/// The Secret of a key as it was written, for a process that cannot read it: with stand-ins for the
+/// secrets. `None` if no key is recorded.
 pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
     let records = of_key(object).ok()?.known().records;
     let words = |name: &str| SecretString::from(format!("{NOT_READ}-{name}"));
@@ -80,7 +81,8 @@ pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
     Some(secret)
 }
 
-/// What a Secret of ours holds, and the key's secret where it is as it was written. `records` say which key before it is still valid.
+/// The content of a Secret of ours, and the key's secret if it is unaltered. `records` contain the
+/// previous keys that are still valid.
 pub fn secret_contents(
     spec: &ProjectKeySpec,
     secret: &Secret,
@@ -101,17 +103,17 @@ pub fn secret_contents(
     (SecretContents::Key { key, as_declared }, Some(value))
 }
 
-/// The key before the one in the Secret that the Secret holds as well, as long as it is valid.
+/// The previous key in the Secret, as long as it is valid.
 pub(super) fn previous(secret: &Secret, records: &KeyRecords) -> Option<Previous> {
     let PreviousMark { entry, id, name, digest: written } = mark(secret)?;
     let value = text(secret, &entry).filter(|value| digest(value) == written)?;
     let is_previous = records.previous.iter().any(|key| key.id == id && key.name == name);
-    // Another one was written over it, and that is not recorded yet.
+    // Another key has replaced it in the Secret, and that is not recorded yet.
     let is_about_to_be = records.current.as_ref().is_some_and(|key| key.id == id && key.name == name);
     (is_previous || is_about_to_be).then_some(Previous { id, name, secret: value })
 }
 
-/// The key in the Secret, which is about to be the one before.
+/// The key in the Secret, which is about to become the previous one.
 pub(super) fn about_to_be_previous(
     object: &ProjectKey,
     found: &Secret,
@@ -126,7 +128,7 @@ pub(super) fn about_to_be_previous(
     is_in_use.then_some(Previous { id: key.id, name: key.name, secret })
 }
 
-/// An entry that held a key before, and is not to be there any more.
+/// The entry of a previous key that should no longer be there.
 pub(super) fn leftover(found: &Secret, wanted: &SecretContent) -> Option<String> {
     let entry = mark(found)?.entry;
     (text(found, &entry).is_some() && !wanted.data.contains_key(&entry)).then_some(entry)
@@ -136,7 +138,8 @@ fn mark(secret: &Secret) -> Option<PreviousMark> {
     serde_json::from_str(secret.annotations().get(SECRET_PREVIOUS)?).ok()
 }
 
-/// A Secret that dbplane made for a resource that is no more, as far as it holds a key as it was written, or nothing yet.
+/// A Secret that dbplane wrote for a resource that is gone, if it holds an unaltered key, or
+/// nothing yet.
 pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> KeySecretView {
     let version = secret.resource_version().unwrap_or_default();
     let is_empty = secret.data.as_ref().is_none_or(BTreeMap::is_empty);

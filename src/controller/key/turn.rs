@@ -1,4 +1,5 @@
-//! When a key is asked itself whether the platform still accepts it.
+//! Decides when to probe a key: to ask the platform, with the key itself, whether it still accepts
+//! it.
 
 use std::time::Duration;
 
@@ -13,12 +14,13 @@ use crate::api::ProjectKey;
 use crate::decide::identity::ProjectKeyIdentity;
 use crate::decide::key::Probe;
 
-/// The part of the account's requests, in percent, that may ask its keys.
+/// The share of the account's requests, in percent, that may probe its keys.
 const SHARE: u32 = 25;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What is known of the key where it is not its turn yet; `None` where it is. As long as no list of keys was
-/// read, all of them are asked regularly: they take turns, unless somebody waits for the answer.
+/// The state of the key if its turn is later; `None` if it may be probed now. While no list of keys
+/// was read, all of them are probed regularly. They take turns, except those whose result is
+/// awaited.
 pub(super) fn turn_to_ask<E: Environment>(
     env: &E,
     object: &ProjectKey,
@@ -35,7 +37,7 @@ pub(super) fn turn_to_ask<E: Environment>(
     let spacing = MINUTE * 100 / SHARE / access.connection?.requests_per_minute().max(1);
     let of = (AccountName::of(&object.spec.account_ref, object), object.namespace().unwrap_or_default());
     let turn = env.state().turn_to_ask(&uid(object), &of, spacing, now);
-    // As if it had been asked one period before its turn.
+    // As if it had been probed one period before its turn.
     let before = turn.checked_sub(env.settings().limits.key_check).unwrap_or(now);
     (turn > now).then_some(Probe::NotAsked(Some(before)))
 }

@@ -1,4 +1,4 @@
-//! How everything stands, for the metrics: counted when somebody asks.
+//! Counts resources and accounts for the metrics, each time the metrics are read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ use crate::domain::Unreadable;
 use crate::platform::{Computes, Keys, Listing, RateLimited};
 use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
 
-/// What a status says that cannot be of this version.
+/// The label for a status or reason that this version does not know.
 const OTHER: &str = "Other";
 
 pub fn census(env: &Live) -> Census {
@@ -44,7 +44,8 @@ impl KindVisitor for CountKinds<'_> {
     }
 }
 
-/// Thousands of resources have a few reasons: only these are looked up.
+/// Groups by the text first: thousands of resources share a few reasons, and only these are looked
+/// up.
 fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> KindCensus {
     let mut ready = HashMap::<_, usize>::new();
     let (mut stalled, mut unsynced) = (HashMap::<_, usize>::new(), HashMap::<_, usize>::new());
@@ -70,7 +71,7 @@ fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> Kind
     counted
 }
 
-/// Whoever may write a status may write anything into it, and labels are from closed sets.
+/// The known reason, or `OTHER`: a status can contain any text, but labels come from closed sets.
 fn known(reason: &str) -> &'static str {
     Reason::ALL.iter().map(|known| known.as_str()).find(|known| *known == reason).unwrap_or(OTHER)
 }
@@ -90,11 +91,11 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
     own.chain(shared.iter().map(|account| known.of(account.as_ref()))).collect()
 }
 
-/// What is known of accounts by their names.
+/// The state of all accounts, by name.
 struct Known<'a> {
     env: &'a Live,
     connections: BTreeMap<AccountName, SharedConnection<RateLimited>>,
-    /// When the oldest reading began, by what the lists are of.
+    /// When the oldest current list of each account was read, for each kind of list.
     lists: [(&'static str, BTreeMap<String, Timestamp>); 2],
 }
 

@@ -1,4 +1,4 @@
-//! An object as the API server has it. This version may not be able to read it; one such object stops no other.
+//! Parses objects so that one that this version cannot read does not stop the others.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use crate::decide::names::RECORD;
 
 const LONGEST_ERROR: usize = 1024;
 
-/// An object that cannot be read, and why not.
+/// An object that cannot be read, and the error.
 #[derive(Clone, Debug)]
 pub struct Invalid {
-    /// The only annotation is the record in the status. The annotations of the object are anybody's, and are not kept.
+    /// Its only annotation is the record from the status. The object's own annotations are dropped,
+    /// because anybody can write them.
     pub meta: Arc<ObjectMeta>,
     pub error: String,
 }
@@ -24,18 +25,18 @@ pub struct Invalid {
 impl Invalid {
     pub fn new(meta: ObjectMeta, record: Option<String>, error: &str) -> Self {
         let annotations = record.map(|text| [(RECORD.to_owned(), text)].into());
-        // The error quotes what cannot be read, which may be a MiB.
+        // The error quotes the unreadable part, which may be a MiB.
         let error = error.chars().take(LONGEST_ERROR).collect();
         Self { meta: Arc::new(ObjectMeta { annotations, ..meta }), error }
     }
 
-    /// The record in the status.
     pub fn record(&self) -> Option<&String> {
         self.meta.annotations.as_ref()?.get(RECORD)
     }
 }
 
-/// Reads an object, or what is needed of one that cannot be read. The guard of the kube crate keeps no status.
+/// Parses an object, or keeps the metadata, the record and the error if that fails. The kube
+/// crate's own guard keeps no status.
 #[derive(Clone, Debug)]
 pub struct Guarded<K>(pub Result<K, Invalid>);
 

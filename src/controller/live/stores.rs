@@ -1,4 +1,4 @@
-//! What the process knows of the custom resources, kind by kind, and how each kind is woken.
+//! The cached custom resources of each kind, and the channel that requeues them.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -12,14 +12,14 @@ use super::super::object::{Managed, uid};
 use super::guarded::Invalid;
 use crate::api::ObjectMeta;
 
-/// One entry for each kind.
+/// One entry per kind.
 #[derive(Debug, Default)]
 pub struct Stores(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
 
-/// What belongs to one kind.
+/// The parts of one kind.
 #[derive(Debug)]
 pub struct Entry<K: Managed> {
-    /// One for each watched namespace, or one for all.
+    /// One per watched namespace, or one for all.
     pub stores: Vec<Store<K>>,
     pub index: Arc<Index<K>>,
     pub unreadable: Unreadable,
@@ -55,23 +55,23 @@ impl Stores {
         self.entry::<K>().map(|entry| entry.unreadable.all()).unwrap_or_default()
     }
 
-    /// Where objects of a kind are sent that are to be decided on anew; for a kind that is not registered nobody listens.
+    /// The channel that requeues objects of a kind. For a kind that is not registered, it has no
+    /// receiver.
     pub fn waker<K: Managed>(&self) -> UnboundedSender<ObjectRef<K>> {
         self.entry::<K>().map_or_else(|| unbounded_channel().0, |entry| entry.wake.clone())
     }
 
     pub fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
-        // A receiver that is gone means that the process is stopping; then nothing has to be decided on any more.
+        // The receiver is gone while the process stops; then nothing has to be reconciled.
         let _ = self.waker().send(reference);
     }
 }
 
-/// The objects of a kind that cannot be read, by namespace and name.
 #[derive(Clone, Debug, Default)]
 pub struct Unreadable(Arc<Mutex<BTreeMap<Place, Invalid>>>);
 
 impl Invalid {
-    /// Whether the same is wrong with the same object, which nobody has edited in between.
+    /// True if this is the same error of the same object, which was not edited in between.
     fn is_as_before(&self, before: Option<&Self>) -> bool {
         let facts = |it: &Self| (it.meta.uid.clone(), it.meta.generation, it.error.clone());
         before.is_some_and(|before| facts(before) == facts(self))
@@ -94,17 +94,17 @@ impl Unreadable {
         self.with(|known| known.len())
     }
 
-    /// Whether this very object cannot be read.
+    /// True if this object, with this UID, cannot be read.
     pub fn has<K: Managed>(&self, object: &K) -> bool {
         self.with(|known| known.get(&key(object.meta())).is_some_and(|invalid| invalid.meta.uid == object.meta().uid))
     }
 
-    /// Whether that is still wrong with the object.
+    /// True if the object still has this error.
     pub fn still(&self, invalid: &Invalid) -> bool {
         self.with(|known| invalid.is_as_before(known.get(&key(&invalid.meta))))
     }
 
-    /// Whether it is news.
+    /// Adds an unreadable object. Returns whether the error is new.
     pub fn insert(&self, invalid: Invalid) -> bool {
         self.with(|known| {
             let before = known.insert(key(&invalid.meta), invalid.clone());
@@ -112,12 +112,14 @@ impl Unreadable {
         })
     }
 
-    /// The object can be read, or is gone; what was known of it where it could not be read before.
+    /// Removes an object that can be read again or is gone. Returns its metadata if it was
+    /// unreadable.
     pub fn remove(&self, meta: &ObjectMeta) -> Option<Arc<ObjectMeta>> {
         self.with(|known| Some(known.remove(&key(meta))?.meta))
     }
 
-    /// These alone of the namespace, or of all, cannot be read. Which of them are news, and which others were known before.
+    /// Replaces the unreadable objects of the namespace, or of all. Returns those with a new error,
+    /// and the metadata of those that are no longer unreadable.
     pub fn replace(&self, namespace: Option<&str>, found: Vec<Invalid>) -> (Vec<Invalid>, Vec<Arc<ObjectMeta>>) {
         self.with(|known| {
             let concerned = |key: &Place| namespace.is_none() || key.0.as_deref() == namespace;
@@ -135,7 +137,7 @@ impl Unreadable {
     }
 }
 
-/// Whether a store still has this very object.
+/// True if a store still has this object, with this UID.
 pub fn has<K: Managed>(store: &Store<K>, object: &K) -> bool {
     store.get(&ObjectRef::from_obj(object)).is_some_and(|now| uid(now.as_ref()) == uid(object))
 }

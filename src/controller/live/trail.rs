@@ -1,4 +1,5 @@
-//! What came of the last pass over each resource, for people who look for a cause. Kept only where somebody may ask for it.
+//! The result of the last pass over each resource, for debugging. Kept only if the state page is
+//! enabled.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -12,22 +13,21 @@ use super::super::pass::Pass;
 #[derive(Debug, Default)]
 pub struct Trail(Option<Mutex<HashMap<String, Traced>>>);
 
-/// What is kept of one resource.
+/// The trail of one resource.
 #[derive(Clone, Debug, Default)]
 pub struct Traced {
-    /// How many passes have ended.
+    /// The number of ended passes.
     pub passes: u64,
-    /// When the last of them ended.
+    /// When the last pass ended.
     pub at: Option<Timestamp>,
-    /// What it came to, and when the next one is due without any other cause.
+    /// The result of the last pass, and when the next one is due if nothing else triggers it.
     pub ended: Option<(Pass, Timestamp)>,
-    /// Why it could not be made.
+    /// The error of the last pass.
     pub error: Option<String>,
-    /// The last step.
     pub step: Option<Step>,
 }
 
-/// A step that was begun then.
+/// A step, and when it began.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub at: Timestamp,
@@ -36,7 +36,7 @@ pub struct Step {
 }
 
 impl Trail {
-    /// One that keeps something, or nothing.
+    /// A trail that keeps its entries, or drops them all.
     pub fn kept(kept: bool) -> Self {
         Self(kept.then(Mutex::default))
     }
@@ -59,7 +59,6 @@ impl Trail {
         });
     }
 
-    /// The resource is gone.
     pub fn forget(&self, uid: &str) {
         if let Some(all) = &self.0 {
             all.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);

@@ -1,5 +1,5 @@
-//! The brake on mass deletion, as one process applies it to what it deletes on the platform because a resource is deleted, or because a
-//! create has made it besides.
+//! Applies the brake on mass deletion to deletions on the platform. They follow from a deleted
+//! resource, or concern a compute that a create made in addition to the bound one.
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -11,7 +11,8 @@ use super::super::object::{AccountName, Managed, uid};
 use crate::decide::Brake;
 use crate::decide::brake::{Asked, Rules};
 
-/// The state of the brake where a deletion on the platform has to wait; `None` where it may be made.
+/// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
+/// which is then counted.
 pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<Brake> {
     let target = match object.meta().deletion_timestamp {
         Some(_) => K::removes(step)?,
@@ -38,7 +39,8 @@ pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step
     None
 }
 
-/// Whether the deletion of another resource of the account and namespace is paused; its own status says so, also to the next process.
+/// Finds another resource of the account and namespace with a paused deletion. Its own status
+/// records that, also for the next process.
 struct Others<'a, E> {
     env: &'a E,
     me: &'a str,

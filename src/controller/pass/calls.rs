@@ -1,4 +1,5 @@
-//! Shared by the steps of all kinds: writes whose versions are remembered, calls that are too late, Secrets.
+//! Helpers for the steps of all kinds: writes with remembered versions, calls that are too late,
+//! and Secrets.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -17,7 +18,8 @@ use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
 
-/// For `map_err`: an error that names what was to be written. What the API server says does not always tell.
+/// For `map_err`: adds what was to be written, since the API server's message does not always say
+/// it.
 pub fn writing(what: &str) -> impl Fn(kube::Error) -> kube::Error {
     move |error| match error {
         kube::Error::Api(mut status) => {
@@ -29,10 +31,10 @@ pub fn writing(what: &str) -> impl Fn(kube::Error) -> kube::Error {
     }
 }
 
-/// Patches `object` if its version is still the given one. Older versions are not reconciled any more.
+/// Patches `object` if it still has the given version. Older versions are no longer reconciled.
 ///
-/// Without an answer the finalizer may be there. The object then counts as busy until a later version is seen, so that its account is not
-/// released meanwhile.
+/// Without an answer, the finalizer may have been added. The object then counts as busy until a
+/// later version is seen, so that its account is not released meanwhile.
 pub async fn patch_metadata<K: Managed, E: Environment>(
     env: &E,
     object: &K,
@@ -48,10 +50,11 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
     Ok(patched)
 }
 
-/// The log line of an action: the action, and the objects that it changed. The span of the pass names the resource.
+/// The log line of an action, with the objects that it changed. The span of the pass names the
+/// resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ActionLine<'a> {
-    /// A word of [`labels`].
+    /// An action from [`labels`].
     pub action: &'static str,
     pub project: Option<&'a str>,
     pub compute: Option<&'a str>,
@@ -82,13 +85,13 @@ impl<'a> ActionLine<'a> {
     }
 }
 
-/// Tells what was done, in the log and as an event.
+/// Reports an action in the log and as an event.
 pub async fn acted<K: Managed, E: Environment>(env: &E, object: &K, done: ActionLine<'_>, event: &Event) {
     done.line(Some(&event.reason), &event.text);
     env.cluster().publish(object, event).await;
 }
 
-/// Tells what was found, or why something is done.
+/// Reports a finding, or the reason for an action, in the log and as an event.
 pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Event) {
     match event.warning {
         true => warn!(event = event.reason, "{}", event.text),
@@ -97,12 +100,13 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
     env.cluster().publish(object, event).await;
 }
 
-/// Writes the finalizer of an object again where it was lost, and the copy of its record.
+/// Restores the lost finalizer of an object, and the copy of its record.
 pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
     let finalizer = MetadataPatch::new().finalizer(true);
     let both = record.into_iter().fold(finalizer.clone(), |patch, text| patch.record(text.to_owned()));
     let restored = match patch_metadata(env, object, &both).await {
-        // It may be the copy that is refused, where annotations are near their limit. The finalizer is needed.
+        // The API server may refuse only the copy, if annotations are near their limit. The
+        // finalizer is needed in any case.
         Err(error) if record.is_some() && is_request_refused(&error) => patch_metadata(env, object, &finalizer).await,
         restored => restored,
     };
@@ -114,7 +118,7 @@ pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Op
 #[derive(Debug)]
 pub struct Recording<'a> {
     pub text: String,
-    /// Whether the object needs the finalizer from now on.
+    /// True if the object needs the finalizer from now on.
     pub held: bool,
     /// The conditions to write with it.
     pub told: Option<&'a Report>,
@@ -126,7 +130,7 @@ impl Recording<'_> {
     }
 }
 
-/// Records in the status of `object`; before that, its finalizer is added where it has to have one.
+/// Writes a record into the status of `object`. Adds the finalizer first if the record needs it.
 pub async fn record<K: Managed, E: Environment>(
     env: &E,
     object: &K,
@@ -151,7 +155,7 @@ pub async fn record<K: Managed, E: Environment>(
     Ok(recorded)
 }
 
-/// Adds the finalizer where it is missing.
+/// Adds the finalizer if it is missing.
 pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, kube::Error> {
     match has_finalizer(object.meta()) {
         true => Ok(object.clone()),
@@ -159,12 +163,12 @@ pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, 
     }
 }
 
-/// Whether the API server has refused a write. A conflict or a 5xx does not show that nothing was written.
+/// True if the API server has refused a write. After a conflict or a 5xx, it may have been written.
 pub fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 409)
 }
 
-/// Records a call that is about to be made.
+/// Records a call that is about to be sent.
 pub async fn record_call<K: Managed, E: Environment>(
     env: &E,
     object: &K,
@@ -177,7 +181,8 @@ pub async fn record_call<K: Managed, E: Environment>(
     Ok(recorded)
 }
 
-/// A call must have ended when a successor takes its absence for a proof: where recording it took too long it is not made.
+/// Fails if recording took longer than the slack. The call could then still run when a successor
+/// takes its absence as proof.
 pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Result<(), StepError> {
     if env.now() < later(at, env.settings().slack()) {
         return Ok(());
@@ -186,8 +191,9 @@ pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Re
     Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
 }
 
-/// For `map_err`: the API server did not record the call, so it is not made. After a conflict the next pass decides on the newer version. Where
-/// the API server was unavailable, the record may have been written all the same.
+/// For `map_err`: the API server did not record the call, so it is not sent. After a conflict the
+/// next pass decides on the newer version. If the API server was unavailable, the record may have
+/// been written.
 pub fn not_recorded<K: Managed, E: Environment>(
     env: &E,
     object: &K,
@@ -207,7 +213,7 @@ pub fn not_recorded<K: Managed, E: Environment>(
     }
 }
 
-/// Counts a create for `object`, as it was answered or not.
+/// Counts a create for `object` by its answer.
 pub fn count_create<K: Managed, E: Environment, T>(env: &E, _object: &K, answer: &Result<T, Fault>) {
     let outcome = match answer {
         Ok(_) => CreateOutcome::Answered,
@@ -222,8 +228,8 @@ pub fn failed(action: Action) -> impl Fn(Fault) -> StepError {
     move |fault| StepError::Failed(action, Problem::Platform(fault))
 }
 
-/// What of a Secret was not stored as it was sent, where that is so, and what to do. A webhook or a policy that changes it on the way would do
-/// so again.
+/// Reports the parts of a Secret that were not stored as sent, and what to do. A webhook or policy
+/// that changes them would do so again.
 pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteError>) -> Option<String> {
     let differing = sent.differing(written.as_ref().ok()?);
     let what = differing.join(", ");
@@ -235,8 +241,8 @@ pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteE
     })
 }
 
-/// The result of a step that wrote a Secret: the next pass retries after a conflict, and where the API server was unavailable; any other error is
-/// reported.
+/// The result of a step that wrote a Secret. The next pass retries after a conflict, or if the API
+/// server was unavailable. Any other error is reported.
 pub fn secret_written<E: Environment>(
     env: &E,
     uid: &str,

@@ -1,4 +1,5 @@
-//! The copy of a record in the annotation, for backups without status. It is written last, where nothing else is to be done.
+//! The copy of the record in the annotation, for backups without status. It is written last, when
+//! nothing else is to be done.
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -19,22 +20,22 @@ use crate::text::sentence;
 /// The state of the copy.
 pub struct Copy {
     what: What,
-    /// Who refuses it, where the last try was refused.
+    /// The message about the refusal of the last attempt.
     pub refused: Option<String>,
 }
 
 enum What {
     UpToDate,
     Due(String),
-    /// Something else changes it each time, or the API server refuses it.
+    /// Something else changes the copy each time, or the API server refuses it.
     Waits(Timestamp),
 }
 
 impl Copy {
-    /// Compares the copy with the record that was observed.
+    /// Compares the copy with the observed record.
     ///
     /// # Errors
-    /// Where the API server could not be asked, or refused.
+    /// If the API server was unavailable or refused.
     pub async fn of<K: Kind, E: Environment>(
         env: &E,
         object: &K::Object,
@@ -56,20 +57,21 @@ impl Copy {
 
     const UP_TO_DATE: Self = Self { what: What::UpToDate, refused: None };
 
-    /// When it may be written, where it has to wait.
+    /// When the copy may be written, if it has to wait.
     pub fn waits(&self) -> Option<Timestamp> {
         if let What::Waits(until) = self.what { Some(until) } else { None }
     }
 
-    /// Writes it where it is due. Nothing else waits for it: when to decide again, where it is refused.
+    /// Writes the copy if it is due. Returns when to decide again after a refusal; nothing else
+    /// waits for the copy.
     ///
     /// # Errors
-    /// Where the API server could not be asked.
+    /// If the API server was unavailable.
     pub async fn write<K: Kind, E: Environment>(self, env: &E, object: &K::Object) -> Result<Wake, kube::Error> {
         let What::Due(text) = self.what else { return Ok(Wake::OnChange) };
         let (uid, repair) = (uid(object), repair(&text));
         let written = match env.cluster().patch_metadata(object, &MetadataPatch::new().record(text)).await {
-            // The object was deleted while we looked at it.
+            // The object was deleted during the pass.
             Err(kube::Error::Api(error)) if error.code == 404 => return Ok(Wake::OnChange),
             Err(error) if is_request_refused(&error) => {
                 let (refuser, cause) = told(&error);

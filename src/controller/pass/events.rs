@@ -1,4 +1,4 @@
-//! The events that go with a report that is news.
+//! The events for the new parts of a report.
 
 use super::super::object::{Managed, Status};
 use crate::api::Condition;
@@ -10,8 +10,8 @@ pub fn of<K: Managed>(object: &K, report: &Report) -> Vec<Event> {
     headline(before, report).into_iter().chain(finding(before, report)).chain(notices(before, report)).collect()
 }
 
-/// The event that goes with a new headline. What is merely under way has none, nor has its good
-/// end: the steps that it takes have their own.
+/// The event for a new headline. Progress has no event, nor has its success: the steps on the way
+/// have their own.
 fn headline(before: &[Condition], report: &Report) -> Option<Event> {
     let (reason, text) = report.headline();
     let known = if matches!(report.health, Health::Paused(_)) { "Paused" } else { "Ready" };
@@ -26,7 +26,7 @@ fn headline(before: &[Condition], report: &Report) -> Option<Event> {
     }
 }
 
-/// The event that goes with something that a person has to decide although the resource is ready.
+/// The event for something that a user has to decide, although the resource is ready.
 fn finding(before: &[Condition], report: &Report) -> Option<Event> {
     let (Sync::OutOfSync(reason @ (Reason::StrayCompute | Reason::OperationFailed), text)
     | Sync::Refused(reason, text)) = &report.sync
@@ -36,7 +36,7 @@ fn finding(before: &[Condition], report: &Report) -> Option<Event> {
     (reason_of(before, "Synced") != Some(reason.as_str())).then(|| Event::warning(reason.as_str(), text))
 }
 
-/// The events that go with what people should know although nothing is wrong yet.
+/// The events for new notices: facts that users should know although nothing is wrong yet.
 fn notices(before: &[Condition], report: &Report) -> impl Iterator<Item = Event> {
     let news = report.notices.iter().filter(|(reason, _)| reason_of(before, reason.as_str()).is_none());
     news.map(|(reason, text)| Event::warning(reason.as_str(), text))

@@ -1,4 +1,4 @@
-//! One pass over one resource: look, decide, perform at most one step, or report how things stand.
+//! One pass over one resource: observe, decide, perform at most one step, or report.
 
 mod brake;
 pub mod calls;
@@ -27,23 +27,22 @@ use crate::decide::repairs::{Repair, What};
 use crate::decide::{Decision, Reason, Report, Wake, names};
 use crate::spans;
 
-/// The reason of the event about a resource that is released because its project does not exist any more.
+/// The reason of the event for a resource that is released because its project no longer exists.
 pub const PROJECT_GONE: &str = "ProjectGone";
 
-/// What a pass came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass {
     pub next: Next,
-    /// How the resource stands, where that was decided.
+    /// The state of the resource, if the pass decided on it.
     pub report: Option<Report>,
 }
 
 /// When the next pass is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// At once: a step was performed, and what it left behind is decided on anew.
+    /// At once: a step was performed, and its result has to be decided on.
     Now,
-    /// When the process hears of its own last write.
+    /// When the watch shows the process's own last write.
     OnOwnWrite,
     On(Wake),
 }
@@ -68,7 +67,7 @@ impl Pass {
 /// One pass.
 ///
 /// # Errors
-/// Where the API server could not be asked, or refused.
+/// If the API server was unavailable or refused.
 pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<Pass, kube::Error> {
     let uid = uid(object);
     if is_outdated::<K, E>(env, object) {
@@ -110,7 +109,8 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
                 let memory = env.state().step_failed(&uid, (action, problem), generation, now);
                 let next = after_step::<K, E>(env, object);
                 if next == Next::OnOwnWrite {
-                    // The step changed the object before it failed: the report is about what the object is now.
+                    // The step changed the object before it failed, so the report needs the changed
+                    // object.
                     return Ok(Pass::only(next));
                 }
                 K::set_memory(&mut observed, memory);
@@ -125,8 +125,8 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     Ok(Pass { next: Next::On(wake), report: decision.report })
 }
 
-/// Writes the newest record again, before anything is decided, where storage was put back to a status that may lack it: what it says is still so
-/// on the platform. Whether there was one.
+/// Writes the newest record again if storage was rolled back to a status that may lack it. This
+/// precedes any decision: the record is still true on the platform. Returns whether there was one.
 async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<bool, kube::Error> {
     let Some(text) = env.state().lost_record(&uid(object)) else { return Ok(false) };
     record(env, object, Recording::of(text)).await?;
@@ -134,7 +134,7 @@ async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) ->
     Ok(true)
 }
 
-/// Nothing is to be done: the status is written, and the copy of the record.
+/// Ends a pass without a step: writes the status, and the copy of the record.
 async fn rest<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -164,7 +164,7 @@ async fn rest<K: Kind, E: Environment>(
     Ok(wake.earlier(again))
 }
 
-/// What to do; where that deletes on the platform, as far as the brake allows.
+/// Decides what to do. If the brake holds the step, decides again with the brake set.
 fn decide<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -181,7 +181,8 @@ fn decide<K: Kind, E: Environment>(
     decision
 }
 
-/// A step that has written to its object is followed by a pass once the process hears of that; another one at once.
+/// After a step that wrote to its object, the next pass waits until the watch shows that. Otherwise
+/// it follows at once.
 fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
     match env.state().is_outdated(&uid(object), resource_version(object)) {
         true => Next::OnOwnWrite,
@@ -189,14 +190,16 @@ fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
     }
 }
 
-/// Whether there is something newer: our own last write, or that the object is gone, with all that was remembered of it.
+/// True if our own last write is newer, or if the object is gone with all that was remembered of
+/// it.
 pub(super) fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
     let there = env.object(&ObjectRef::from_obj(object));
     there.is_none_or(|there| uid(there.as_ref()) != uid(object))
         || env.state().is_outdated(&uid(object), resource_version(object))
 }
 
-/// Where people ask for it by an annotation, nothing counts that was seen of the platform before.
+/// If a user requests it by an annotation, from now on only newer observations of the platform
+/// count.
 fn look_again<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     let Some(requested) = object.request(names::RECONCILE) else { return };
     let handled = object.status().and_then(Status::handled_reconcile);
@@ -205,7 +208,8 @@ fn look_again<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     }
 }
 
-/// Performs a step. Nothing is begun for an object that is gone since it was decided on, nor through an account that is lost to it.
+/// Performs a step, unless the object is gone or outdated, or has lost its account since the
+/// decision.
 async fn perform<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -219,7 +223,8 @@ async fn perform<K: Kind, E: Environment>(
     K::perform(env, object, step).await
 }
 
-/// Writes the status if it differs, and an event where its headline is news. When to decide again, and the object as it was written.
+/// Writes the status if it differs, and events for what is new in it. Returns when to decide again,
+/// and the object as written.
 async fn report<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -229,8 +234,8 @@ async fn report<K: Kind, E: Environment>(
 ) -> Result<(Wake, Option<K::Object>), kube::Error> {
     let Decision { report: Some(report), wake, .. } = decision else { return Ok((decision.wake, None)) };
     let status = K::status(report, object, observed, now);
-    // Of an object that other operators report on too, only what is new to this one is written: two that see things differently
-    // would write over each other for ever.
+    // If other operators report on the object too, only a report that is new to this one is
+    // written. Otherwise two operators with different views would overwrite each other forever.
     let shared = env.settings().is_shared(object).then(|| (object.meta().generation, report.clone()));
     let was_reported = |shared| env.state().was_reported(&uid(object), shared);
     if object.status() == Some(&status) || shared.as_ref().is_some_and(was_reported) {
@@ -241,7 +246,7 @@ async fn report<K: Kind, E: Environment>(
         return Ok((wake.earlier(Wake::At(until)), None));
     }
     let written = match env.cluster().apply_status(object, &status).await {
-        // The object was deleted while we looked at it.
+        // The object was deleted during the pass.
         Err(kube::Error::Api(error)) if error.code == 404 => return Ok((*wake, None)),
         Err(error) if refused::is_refused(&error) => {
             let again = refused::tell::<K, E>(env, object, (report, &error), now).await?;
@@ -260,13 +265,15 @@ async fn report<K: Kind, E: Environment>(
     Ok((*wake, Some(written)))
 }
 
-/// A resource is gone: nothing of it is remembered, and its account may go.
+/// A resource is gone. Forgets it and wakes its account, which may have waited for that to be
+/// deleted.
 pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     env.state().forget(&uid(object));
     wake_account::<K, E>(env, object);
 }
 
-/// The finalizer of a resource is removed: its account may go.
+/// The finalizer of a resource was removed. Wakes its account, which may have waited for that to be
+/// deleted.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     env.state().waits(&uid(object), &K::Object::kind(&()), None);
     env.state().released(&uid(object), resource_version(object));
@@ -279,12 +286,12 @@ fn wake_account<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     }
 }
 
-/// The kind and the name of an object, for people.
+/// The kind, namespace and name of an object, for users.
 pub fn label<K: Resource<DynamicType = ()>>(object: &K) -> String {
     label_of::<K>(object.namespace().as_deref(), &object.name_any())
 }
 
-/// The same by namespace and name.
+/// Like `label`, by namespace and name.
 pub fn label_of<K: Resource<DynamicType = ()>>(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) => format!("{} {namespace}/{name}", K::kind(&())),

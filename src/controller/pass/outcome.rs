@@ -8,11 +8,12 @@ use super::calls::{Recording, record};
 use super::{events, refused, undone};
 use crate::cluster::{Cluster, Event, resource_version};
 
-/// Writes the result of a call and the report of the next pass into the status of `object`. Returns the events of that report, to be
-/// published after the event of the call.
+/// Writes the result of a call, and the report that the next pass would make, into the status of
+/// `object`. Returns the events of that report. The caller publishes them after the event of the
+/// call.
 ///
 /// # Errors
-/// Where the API server refuses.
+/// If the API server refuses.
 pub async fn conclude<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -25,7 +26,8 @@ pub async fn conclude<K: Kind, E: Environment>(
     }
     let (status, events) = told::<K, E>(env, &known).await;
     let written = match env.cluster().apply_status(object, &status).await {
-        // The record has to be kept whatever else the API server refuses. The next pass tells of it.
+        // The record has to be kept even if the API server refuses the rest. The next pass reports
+        // the refusal.
         Err(error) if refused::is_refused(&error) => {
             return record(env, object, Recording::of(text)).await.map(|_| Vec::new());
         }
@@ -35,7 +37,8 @@ pub async fn conclude<K: Kind, E: Environment>(
     Ok(events)
 }
 
-/// The status to write for an object as it is known now. If it cannot be observed, its previous status with the new record.
+/// The status to write for an object as known now. If it cannot be observed, the previous status
+/// with the new record.
 async fn told<K: Kind, E: Environment>(env: &E, known: &K::Object) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
     let before = || (known.status().cloned().unwrap_or_default(), Vec::new());
     let now = env.now();

@@ -1,4 +1,5 @@
-//! What the API server refuses, however often it is asked: the status says so, as far as that can be written, and an event otherwise.
+//! Reports what the API server refuses each time: in the status as far as that can be written, and
+//! as an event.
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -16,29 +17,30 @@ use crate::text::{line, sentence};
 /// The API server may quote the whole status.
 const LONGEST_CAUSE: usize = 300;
 
-/// Whether the API server would refuse the same status again, because it is too large or not admitted.
+/// True if the API server would refuse the same status again: it is too large or not admitted.
 pub fn is_refused(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
-    // The API server passes etcd's own refusal on as a 500.
+    // The API server passes on etcd's own refusal as a 500.
     let too_large = || ["too large", "larger than max"].iter().any(|words| status.message.contains(words));
     matches!(status.code, 400 | 403 | 413 | 422) || status.code == 500 && too_large()
 }
 
-/// Whether a request was refused for itself: the API server was there, and neither is the object gone nor was somebody else faster.
+/// True if the request itself was refused: the API server was available, the object exists, and
+/// there was no conflict.
 pub fn is_request_refused(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if !matches!(status.code, 404 | 409)) && !is_unavailable(error)
 }
 
-/// Who refuses, and the refusal in its own words.
+/// The component that refuses, and its message.
 pub fn told(error: &kube::Error) -> (Refuser, String) {
     let cause = explained(error);
     (Refuser::of(&cause), line(&cause, LONGEST_CAUSE).into_owned())
 }
 
-/// Writes the previous status, with its record, and conditions that report the refusal. When to try again.
+/// Writes the previous status with conditions that report the refusal. Returns when to try again.
 ///
 /// # Errors
-/// Where the API server could not be asked, or refuses this as well.
+/// If the API server was unavailable, or refuses this as well.
 pub async fn tell<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -58,7 +60,7 @@ pub async fn tell<K: Kind, E: Environment>(
     say::<K, E>(env, object, conditions, (Reason::StatusRefused, message), now).await
 }
 
-/// Tells that passes over an object end with this error again and again.
+/// Reports that passes over an object repeatedly end with this error.
 pub async fn hinders<K: Kind, E: Environment>(env: &E, object: &K::Object, error: &kube::Error) {
     if !is_request_refused(error) || !env.state().is_hindered(&uid(object)) {
         return;
@@ -71,12 +73,13 @@ pub async fn hinders<K: Kind, E: Environment>(env: &E, object: &K::Object, error
     let generation = object.meta().generation.unwrap_or_default();
     let before = object.status().map(Status::conditions).unwrap_or_default();
     let conditions = Report::hindered(before, (Reason::RequestRefused, &message), generation, now);
-    // The pass itself has ended with an error, and is made again.
+    // The pass itself has ended with an error already, and is retried.
     let _ = say::<K, E>(env, object, conditions, (Reason::RequestRefused, message), now).await;
 }
 
-/// Writes these conditions beside the previous status, and an event; the event also where they are refused. A refusal may have another text
-/// each time, and each write of a status is followed by a pass: another text is told once a minute at most. When to tell it.
+/// Writes these conditions into the previous status, and publishes an event, even if the write is
+/// refused. A refusal may have another text each time, and each status write causes a pass.
+/// Therefore a changed text is reported at most once a minute. Returns when to report it.
 async fn say<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,

@@ -1,4 +1,4 @@
-//! What something else changes back each time: it is written again at a measured pace, and people are told what it is.
+//! Slows down repairs that something else undoes each time, and reports what undoes them.
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
@@ -13,10 +13,10 @@ use crate::decide::names::FIELD_MANAGER;
 use crate::decide::repairs::{self, Repair, What};
 use crate::decide::{Reason, Report, Wake};
 
-/// What is to be done in place of a repair that has to wait; `None` where it need not.
+/// The pass that replaces a repair that has to wait; `None` if the repair may be made.
 ///
 /// # Errors
-/// Where the API server could not be asked, or refused.
+/// If the API server was unavailable or refused.
 pub async fn instead<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -36,10 +36,10 @@ pub async fn instead<K: Kind, E: Environment>(
     Ok(Some(Pass::only(Next::On(Wake::At(until)))))
 }
 
-/// From when on a repair may be made, where it has to wait. People are told once.
+/// When a repair may be made, if it has to wait. Reports the wait once.
 ///
 /// # Errors
-/// Where the API server could not be asked, or refused.
+/// If the API server was unavailable or refused.
 pub async fn waits_until<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -56,7 +56,7 @@ pub async fn waits_until<K: Kind, E: Environment>(
     Ok(until)
 }
 
-/// Who has changed it last, as far as its managed fields tell: they say nothing of who has removed what.
+/// The last manager to change it, according to the managed fields. They do not show removals.
 async fn who<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -76,7 +76,8 @@ async fn who<K: Kind, E: Environment>(
     Ok(last.filter(|(time, _)| repairs::is_recent(*time, now)).map(|(_, manager)| manager))
 }
 
-/// The report, with what people were told of what is undone as long as that goes on, and when to look whether it does.
+/// The report with a notice about the undone repair, as long as that continues, and when to check
+/// again.
 pub fn beside<E: Environment>(env: &E, uid: &str, report: Report, wake: Wake) -> (Report, Wake) {
     let Some((message, until)) = env.state().undone(uid, env.now()) else { return (report, wake) };
     let notices = report.notices.iter().cloned().chain([(Reason::Overwritten, message)]).collect();

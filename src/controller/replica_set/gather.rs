@@ -1,4 +1,4 @@
-//! What is looked at for a set: the Computes of its namespace, and its Secret.
+//! Collects the facts for a set: the Computes of its namespace, and its Secret.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::decide::Memory;
 use crate::decide::connection::CredentialsView;
 use crate::decide::replica_set::{Found, SetObserved, is_replica_of, relation};
 
-/// What was looked at.
+/// The input of `assemble`.
 #[derive(Debug)]
 pub struct Facts {
     computes: Vec<Found>,
@@ -56,8 +56,8 @@ fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<Fo
     Some(Found { relation: relation(&object.spec, uid, &compute)?, compute })
 }
 
-/// Whether the watch shows all that this process has done to the Computes of the set. What it created and the watch lacks is asked
-/// for: it may be gone again.
+/// True if the watch shows everything that this process has done to the Computes of the set. A
+/// created Compute that the watch lacks is looked up: it may be gone again.
 async fn is_settled<E: Environment>(
     env: &E,
     object: &ReadReplicaSet,

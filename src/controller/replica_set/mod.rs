@@ -44,7 +44,6 @@ impl Status for ReadReplicaSetStatus {
     }
 }
 
-/// The kind ReadReplicaSet.
 #[derive(Debug)]
 pub struct ReadReplicaSets;
 

@@ -1,4 +1,5 @@
-//! What is done for a set: its Computes are created, taken over, let go, changed and deleted, each by the version that was decided on.
+//! Performs the steps for a set: creates, adopts, releases, changes and deletes its Computes, each
+//! in the version that was decided on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use crate::decide::names::CONFIRM_DELETION;
 use crate::decide::replica_set::{Member, SetStep};
 use crate::decide::{Action, later};
 
-/// How long the word of a set counts that one of its Computes is to be deleted. The brake compares it with the API server's clock.
+/// How long a set's confirmation of the deletion of a Compute is valid. The brake compares it with
+/// the API server's clock.
 const CONFIRMED_FOR: Duration = Duration::from_secs(60);
 
 pub(super) async fn perform<E: Environment>(env: &E, object: &ReadReplicaSet, step: &SetStep) -> Result<(), StepError> {
@@ -66,7 +68,8 @@ impl<E: Environment> Set<'_, E> {
         Ok(())
     }
 
-    /// A set that is about to go must not take anything with it: what this process knows may be out of date.
+    /// Reads the set again, because the cache may be stale: a set that is being deleted must not
+    /// take Computes with it.
     async fn adopt(&self, member: &Member) -> Result<(), StepError> {
         let Some(compute) = self.find(member) else { return Ok(()) };
         let set = self.env.cluster().current(self.object).await?;
@@ -116,7 +119,8 @@ impl<E: Environment> Set<'_, E> {
         Ok(())
     }
 
-    /// That it is to be deleted was declared, by the number of replicas or by the template: the brake on mass deletion lets it pass.
+    /// The number of replicas or the template declares this deletion, so the set confirms it for
+    /// the brake on mass deletion.
     async fn retire(&self, member: &Member) -> Result<(), StepError> {
         let Some(compute) = self.find(member) else { return Ok(()) };
         let until = later(self.env.now(), CONFIRMED_FOR).to_string();
@@ -137,7 +141,7 @@ impl<E: Environment> Set<'_, E> {
         connection::write(self.env, self.object, (declared, &owner), (secret, without), before).await
     }
 
-    /// The Compute, if it is still as it was when this was decided.
+    /// The Compute, if it is unchanged since the decision.
     fn find(&self, member: &Member) -> Option<Arc<Compute>> {
         let namespace = self.object.namespace().unwrap_or_default();
         let found = self.env.object(&ObjectRef::<Compute>::new(&member.name).within(&namespace))?;
@@ -156,7 +160,7 @@ impl<E: Environment> Set<'_, E> {
         self.env.state().child_written(&uid(self.object), &uid(compute), done);
     }
 
-    /// What the API server refuses is reported; a conflict is looked at again.
+    /// A refusal by the API server is reported; after a conflict the next pass decides again.
     fn done<T>(&self, action: Action, name: &str, answer: Result<T, kube::Error>) -> Result<T, StepError> {
         match answer {
             Err(kube::Error::Api(status))

@@ -1,4 +1,5 @@
-//! A thread with its own runtime for the lease and the probes, which must continue while passes compute.
+//! A thread with its own runtime for the lease and the probes, which must continue while passes
+//! compute.
 
 use std::io;
 use std::thread;
@@ -9,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::cluster::client_without_retries;
 
-/// The thread ends when this is dropped, with every task on it.
+/// Dropping this ends the thread, with every task on it.
 #[derive(Debug)]
 pub struct Aside {
     runtime: Handle,
@@ -18,7 +19,7 @@ pub struct Aside {
 
 impl Aside {
     /// # Errors
-    /// Where the system gives no thread.
+    /// If the system provides no thread.
     pub fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (handle, end) = (runtime.handle().clone(), CancellationToken::new());
@@ -29,7 +30,7 @@ impl Aside {
         Ok(Self { runtime: handle, _end: end.drop_guard() })
     }
 
-    /// Where tasks are spawned onto the thread.
+    /// The runtime that spawns tasks onto the thread.
     pub fn runtime(&self) -> &Handle {
         &self.runtime
     }
@@ -37,7 +38,7 @@ impl Aside {
     /// A client whose own tasks run on the thread.
     ///
     /// # Errors
-    /// As `Client::try_from`.
+    /// Errors of `Client::try_from`.
     pub fn client(&self, config: Config) -> kube::Result<Client> {
         let _entered = self.runtime.enter();
         client_without_retries(config)

@@ -1,4 +1,4 @@
-//! Putting it together: watches, stores, and one controller for each kind and namespace.
+//! Assembles the operator: watches, stores, and one controller for each kind and namespace.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -39,26 +39,26 @@ use crate::decide::names::ClusterId;
 use crate::platform::{Leadership, Observers, Organizations, OverHttp, Rooms, Ticks};
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
-/// What readiness says until the stores are filled.
+/// The item that readiness reports as missing until the stores are filled.
 const CACHES: &str = "the first list of all resources";
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Everything that runs, before it runs.
+/// All tasks of the operator, before they run.
 pub struct Assembly {
     pub env: Arc<Live>,
     running: Vec<Task>,
-    /// Ends when every store is filled.
+    /// They end when every store is filled.
     filled: Vec<Task>,
 }
 
-/// What the environment is made of.
+/// The inputs of the environment.
 pub struct Inputs {
     pub client: Client,
     pub settings: Settings,
     pub cluster: ClusterId,
     pub metrics: Arc<Metrics>,
-    /// Where somebody may ask for it.
+    /// `/debug/state`, if it is served.
     pub state_page: Option<StatePage>,
     pub leadership: Leadership,
     pub clock: fn() -> Timestamp,
@@ -121,7 +121,7 @@ impl Assembly {
         });
         let counted = Arc::downgrade(&env);
         env.metrics.counted.by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
-        // Set once, right here.
+        // This is the only place that sets it.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared::of(&env));
         if let Some(page) = state_page {
@@ -172,7 +172,7 @@ impl Assembly {
             self.filled.push(listed.clone().cancelled_owned().boxed());
             self.running.push(relay::secrets(self.env.clone(), api, listed, stop.clone()).boxed());
         }
-        // An operator that is confined to namespaces may not read those objects themselves.
+        // An operator that is confined to namespaces may not read the namespace objects themselves.
         if scopes == [None] {
             self.filled.push(filled(&self.env.namespaces));
             let api = Api::all(client.clone());
@@ -183,7 +183,7 @@ impl Assembly {
 
 type StartController = Box<dyn FnOnce(&Arc<Shared>, &CancellationToken) -> Task>;
 
-/// What is made for each kind before there is an environment.
+/// The parts of all kinds, which are made before the environment.
 struct Parts<'a> {
     client: &'a Client,
     scopes: &'a [Option<String>],
@@ -232,7 +232,8 @@ fn controller<K: Kind>(
     shared: &Arc<Shared>,
     stop: &CancellationToken,
 ) -> Task {
-    // How many run at once is decided by the slots: a limit for all would let those who wait hold up the others.
+    // The slots limit the concurrency: with one limit for all, passes that wait would hold up the
+    // others.
     let controller = Controller::for_stream(changes, store)
         .reconcile_on(received(woken))
         .graceful_shutdown_on(stop.clone().cancelled_owned())
@@ -251,7 +252,7 @@ fn controller<K: Kind>(
     log.boxed()
 }
 
-/// Passes what is woken on to the controller of its namespace.
+/// Forwards woken objects to the controller of their namespace.
 fn spread<K: Managed>(
     mut woken: UnboundedReceiver<ObjectRef<K>>,
     namespaces: Vec<Option<String>>,
@@ -273,7 +274,7 @@ fn received<T: Send + 'static>(receiver: UnboundedReceiver<T>) -> impl Stream<It
     futures::stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|item| (item, receiver)) })
 }
 
-/// Ends when the store holds its first list. A writer that is gone means that the operator is stopping.
+/// Ends when the store has its first list, or when the writer is gone because the operator stops.
 fn filled<K>(store: &Store<K>) -> Task
 where
     K: reflector::Lookup<DynamicType = ()> + Clone + Send + Sync + 'static,

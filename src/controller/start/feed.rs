@@ -1,6 +1,6 @@
-//! The watch of one kind in one namespace: it fills the store, starts passes, and tells others of what is gone. An object
-//! that cannot be read stops no other one: it is kept by its metadata, logged, counted and, where possible, reported in its
-//! own condition.
+//! The watch of one kind in one namespace: fills the store, starts passes, and reports what is
+//! gone. An unreadable object does not stop the others. Its metadata is kept, and it is logged,
+//! counted and, where possible, reported in its own condition.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ use crate::decide::released::{has_finalizer, is_released};
 
 pub type Changes<K> = Pin<Box<dyn Stream<Item = Result<K, watcher::Error>> + Send>>;
 
-/// The environment, for those who are made before it.
+/// The environment, for tasks that are made before it.
 pub type Later = Arc<OnceLock<Arc<Live>>>;
 
 /// A stream that fills a store and starts passes, with the store.
@@ -61,7 +61,8 @@ pub fn feed<K: Kind>(
             env.is_refused_in(scope.as_deref());
         }
     });
-    // After an error the library would hold back all that starts passes, longer each time; the watch has its own pauses.
+    // After an error kube-runtime would delay all triggers of passes, longer each time. The watch
+    // has its own pauses.
     let watched = watched.filter_map(|event| std::future::ready(event.ok()));
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
     let read = watched.filter_map(move |event| std::future::ready(reader.read(event).map(Ok)));
@@ -74,10 +75,12 @@ pub fn feed<K: Kind>(
     Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
 }
 
-/// So many objects of a list are decoded at once, with all that is dropped of them right after. An object may have a MiB.
+/// How many objects of a list are decoded at once; unneeded parts are dropped right after. An
+/// object may have a MiB.
 pub const PAGE: u32 = 50;
 
-/// Drops what is not needed of an object. If its metadata is still too large, the object counts as unreadable.
+/// Drops the unneeded parts of an object. If its metadata is still too large, the object counts as
+/// unreadable.
 fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     let meta = object.meta_mut();
     kept::trim(meta, K::SELECTED);
@@ -90,33 +93,33 @@ fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     object.0 = Err(Invalid::new(meta, record, &error));
 }
 
-/// Fills the store with what can be read, and tells others of what is gone, of what cannot be read and of what can be again.
+/// Fills the store with readable objects. Reports objects that are gone, cannot be read, or can be
+/// read again.
 struct Reader<K: Kind> {
     namespace: Option<String>,
     store: Store<K::Object>,
     writer: Writer<K::Object>,
     index: Arc<Index<K::Object>>,
     unreadable: Unreadable,
-    /// What the store held before the list that is being read. A watch that was interrupted for too long begins with a list,
-    /// which says nothing of what went meanwhile.
+    /// The content of the store before the list in progress. A watch that was interrupted for too
+    /// long starts with a list, which does not show what was deleted meanwhile.
     before: Vec<Arc<K::Object>>,
-    /// What cannot be read in the list that is being read.
+    /// The unreadable objects in the list in progress.
     listed: Vec<Invalid>,
     env: Later,
 }
 
-/// What an event means to others.
+/// The consequences of an event for other objects.
 struct News<K: Kind> {
     gone: Vec<Arc<K::Object>>,
-    /// The store has them in a newer version than the list that is being read.
+    /// The store has a newer version of them than the list in progress.
     newer: Vec<Arc<K::Object>>,
-    /// A list that is complete shows them for the first time, or in another version than the store had.
+    /// A complete list shows them for the first time, or in another version than the store had.
     listed: Vec<Arc<K::Object>>,
-    /// Our finalizer is gone from them, and another one keeps them.
+    /// Our finalizer is gone from them, but another one keeps them.
     released: Vec<Arc<K::Object>>,
-    /// They cannot be read.
     invalid: Vec<Invalid>,
-    /// They could not be read, and are gone or can be read now.
+    /// They were unreadable, and are gone or readable now.
     no_longer_invalid: Vec<Arc<ObjectMeta>>,
 }
 
@@ -152,7 +155,7 @@ impl<K: Kind> Reader<K> {
         }
     }
 
-    /// The event, as far as it is one of readable objects.
+    /// The event, if it concerns readable objects.
     fn read(&mut self, event: watcher::Event<Guarded<K::Object>>) -> Option<watcher::Event<K::Object>> {
         let (event, news) = self.apply(event);
         if let Some(env) = self.env.get() {
@@ -161,7 +164,7 @@ impl<K: Kind> Reader<K> {
         event
     }
 
-    /// Nobody is told of an event before the store is as it says.
+    /// Updates the store before anything is reported about the event.
     fn apply(&mut self, event: watcher::Event<Guarded<K::Object>>) -> (Option<watcher::Event<K::Object>>, News<K>) {
         let mut news = News::default();
         let readable = self.readable(event, &mut news);
@@ -178,15 +181,15 @@ impl<K: Kind> Reader<K> {
         (readable, news)
     }
 
-    /// The same object as the store has it, where the list that is being read has an older version. The store has what is listed once the list is
-    /// complete.
+    /// The object in the store, if the list in progress has an older version. The store replaces
+    /// its content only once the list is complete.
     fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
         let known = self.store.get(&ObjectRef::from_obj(listed))?;
         let is_newer = resource_version(known.as_ref()) > resource_version(listed);
         (uid(known.as_ref()) == uid(listed) && is_newer).then_some(known)
     }
 
-    /// What the store has since a list, and did not have in this version before.
+    /// The objects that the store lacked in this version before a list.
     fn changed_since(&self, before: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
         let version = |object: &K::Object| (uid(object), resource_version(object));
         let before: HashSet<_> = before.iter().map(|object| version(object)).collect();
@@ -195,7 +198,8 @@ impl<K: Kind> Reader<K> {
         now
     }
 
-    /// What the store knows of the objects of this event, where they claimed something. `listed` is what it held before a list.
+    /// The objects of this event as the store has them, if they claimed something. `listed` is the
+    /// content of the store before a list.
     fn before(&self, event: &watcher::Event<K::Object>, listed: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
         let mut before = match event {
@@ -207,13 +211,13 @@ impl<K: Kind> Reader<K> {
         before
     }
 
-    /// The same object, if it is released now.
+    /// The object as it is now, if it is released.
     fn released_since(&self, before: &K::Object) -> Option<Arc<K::Object>> {
         let now = self.store.get(&ObjectRef::from_obj(before))?;
         (uid(now.as_ref()) == uid(before) && is_released(now.meta())).then_some(now)
     }
 
-    /// Takes what the store has learnt into the index. `before` is what it held before a list.
+    /// Updates the index from the store. `before` is the content of the store before a list.
     fn index(&self, event: &watcher::Event<K::Object>, before: &[Arc<K::Object>]) {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
         let set = |object: &K::Object| self.index.set(object, &keys::<K>(object));
@@ -265,7 +269,7 @@ impl<K: Kind> Reader<K> {
                 if self.unreadable.insert(invalid.clone()) {
                     news.invalid.push(invalid);
                 }
-                // The store forgets what the object was; nobody takes it for gone.
+                // The store drops the object, but it does not count as gone.
                 before.map(|object| Delete(object.as_ref().clone()))
             }
             Delete(Guarded(Ok(object))) => {
@@ -286,7 +290,8 @@ impl<K: Kind> Reader<K> {
             let record = status.as_mut().and_then(Status::record_mut).and_then(Option::take);
             env.state().went_back(&uid(object.as_ref()), resource_version(object.as_ref()), record);
         }
-        // The library asks for a pass over each object that is listed, while the store still has the one of before.
+        // kube-runtime asks for a pass over each listed object while the store still has the
+        // previous one.
         for object in news.listed.iter().filter(|_| env.synced.is_cancelled()) {
             env.wake(ObjectRef::from_obj(object.as_ref()));
             wake::owner(env.as_ref(), object.as_ref());
@@ -326,8 +331,8 @@ impl<K: Kind> Reader<K> {
     }
 }
 
-/// What an object has on the platform, where it went without the deletion that our finalizer waits for: somebody removed the finalizer, or
-/// storage was put back to before its creation.
+/// The platform objects of a resource that is gone without the deletion that our finalizer waits
+/// for. Something else removed the finalizer, or storage was rolled back to before its creation.
 fn left_behind<K: Kind>(object: &K::Object) -> Option<String> {
     let is_held = has_finalizer(object.meta()) && object.meta().deletion_timestamp.is_none();
     let has = is_held.then(|| K::has(object).unwrap_or_default())?;

@@ -39,13 +39,13 @@ impl Bench {
         Self { unreadable, reader }
     }
 
-    /// Who is taken for gone.
+    /// The objects that are taken for gone.
     fn happens(&mut self, event: watcher::Event<Guarded<ProjectKey>>) -> Vec<String> {
         let (_, news) = self.reader.apply(event);
         news.gone.iter().filter_map(|object| object.metadata.uid.clone()).collect()
     }
 
-    /// Who is found invalid, and who no longer is.
+    /// The objects that become invalid, and those that are no longer invalid.
     fn judged(&mut self, event: watcher::Event<Guarded<ProjectKey>>) -> (Vec<String>, Vec<String>) {
         let (_, news) = self.reader.apply(event);
         let invalid = news.invalid.iter().filter_map(|invalid| invalid.meta.uid.clone());
@@ -92,7 +92,7 @@ fn an_object_that_cannot_be_read_is_not_taken_for_gone() {
     assert_eq!(bench.known(), (names(&["a"]), names(&["b"])));
     assert!(bench.happens(watcher::Event::Apply(invalid("a", "1"))).is_empty());
     assert_eq!(bench.known(), (names(&[]), names(&["a", "b"])));
-    // It is so also in the next list.
+    // The same is true after the next list.
     assert!(bench.listed([invalid("a", "1"), readable("b", "2")]).is_empty());
     assert_eq!(bench.known(), (names(&["b"]), names(&["a"])));
     assert!(bench.happens(watcher::Event::Apply(readable("a", "1"))).is_empty());
@@ -138,11 +138,12 @@ fn what_can_be_read_again_is_told_to_those_who_waited_for_it() {
     bench.happens(watcher::Event::InitApply(readable("a", "1")));
     bench.happens(watcher::Event::InitApply(readable("b", "2")));
     assert_eq!(no_longer(&mut bench, watcher::Event::InitDone), ["2", "3"]);
-    // Whoever is told finds it in the store.
+    // When this is reported, the store has the objects already.
     assert_eq!(bench.known().0, names(&["a", "b"]));
 }
 
-/// What a tenant may write without limit takes no memory, and an object that takes it even so stops nothing.
+/// Metadata that a tenant can write without limit takes no memory. An object that is too large even
+/// so stops nothing.
 #[test]
 fn metadata_is_trimmed_on_the_way_in() {
     let annotated = |key: &str| {
@@ -161,12 +162,12 @@ fn metadata_is_trimmed_on_the_way_in() {
     bench.listed([readable("a", "1")]);
     bench.happens(watcher::Event::Apply(annotated("dbplane.dev/record")));
     assert_eq!(bench.known(), (names(&[]), names(&["a"])));
-    // Of a record the one in the status is kept, whatever the annotation says.
+    // The record is the one in the status, whatever the annotation says.
     let kept = Some([("dbplane.dev/record".to_owned(), "recorded".to_owned())].into());
     assert_eq!(bench.unreadable.all()[0].annotations, kept);
 }
 
-/// An object with this finalizer that is being deleted, or not.
+/// An object with this finalizer, being deleted or not.
 fn held(uid: &str, finalizer: &str, deleting: bool) -> Guarded<ProjectKey> {
     let mut object = object("a", uid);
     object.metadata.finalizers = Some(vec![finalizer.to_owned(), "example.com/theirs".to_owned()]);
@@ -186,7 +187,7 @@ fn an_object_that_another_finalizer_keeps_is_released_once() {
     assert_eq!(released(Apply(held("1", ours, true))), 0);
     assert_eq!(released(Apply(held("1", "example.com/other", true))), 1);
     assert_eq!(released(Apply(held("1", "example.com/other", true))), 0);
-    // While nobody watched.
+    // While no watch was running.
     assert_eq!(released(Apply(held("2", ours, true))), 0);
     assert_eq!([Init, InitApply(held("2", "example.com/other", true)), InitDone].map(&mut released), [0, 0, 1]);
     assert_eq!([Init, InitApply(held("3", "example.com/other", true)), InitDone].map(&mut released), [0, 0, 0]);

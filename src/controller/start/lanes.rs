@@ -1,5 +1,5 @@
-//! A lane for each namespace: its passes take turns on one task, so that those of one namespace occupy one thread at most, and those of
-//! another wait for one turn of each namespace and not for each of its passes.
+//! A lane for each namespace: its passes take turns on one task, so they occupy at most one thread.
+//! Another namespace waits for one turn of this one, not for each of its passes.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,17 +14,18 @@ use futures::{FutureExt, Stream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
-/// When a turn has lasted this long, the other passes of the namespace wait for the next one.
+/// After this time, the remaining passes of the namespace wait for the next turn.
 const TURN: Duration = Duration::from_millis(2);
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Clones are the same lanes.
+/// Clones share the same lanes.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes(Arc<Mutex<HashMap<String, UnboundedSender<Task>>>>);
 
 impl Lanes {
-    /// Runs `pass` in the lane of `namespace`. Dropping the handle ends it. A panic of the pass reaches the task that awaits the handle.
+    /// Runs `pass` in the lane of `namespace`. Dropping the handle cancels the pass. A panic of the
+    /// pass reaches the task that awaits the handle.
     pub fn run<T: Send + 'static>(
         &self,
         namespace: &str,
@@ -43,17 +44,17 @@ impl Lanes {
             tokio::spawn(lane);
             sender
         });
-        // A lane leaves under the lock, so one that is found here takes what it is sent.
+        // A lane removes itself under the lock, so a lane that is found here receives what is sent.
         let _ = sender.send(pass);
     }
 }
 
 thread_local! {
-    /// When the turn that is being taken on this thread began.
+    /// When the current turn on this thread began.
     static TURN_BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// The passes of one namespace that are not over. It ends when there is none.
+/// The unfinished passes of one namespace. The task ends when there are none.
 struct Lane {
     passes: FuturesUnordered<InTurns>,
     added: UnboundedReceiver<Task>,
@@ -112,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// A pass that computes for longer than a turn, so many times, and counts them.
+    /// A pass that computes for longer than a turn, `times` times, and counts each.
     async fn computes(times: usize, count: Arc<AtomicUsize>) {
         for _ in 0..times {
             thread::sleep(TURN * 2);
@@ -121,7 +122,8 @@ mod tests {
         }
     }
 
-    /// As by a wake-up of its own: tokio's `yield_now` waits until the runtime has looked for events, and those of others wait for that too.
+    /// Wakes itself directly. With tokio's `yield_now` it would wait until the runtime has looked
+    /// for events, and other lanes would wait for that too.
     fn goes_on_later() -> impl Future<Output = ()> {
         let mut is_later = false;
         poll_fn(move |context| {

@@ -1,4 +1,4 @@
-//! Leader election: one process at a time acts, told by a Lease.
+//! Leader election by a Lease: one process at a time acts.
 
 use std::time::Duration;
 
@@ -18,16 +18,17 @@ use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 use crate::decide::names::LEASE;
 use crate::platform::Leadership;
 
-/// For one request, so that a leader that gets no answer to one renewal has time for others.
+/// The timeout of one request, so that a leader has time for more if one renewal gets no answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often a lease is given up that changes meanwhile, or that the API server does not let be written: one renewal is on its way, and those
-/// before it whose answers never came.
+/// How often releasing the lease is tried, if it changes meanwhile or the API server refuses the
+/// write. One renewal may be in progress, and earlier ones may never have been answered.
 const RELEASES: usize = 4;
-/// The pause before it is given up once more after a refusal.
+/// The pause before the next attempt after a refusal.
 const RELEASE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What leader election runs with. Use a thread of its own: the renewal of the lease must not wait for passes.
+/// The inputs of leader election. Use a thread of its own: the renewal of the lease must not wait
+/// for passes.
 pub struct Election {
     pub client: Client,
     /// Renews the lease.
@@ -40,7 +41,6 @@ impl std::fmt::Debug for Election {
     }
 }
 
-/// The lead.
 #[derive(Debug)]
 pub struct Lead {
     pub leadership: Leadership,
@@ -49,10 +49,11 @@ pub struct Lead {
     renewal: JoinHandle<()>,
 }
 
-/// Who leads by the Lease of this namespace: whoever renews it before it has expired for one who waits for it. Nothing is written.
+/// The current holder of the Lease in this namespace, or `None` if it was not renewed in time.
+/// Writes nothing.
 ///
 /// # Errors
-/// Where the Lease cannot be read.
+/// If the Lease cannot be read.
 pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<String>> {
     let api: Api<Lease> = Api::namespaced(client.clone(), namespace);
     let mut candidate = Candidate::new(String::new());
@@ -73,10 +74,10 @@ pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<Str
     }
 }
 
-/// Waits for the lead; `None` when stopped before.
+/// Waits for the lead; `None` if stopped first.
 pub async fn lead(election: &Election, identity: &str, stop: &CancellationToken) -> Option<Lead> {
     let contender = Contender::new(&election.client, identity);
-    // A connection belongs to the runtime that it was made on, so all requests are made on the same one.
+    // A connection belongs to the runtime that made it, so all requests use the same runtime.
     let contender = election.runtime.spawn(contender.contend(stop.clone())).await.ok()??;
     let leadership = contender.leadership.clone();
     let (lost, release) = (CancellationToken::new(), CancellationToken::new());
@@ -90,20 +91,20 @@ impl Lead {
         self.lost.cancelled().await;
     }
 
-    /// Gives the lead up, so that a successor need not wait for the lease to run out.
+    /// Releases the lead, so that a successor need not wait for the lease to expire.
     pub async fn release(self) {
         self.release.cancel();
         let _ = self.renewal.await;
     }
 }
 
-/// A process that wants to lead, or leads, at the API server.
+/// A process that wants to lead, or leads, with its requests to the API server.
 #[derive(Debug)]
 struct Contender {
     api: Api<Lease>,
     candidate: Candidate,
     leadership: Leadership,
-    /// As it was read or written last.
+    /// As last read or written.
     lease: Option<Lease>,
 }
 
@@ -111,14 +112,15 @@ impl Contender {
     fn new(client: &Client, identity: &str) -> Self {
         Self {
             api: Api::default_namespaced(client.clone()),
-            // Another process of the same name, such as a container that was started anew, is another candidate.
+            // Another process with the same name, such as a restarted container, is another
+            // candidate.
             candidate: Candidate::new(format!("{identity}_{:08x}", rand::random::<u32>())),
             leadership: Leadership::elected(),
             lease: None,
         }
     }
 
-    /// Waits for the lead; `None` when stopped before.
+    /// Waits for the lead; `None` if stopped first.
     async fn contend(mut self, stop: CancellationToken) -> Option<Self> {
         let identity = self.candidate.identity().to_owned();
         info!(lease = LEASE, identity, "waiting for the lead");
@@ -129,7 +131,7 @@ impl Contender {
         Some(self)
     }
 
-    /// Leads until the lead is lost, or given up.
+    /// Renews the lease until the lead is lost or released.
     async fn renew(mut self, lost: CancellationToken, release: CancellationToken) {
         while let Some(until) = self.candidate.leads_until() {
             let left = until.saturating_sub(clock::since_boot());
@@ -153,7 +155,7 @@ impl Contender {
         lost.cancel();
     }
 
-    /// One request, or a pause.
+    /// Makes one request, or one pause.
     async fn step(&mut self) {
         let sent = clock::since_boot();
         let step = self.candidate.next(sent);
@@ -181,7 +183,7 @@ impl Contender {
         self.leadership.extend(self.candidate.leads_until().unwrap_or_default());
     }
 
-    /// Writes the lease as this process's, if it is still as it was read.
+    /// Writes the lease with this process as holder, if it is unchanged since it was read.
     async fn write(&self) -> kube::Result<Lease> {
         let now = MicroTime(clock::now());
         let mut lease = self.lease.clone().unwrap_or_default();
@@ -202,7 +204,7 @@ impl Contender {
         }
     }
 
-    /// A renewal that was on its way when this was asked for may be carried out meanwhile: then the lease is read anew.
+    /// A renewal in progress may still be written meanwhile: then the lease is read again.
     async fn release(mut self) {
         self.leadership.end();
         let mut outcome = self.give_up().await;
@@ -228,7 +230,8 @@ impl Contender {
         }
     }
 
-    /// Writes the lease as nobody's, if it is as it was read and this process's; whether it was.
+    /// Removes this process as holder, if the lease is unchanged since it was read. Returns whether
+    /// this process was the holder.
     async fn give_up(&self) -> Result<bool, Failure> {
         let Some(mut lease) = self.lease.clone() else { return Ok(false) };
         let spec = lease.spec.get_or_insert_default();
@@ -241,7 +244,7 @@ impl Contender {
     async fn within<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
         match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
             Ok(Ok(answer)) => Ok(answer),
-            // Another process has written it, or deleted it.
+            // Another process has written or deleted the lease.
             Ok(Err(kube::Error::Api(status))) if status.code == 409 || status.code == 404 && self.lease.is_some() => {
                 Err(Failure::Changed)
             }
@@ -251,7 +254,7 @@ impl Contender {
     }
 }
 
-/// Why a request for the lease came to nothing.
+/// Why a request for the lease failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("it was changed meanwhile")]

@@ -17,7 +17,7 @@ use crate::decide::lease::RENEW_DEADLINE;
 use crate::telemetry::Readiness;
 use crate::telemetry::health::{Pulse, bind, serve_health};
 
-/// An API server that has one Lease, and never answers to the first renewal, which it carries out.
+/// An API server with one Lease. It carries out renewals, but never answers them.
 #[derive(Default)]
 struct Server {
     lease: Mutex<Value>,
@@ -34,7 +34,8 @@ impl Server {
         (code, Json(status)).into_response()
     }
 
-    /// Stores the next version; `None` where the request is about another one.
+    /// Stores the next version; `None` if the request is based on another version than the stored
+    /// one.
     fn write(&self, mut lease: Value) -> Option<Value> {
         let mut stored = self.lease.lock().unwrap();
         let version = stored["metadata"]["resourceVersion"].clone();
@@ -86,7 +87,7 @@ async fn a_lease_is_given_up_although_its_renewal_is_on_its_way() {
     assert_eq!((server.holder(), *server.renewals.lock().unwrap()), (Value::Null, 1));
 }
 
-/// An API server that carries out every write of the Lease, and tells of each.
+/// An API server that carries out every write of the Lease, and signals each.
 async fn accept(State((server, writes)): State<(Arc<Server>, Sender<()>)>, request: Request) -> Response {
     if request.method() == Method::GET {
         return Server::refusal(StatusCode::NOT_FOUND, "NotFound");
@@ -97,7 +98,7 @@ async fn accept(State((server, writes)): State<(Arc<Server>, Sender<()>)>, reque
     Json(written).into_response()
 }
 
-/// Asks as the kubelet does, on this very thread.
+/// Requests a page as the kubelet does, and blocks this thread.
 fn probe(address: SocketAddr, page: &str) -> String {
     let mut connection = TcpStream::connect(address).unwrap();
     connection.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -109,7 +110,8 @@ fn probe(address: SocketAddr, page: &str) -> String {
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// This test's own runtime has one thread, which is busy from the first renewal to the last, as with a pass that computes.
+/// This test's runtime has one thread, which is blocked from the first renewal to the last, as by a
+/// pass that computes.
 #[tokio::test]
 async fn the_lease_is_renewed_and_probes_are_answered_while_no_pass_goes_on() {
     let aside = Aside::start().unwrap();

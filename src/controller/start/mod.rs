@@ -1,4 +1,4 @@
-//! Starting and stopping: what is waited for, who leads, and everything that runs.
+//! Starts and stops the operator: start-up checks, leader election, and all tasks.
 
 mod aside;
 mod assembly;

@@ -1,4 +1,4 @@
-//! Passes, as kube-runtime's controller asks for them.
+//! Passes as reconciles of kube-runtime's controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,20 +27,20 @@ use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::{Wake, later};
 use crate::spans;
 
-/// Every resource is looked at again after this time, or up to a tenth less, even when nothing seems to change: those that were looked
-/// at together drift apart.
+/// Every resource is reconciled again after this time, or up to a tenth less, even without a
+/// change. The random part spreads resources that were reconciled together.
 const RESYNC: Duration = Duration::from_secs(900);
-/// The shortest wait, so that no time that has just passed makes a loop.
+/// The shortest wait, so that a time that has just passed causes no busy loop.
 const SHORTEST_WAIT: Duration = Duration::from_millis(500);
 const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Could not look or could not act: the API server did not answer as needed.
+/// A pass failed at the API server.
 #[derive(Debug, Error)]
 #[error("the API server: {}", explained(.0))]
 pub struct Error(#[from] kube::Error);
 
-/// What passes share.
+/// The state that all passes share.
 pub struct Shared {
     pub env: Arc<Live>,
     pub slots: Slots,
@@ -53,8 +53,9 @@ impl Shared {
     }
 }
 
-/// One pass, once the first lists are there, if its owner has a free slot; otherwise the object is woken when there is one. Thousands may wait
-/// for the lists, and whoever asks for them keeps room for as many for ever: all that it keeps is a pointer.
+/// One pass after the first lists, if there is a free slot for it. Otherwise the object is woken
+/// when there is one. The future is boxed: thousands of reconciles may be pending at start, and
+/// kube-runtime's buffer never shrinks.
 pub fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> BoxFuture<'static, Result<Requeue, Error>> {
     made::<K>(object, shared).boxed()
 }
@@ -74,7 +75,8 @@ async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Re
         return Ok(Requeue::await_change());
     };
     let env = env.clone();
-    // The task that asks for passes, which reads the watch too, would make all of them one by one.
+    // In a lane, because the controller's task also reads the watch and would run all passes one by
+    // one.
     let namespace = object.namespace().unwrap_or_default();
     let made = shared.lanes.run(&namespace, async move {
         let _slot = slot;
@@ -103,20 +105,21 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     env.is_doubted(object);
     let wait = wait(pass.next, now, resync(env.draw()));
     env.trail.ended(&uid(object), pass, later(now, wait), now);
-    // It may have gone while this pass was made.
+    // The object may have been deleted during the pass.
     if env.object(&reference).is_none() {
         env.trail.forget(&uid(object));
     }
     Ok(Requeue::requeue(wait))
 }
 
-/// What every line of a pass names. It is there at any level, so that no line is without it.
+/// The span with the fields of every log line of a pass. Its level is error, so that no line lacks
+/// it.
 fn in_lines(kind: &str, object: &impl ResourceExt) -> Span {
     let (namespace, name) = (object.namespace(), object.name_any());
     error_span!("reconcile", %kind, namespace, name, request_id = Empty)
 }
 
-/// Shows the end of a pass in its trace.
+/// Records the end of a pass in its trace.
 fn came_to(traced: &Span, result: Result<&Pass, &kube::Error>) {
     match result {
         Ok(pass) => {
@@ -142,13 +145,13 @@ fn wait(next: Next, now: Timestamp, resync: Duration) -> Duration {
     }
 }
 
-/// By a random number.
+/// `RESYNC`, shortened at random by up to a tenth.
 fn resync(draw: u32) -> Duration {
     RESYNC - (RESYNC / 10).mul_f64(f64::from(draw) / f64::from(u32::MAX))
 }
 
-/// When a pass that ended with an error is made again: soon after a conflict, and where the API server was unavailable, since its requests
-/// then wait for that; otherwise later each time.
+/// When a failed pass is retried: soon after a conflict, or if the API server was unavailable,
+/// since requests then wait for it. Otherwise with a growing pause.
 pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<Shared>) -> Requeue {
     if let Error(kube::Error::Api(status)) = error
         && status.code == 409

@@ -1,4 +1,4 @@
-//! Changes of other objects that concern ours: Secrets and namespaces.
+//! Watches Secrets and namespaces, and wakes the resources that their changes concern.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -25,7 +25,8 @@ use crate::cluster::{explained, is_unavailable, secrets};
 use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::names::AccountFinalizers;
 
-/// Passes on changes of Secrets until `stop`. Only their metadata is read. `listed` is cancelled once their first list is read.
+/// Relays changes of Secrets until `stop`. Only their metadata is read. `listed` is cancelled after
+/// their first list.
 pub async fn secrets(
     env: Arc<Live>,
     api: Api<PartialObjectMeta<Secret>>,
@@ -52,7 +53,7 @@ fn own(env: &Live) -> BTreeSet<String> {
     [AccountFinalizers::whole()].into_iter().chain(confined).map(|finalizers| finalizers.credential).collect()
 }
 
-/// Removes the finalizer of a Secret that was protected for an account which names another one by now, or which is no more.
+/// Removes the finalizer of a protected Secret that no account names any more.
 async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, String), finalizer: String) {
     env.synced.cancelled().await;
     if dependents::may_be_read_by_an_account(env.as_ref(), &namespace, &name) {
@@ -77,7 +78,8 @@ async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, Stri
     });
 }
 
-/// Passes on changes of namespaces' labels until `stop`, and keeps them for the selectors of ClusterAccounts.
+/// Relays changes of namespaces until `stop`, and caches their labels for the selectors of
+/// ClusterAccounts.
 pub async fn namespaces(
     env: Arc<Live>,
     api: Api<PartialObjectMeta<Namespace>>,
@@ -99,7 +101,8 @@ pub async fn namespaces(
     .await;
 }
 
-/// What the first list shows is nobody's news: nothing is decided before it is read.
+/// Calls `pass_on` for each object. `listed` is cancelled after the first list, which wakes no
+/// resource: reconciling starts after it.
 async fn relay<K: Resource + Debug>(
     what: &str,
     changes: impl futures::Stream<Item = Result<watcher::Event<K>, watcher::Error>>,

@@ -1,4 +1,4 @@
-//! Starting and stopping: what is missing is waited for, then the lead, then everything runs until it is told to stop.
+//! Runs the operator: waits for what is missing, then for the lead, then works until it is stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use crate::decide::names::ClusterId;
 use crate::platform::Leadership;
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
-/// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
+/// How long the operator tries to save unsaved keys when it stops.
 const FLUSH_GRACE: Duration = Duration::from_secs(25);
 
-/// How much longer than one call to the platform a pass may take to end when the operator stops. An API server that does not
-/// answer must not use up the time in which keys can be saved.
+/// How much longer than one call to the platform a pass may take to end when the operator stops. An
+/// API server that does not answer must not use up the time for saving keys.
 const PASS_GRACE: Duration = Duration::from_secs(3);
 
-/// What the operator runs with.
+/// The inputs of the operator.
 pub struct Operator {
     pub client: Client,
     pub settings: Settings,
-    /// `None` where every process may act.
+    /// `None` if every process may act.
     pub election: Option<Election>,
     pub readiness: Readiness,
     pub metrics: Arc<Metrics>,
-    /// `/debug/state`, where it is served.
+    /// `/debug/state`, if it is served.
     pub state_page: Option<StatePage>,
-    /// What tells decisions the time.
+    /// The clock of decisions.
     pub clock: fn() -> Timestamp,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Operator {
     }
 }
 
-/// Runs until `stop`. An error says why it ended before.
+/// Runs until `stop`. An error says why it ended earlier.
 pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
     let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
     let Some(election) = &operator.election else {
@@ -60,7 +60,8 @@ pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), Stri
     if well { Ok(()) } else { Err("the lead was lost".to_owned()) }
 }
 
-/// Waits for what is missing; which cluster this is, or `None` where the operator is stopped before that is known.
+/// Waits for what is missing. Returns the ID of this cluster, or `None` if the operator is stopped
+/// before it is known.
 async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Option<ClusterId>, String> {
     let Operator { client, settings, readiness, .. } = operator;
     if !waiting::wait_for_resources(client, settings, readiness, stop).await {
@@ -72,7 +73,7 @@ async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Optio
     }
 }
 
-/// Nothing may be begun once another process may lead.
+/// Runs while this process leads. Nothing may begin once another process may lead.
 async fn while_leading(operator: Operator, cluster: ClusterId, lead: &Lead, stop: CancellationToken) -> bool {
     let until = stop.child_token();
     let work = control(operator, cluster, lead.leadership.clone(), until.clone());
@@ -87,7 +88,7 @@ async fn while_leading(operator: Operator, cluster: ClusterId, lead: &Lead, stop
     }
 }
 
-/// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
+/// Runs until `stop`. Then the running passes end, and the keys that they left in memory are saved.
 async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership, stop: CancellationToken) {
     let Operator { client, settings, readiness, metrics, state_page, clock, .. } = operator;
     let longest = settings.request_timeout.saturating_add(PASS_GRACE);
@@ -102,7 +103,7 @@ async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership,
     tokio::join!(env.observers.shutdown(), env.key_observers.shutdown());
 }
 
-/// Ends `time` after `stop`.
+/// Returns `time` after `stop`.
 async fn overdue(stop: &CancellationToken, time: Duration) {
     stop.cancelled().await;
     tokio::time::sleep(time).await;

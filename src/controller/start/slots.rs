@@ -1,9 +1,9 @@
-//! Slots: so many passes of one kind run at the same time for each account and namespace. Passes that wait for a slow platform, or
-//! for the rate budget of its account, hold up nobody else's. What is new, changed or not as declared yet does not wait behind what only is
-//! looked at again.
+//! Limits how many passes of one kind run at once for each account and namespace. Passes that wait
+//! for a slow platform, or for the budget of its account, thus hold up no others. New, changed and
+//! unready objects do not queue behind periodic passes over objects that are up to date.
 //!
-//! Who finds no slot is written down and woken when there is one, and waits in no task: the library that starts passes asks each that it has
-//! started, whenever one of them goes on.
+//! An object without a free slot is queued and woken later. It must not hold a future, because
+//! kube-runtime polls every pending reconcile whenever one of them makes progress.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::super::environment::Kind;
 use super::super::object::{AccountName, Managed};
 use super::super::pass::label;
 
-/// The slots of everybody.
+/// The slots of all owners.
 #[derive(Clone, Debug)]
 pub struct Slots {
     each: usize,
@@ -24,11 +24,11 @@ pub struct Slots {
 #[derive(Debug, Default)]
 struct All {
     owners: HashMap<String, Owned>,
-    /// Whose slot an object has or waits for.
+    /// The owner whose slot an object has or waits for.
     owner_of: HashMap<String, String>,
 }
 
-/// A slot. It is free again when this is dropped.
+/// Dropping a slot frees it.
 #[derive(Debug)]
 pub struct Slot {
     slots: Slots,
@@ -41,21 +41,21 @@ impl Drop for Slot {
     }
 }
 
-/// Has the one decided on that waits.
+/// Requeues a waiting object.
 type Waker = Box<dyn FnOnce() + Send>;
 
-/// The slots of one owner. As long as somebody waits, there is no free slot for its like.
+/// The slots of one owner. While objects of a class wait, all slots of that class are taken.
 #[derive(Default)]
 struct Owned {
-    /// Who has a slot, or was woken to come for one, and whether it stands as declared.
+    /// The objects that have a slot, or were woken to take one.
     taken: HashMap<String, Taken>,
-    /// Who waits, its place, and how to wake it.
+    /// The waiting objects, each with its place and waker.
     waiting: HashMap<String, (Place, Waker)>,
     order: BTreeMap<Place, String>,
     last: u64,
 }
 
-/// What does not stand as declared comes first, and then who has come first.
+/// Objects that are not up to date come first, then in order of arrival.
 type Place = (bool, u64);
 
 #[derive(Clone, Copy)]
@@ -80,7 +80,8 @@ impl Owned {
         self.taken.len() < each && (!stands || standing() < (each * 3 / 4).max(1))
     }
 
-    /// Whether a pass may begin; otherwise the object waits, and keeps its place if it did already.
+    /// Returns true if a pass may begin. Otherwise the object waits. If it waited already, it keeps
+    /// its place, unless it is no longer up to date.
     fn take(&mut self, each: usize, object: &str, stands: bool, wake: Waker) -> bool {
         if let Some(kept) = self.taken.get_mut(object).filter(|taken| !taken.has_come) {
             kept.has_come = true;
@@ -107,7 +108,7 @@ impl Owned {
         Some(wake)
     }
 
-    /// Gives what is free to those who wait, and says whom to wake.
+    /// Gives free slots to waiting objects. Returns their wakers.
     fn pass_on(&mut self, each: usize) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some((&(stands, _), object)) = self.order.first_key_value()
@@ -122,7 +123,8 @@ impl Owned {
 }
 
 impl All {
-    /// The object neither has a slot nor waits for one. Whom to wake.
+    /// Removes the object's slot, or its place in the queue. Returns the wakers of objects that get
+    /// a slot.
     fn leave(&mut self, each: usize, object: &str) -> Vec<Waker> {
         let Some(owner) = self.owner_of.remove(object) else { return Vec::new() };
         let Some(owned) = self.owners.get_mut(&owner) else { return Vec::new() };
@@ -137,19 +139,20 @@ impl All {
 }
 
 impl Slots {
-    /// So many for each owner.
+    /// `each` is the number of slots per owner.
     pub fn new(each: u16) -> Self {
         Self { each: usize::from(each), all: Arc::default() }
     }
 
-    /// A slot for a pass over `object`; without one, `wake` is called when there is one for it: first come, first served among its like.
+    /// A slot for a pass over `object`. Without one, `wake` is called when there is one: in order
+    /// of arrival within a class.
     pub fn take<K: Kind>(&self, object: &K::Object, wake: impl FnOnce() + Send + 'static) -> Option<Slot> {
         self.of(owner::<K>(object), label(object), object.stands(), Box::new(wake))
     }
 
     fn of(&self, owner: String, object: String, stands: bool, wake: Waker) -> Option<Slot> {
         let (taken, woken) = self.with(|all| {
-            // It refers to another account now.
+            // The object refers to another account now.
             let has_moved = all.owner_of.get(&object).is_some_and(|before| *before != owner);
             let woken = if has_moved { all.leave(self.each, &object) } else { Vec::new() };
             all.owner_of.insert(object.clone(), owner.clone());
@@ -159,13 +162,13 @@ impl Slots {
         taken.then(|| Slot { slots: self.clone(), object })
     }
 
-    /// The object, by its label, is gone, or there is to be no pass over this version of it.
+    /// The object with this label is gone, or this version of it gets no pass.
     pub fn leave(&self, object: &str) {
         let woken = self.with(|all| all.leave(self.each, object));
         woken.into_iter().for_each(|wake| wake());
     }
 
-    /// Of each owner: how many have a slot, and how many wait for one.
+    /// For each owner, how many objects have a slot and how many wait.
     pub fn figures(&self) -> BTreeMap<String, (usize, usize)> {
         let count = |(owner, owned): (&String, &Owned)| (owner.clone(), (owned.taken.len(), owned.waiting.len()));
         self.with(|all| all.owners.iter().map(count).collect())
@@ -176,7 +179,8 @@ impl Slots {
     }
 }
 
-/// Whose slots a pass over `object` needs. An account has its own.
+/// The owner of the slots for a pass over `object`: kind, account and namespace. An account is its
+/// own owner.
 fn owner<K: Kind>(object: &K::Object) -> String {
     let Some(reference) = K::account(object) else { return label(object) };
     let namespace = object.namespace().unwrap_or_default();
@@ -200,7 +204,7 @@ mod tests {
         super::owner::<Computes>(&serde_json::from_value(compute).unwrap())
     }
 
-    /// Slots of one owner, and how often each object was woken.
+    /// The slots of one owner, and the woken objects in order.
     struct Desk {
         slots: Slots,
         woken: Arc<Mutex<Vec<&'static str>>>,

@@ -1,4 +1,4 @@
-//! `/debug/state`: what the process knows, for people who look for a cause. No secret is part of it.
+//! `/debug/state`: what the process knows, for debugging. It contains no secret.
 
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ fn sync(sync: &Sync) -> Value {
     }
 }
 
-/// What the process remembers of a resource. Of a key that is not in its Secret yet, that there is one.
+/// The memory of a resource. Of an unsaved key it shows only that there is one.
 fn memory(resource: &ResourceState) -> Value {
     json!({
         "connection": resource.connection,

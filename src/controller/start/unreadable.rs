@@ -1,4 +1,4 @@
-//! The condition of a stored object that cannot be read, beside what its status said before.
+//! Writes the condition of a stored object that cannot be read, and keeps the rest of its status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::decide::{Reason, Report};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// Writes the condition; where that fails, again as long as the object stays as it is.
+/// Writes the condition. After a failure it retries as long as the object has the same error.
 pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid: Invalid) {
     let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());
     let mut pause = FIRST_PAUSE;
@@ -42,7 +42,7 @@ pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid:
 async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Result<(), kube::Error> {
     let requests = Request::new(K::url_path(&(), meta.namespace.as_deref()));
     let name = meta.name.as_deref().unwrap_or_default();
-    // The operator has the right to list its resources, and needs none to get one.
+    // A list, because the operator may not get resources of every kind.
     let named = ListParams::default().fields(&format!("metadata.name={name}"));
     let listed = requests.list(&named).map_err(kube::Error::BuildRequest)?;
     let listed: Value = env.cluster.client().request(listed).await?;
@@ -54,7 +54,7 @@ async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Res
     if status == found["status"] {
         return Ok(());
     }
-    // Server-side apply fails on an object that does not fit its definition; a merge patch passes.
+    // Server-side apply fails on an object that violates its definition; a merge patch passes.
     let body = Patch::Merge(json!({
         "metadata": {"uid": meta.uid, "resourceVersion": found["metadata"]["resourceVersion"]},
         "status": status,
@@ -64,7 +64,7 @@ async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Res
     env.cluster.client().request::<Value>(patch).await.map(drop)
 }
 
-/// The status as it was, with other conditions.
+/// The previous status with other conditions.
 fn status(before: &Value, generation: i64, error: &str, env: &Live) -> Value {
     let conditions: Vec<Condition> = serde_json::from_value(before["conditions"].clone()).unwrap_or_default();
     let message = format!(

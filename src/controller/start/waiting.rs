@@ -1,4 +1,4 @@
-//! Start-up: wait for what is missing, say what that is, never crash over it.
+//! Start-up waits for what is missing and reports it, but never crashes over it.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::telemetry::Readiness;
 
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Waits until the API server serves all custom resources that the operator reads; `false` when stopped before.
+/// Waits until the API server serves all custom resources that the operator reads; `false` if
+/// stopped first.
 pub async fn wait_for_resources(
     client: &Client,
     settings: &Settings,
@@ -41,9 +42,9 @@ pub async fn wait_for_resources(
     }
 }
 
-/// What this cluster is called in names: the beginning of the UID of namespace kube-system, which lives as long as the cluster.
-/// An operator that is `confined` to namespaces may lack the right to read it, and is told at once what to do; `None` when
-/// stopped before.
+/// The ID of this cluster in names: the start of the UID of namespace kube-system, which lives as
+/// long as the cluster. An operator that is `confined` to namespaces may lack the right to read it,
+/// and then fails with a message that says what to do. `None` if stopped first.
 pub async fn cluster_id(
     client: &Client,
     confined: bool,
@@ -84,7 +85,7 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Says what is missing, once, and waits a little; `false` when stopped meanwhile.
+    /// Reports what is missing, once, and waits a little; `false` if stopped meanwhile.
     async fn pause(&mut self, missing: &[String]) -> bool {
         self.readiness.only(missing);
         let text = missing.join("; ");
@@ -107,7 +108,7 @@ async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
     missing
 }
 
-/// Whether the API server serves each kind.
+/// Checks that the API server serves each kind.
 struct Checks<'a> {
     client: &'a Client,
     settings: &'a Settings,

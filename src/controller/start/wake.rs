@@ -1,4 +1,5 @@
-//! Who is decided on anew when another object changes: owners, and whom a Secret or a namespace concerns.
+//! Requeues related objects when an object changes: owners, and the resources that a Secret or a
+//! namespace concerns.
 
 use std::any::Any;
 
@@ -12,7 +13,7 @@ use super::super::index::Key;
 use super::super::object::{AccountName, Managed};
 use crate::api::Compute;
 
-/// Wakes the resource of ours that controls `object`, or those that would take it as their own.
+/// Wakes our resource that controls `object`, or those that would adopt it.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
     let controller = object.owner_references().iter().find(|owner| owner.controller == Some(true));
     match (controller, (object as &dyn Any).downcast_ref::<Compute>()) {
@@ -61,7 +62,8 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
     }
 }
 
-/// Wakes those that may have what a resource claimed that is released now: its account may go, and its place is free.
+/// Wakes the resources that may have waited for one that is released now. These are its account,
+/// the users of its Secret, and the resources that want what it claimed.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     if let Some(reference) = K::account(object) {
         access::wake(env, &AccountName::of(reference, object));
@@ -72,17 +74,18 @@ pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     K::on_released(env, object);
 }
 
-/// Wakes whom a Secret concerns: accounts that read it, resources that copy from it, resources that write it.
+/// Wakes the resources that a Secret concerns: accounts that read it, and resources that copy from
+/// it or write it.
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
     wake_by(env, &Key::secret(namespace, name));
 }
 
-/// Wakes the resources of a namespace whose ClusterAccount may admit them by the namespace's labels.
+/// Wakes the resources of a namespace that a ClusterAccount may admit by the namespace's labels.
 pub fn users_of_cluster_accounts<E: Environment>(env: &E, namespace: &str) {
     wake_by(env, &Key::Admitted(namespace.to_owned()));
 }
 
-/// Wakes all resources that can have to do with one of a namespace.
+/// Wakes all resources that a resource of a namespace may concern.
 pub fn all_in<E: Environment>(env: &E, namespace: Option<&str>) {
     match namespace {
         Some(namespace) => {

@@ -1,5 +1,6 @@
-//! Rights that are gone in a namespace. The Roles of an operator that is confined to namespaces go with their namespace, in no order that
-//! anybody chooses, and its resources may still be there: their finalizers then hold the namespace.
+//! Detects that the operator has lost all rights in a namespace. The Roles of an operator that is
+//! confined to namespaces are deleted with their namespace, in any order. Its resources may then
+//! still exist, and their finalizers block the namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,17 +19,17 @@ use super::super::rights::{self, Who};
 use crate::cluster::{Cluster, Event, explained};
 use crate::decide::names::LEASE;
 
-/// So often at most the API server is asked about one namespace, however often it refuses.
+/// The API server is asked about one namespace at most this often, however often it refuses.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// Rights that are gone may come back.
+/// Lost rights may come back.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// Whether a request was refused for a lack of rights.
+/// True if a request was refused for a lack of rights.
 pub fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
-/// The same of a watch.
+/// Like `is_forbidden`, for a watch.
 pub fn is_watch_forbidden(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};
     match error {
@@ -38,7 +39,8 @@ pub fn is_watch_forbidden(error: &watcher::Error) -> bool {
     }
 }
 
-/// Finds out, for each namespace in which a request was refused, whether all rights are gone there, and tells people once.
+/// Checks for each namespace with a refused request whether all rights are gone there. Reports that
+/// once.
 pub async fn notice(env: Arc<Live>, mut refused: UnboundedReceiver<String>, stop: CancellationToken) {
     let mut notice = Notice { env, asked: BTreeMap::new(), gone: BTreeSet::new() };
     loop {
@@ -55,9 +57,9 @@ pub async fn notice(env: Arc<Live>, mut refused: UnboundedReceiver<String>, stop
 
 struct Notice {
     env: Arc<Live>,
-    /// When the API server was asked last.
+    /// When the API server was last asked about each namespace.
     asked: BTreeMap<String, Instant>,
-    /// The namespaces in which nothing can be done.
+    /// The namespaces in which the operator has no rights.
     gone: BTreeSet<String>,
 }
 
@@ -83,7 +85,7 @@ impl Notice {
         }
     }
 
-    /// `None` where the API server does not say.
+    /// `None` if the API server does not say.
     async fn are_gone(&self, namespace: &str) -> Option<bool> {
         match rights::left(self.env.cluster.client(), Who::Me, namespace).await {
             Ok(left) => Some(left.is_empty()),
@@ -94,7 +96,7 @@ impl Notice {
         }
     }
 
-    /// In the operator's own namespace: it may write nothing in the other one any more.
+    /// Reports in the operator's own namespace: it may no longer write in the other one.
     async fn tell(&self, namespace: &str) {
         let client = self.env.cluster.client();
         let own = client.default_namespace();
@@ -110,7 +112,7 @@ impl Notice {
         let leases: Api<Lease> = Api::default_namespaced(client.clone());
         match leases.get_opt(LEASE).await {
             Ok(Some(lease)) => self.env.cluster.publish(&lease, &Event::warning("RightsGone", text)).await,
-            // Without leader election there is none.
+            // Without leader election there is no Lease.
             Ok(None) => {}
             Err(error) => debug!(error = explained(&error), "the Lease that events are about cannot be read"),
         }

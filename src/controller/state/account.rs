@@ -1,4 +1,5 @@
-//! The accounts that can be used, with their connections: what the passes over accounts publish and everyone else reads.
+//! The usable accounts with their connections. Passes over accounts publish them, and all other
+//! passes read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,52 +14,51 @@ use crate::decide::account::{Availability, Check};
 use crate::domain::NameSupport;
 use crate::platform::{PlatformClient, Rate};
 
-/// What all who use an account share.
+/// The connection that all users of an account share.
 pub type SharedConnection<P> = Arc<Connection<P>>;
 
-/// One account's client and what it is made of.
+/// The client of one account, and its inputs.
 #[derive(Clone, Debug)]
 pub struct Connection<P> {
-    /// No other connection of this process has it.
+    /// Unique within this process.
     pub number: u64,
     pub platform: P,
     pub access: PlatformAccess,
     pub poll_interval: Duration,
     pub credential: SecretString,
-    /// Whether the platform was seen to keep the names of computes.
+    /// The platform's support for names of computes, as seen so far.
     pub names: NameSupport,
-    /// What the platform said when it was last asked about these credentials.
+    /// The platform's last answer about these credentials.
     pub check: Option<Check>,
-    /// Of the projects that resources name, those that were listed with these credentials.
+    /// The projects named by resources that these credentials could list.
     pub seen: Vec<String>,
 }
 
 impl<P> Connection<P> {
-    /// Whether the connection is made of these very parts.
+    /// True if the connection was made of exactly these parts.
     pub fn is_made_of(&self, access: &PlatformAccess, credential: &SecretString) -> bool {
         self.access == *access && self.credential.expose_secret() == credential.expose_secret()
     }
 
-    /// How many requests the account may make in any minute.
+    /// The account's limit of requests in any minute.
     pub fn requests_per_minute(&self) -> u32 {
         let limit = self.access.rate_limit.map(|limit| limit.requests_per_minute);
         limit.unwrap_or(Rate::default().requests_per_minute)
     }
 }
 
-/// What is published of an account.
+/// The published state of an account.
 #[derive(Clone, Debug)]
 pub struct AccountEntry<P> {
     pub connection: Option<SharedConnection<P>>,
-    /// Whether it can be used.
     pub availability: Availability,
-    /// Whether the account and its Secret are protected while resources use it.
+    /// True if the account and its Secret are protected while resources use it.
     pub protected: bool,
-    /// Whether it reports that its organization has many keys.
+    /// True if the account reports that its organization has many keys.
     pub many_keys: bool,
-    /// The projects of its resources that do not exist any more.
+    /// The projects of its resources that no longer exist.
     pub gone: BTreeSet<String>,
-    /// Of the spec, which also says which namespaces a ClusterAccount admits.
+    /// The generation of the spec, which also defines the namespaces that a ClusterAccount admits.
     pub generation: i64,
 }
 
@@ -77,7 +77,7 @@ impl<P> AccountEntry<P> {
 }
 
 impl<P> ProcessState<P> {
-    /// The accounts whose credentials are at hand.
+    /// The connections of all accounts that have one.
     pub fn connections(&self) -> BTreeMap<AccountName, SharedConnection<P>> {
         self.with(|contents| {
             let accounts = contents.accounts.iter();
@@ -87,12 +87,12 @@ impl<P> ProcessState<P> {
 }
 
 impl<P: Clone> ProcessState<P> {
-    /// What was last published of an account.
+    /// The last published state of an account.
     pub fn account(&self, name: &AccountName) -> Option<AccountEntry<P>> {
         self.with(|contents| contents.accounts.get(name).cloned())
     }
 
-    /// A number for a new connection.
+    /// A unique number for a new connection.
     pub fn next_connection(&self) -> u64 {
         self.with(|contents| {
             contents.connections += 1;
@@ -100,7 +100,7 @@ impl<P: Clone> ProcessState<P> {
         })
     }
 
-    /// The platform was asked about the credentials of this very connection.
+    /// Records the result of a check of these credentials, if the connection is still in use.
     pub fn account_checked(&self, name: &AccountName, connection: u64, check: Check) {
         self.with(|contents| {
             if let Some(known) = contents.connection(name, connection) {
@@ -112,7 +112,8 @@ impl<P: Clone> ProcessState<P> {
         });
     }
 
-    /// What computes show of names that were read through this very connection; what is known of that by now.
+    /// Records whether computes that were read through this connection show names. Returns what is
+    /// known of that by now.
     pub fn names_shown(&self, name: &AccountName, connection: u64, shown: NameSupport) -> NameSupport {
         self.with(|contents| {
             match contents.accounts.get(name).and_then(|entry| entry.connection.as_ref()) {
@@ -126,7 +127,7 @@ impl<P: Clone> ProcessState<P> {
         })
     }
 
-    /// The credentials are to be checked anew.
+    /// Requests a new check of the credentials.
     pub fn check_wanted(&self, name: &AccountName) {
         self.with(|contents| {
             let known = contents.accounts.get_mut(name).and_then(|entry| entry.connection.as_mut());
@@ -136,7 +137,6 @@ impl<P: Clone> ProcessState<P> {
         });
     }
 
-    /// The account is gone.
     pub fn forget_account(&self, name: &AccountName) {
         self.with(|contents| {
             contents.accounts.remove(name);
@@ -146,7 +146,7 @@ impl<P: Clone> ProcessState<P> {
 }
 
 impl<P: Clone> Contents<P> {
-    /// The connection of an account, where it still is the one of this number.
+    /// The connection of an account, if it still has this number.
     fn connection(&mut self, name: &AccountName, number: u64) -> Option<&mut Connection<P>> {
         let known = self.accounts.get_mut(name)?.connection.as_mut()?;
         (known.number == number).then(|| Arc::make_mut(known))
@@ -154,7 +154,7 @@ impl<P: Clone> Contents<P> {
 }
 
 impl<P: PlatformClient> ProcessState<P> {
-    /// Publishes an account; whether that is news.
+    /// Publishes an account. Returns whether that changed anything for its users.
     pub fn publish_account(&self, name: &AccountName, entry: AccountEntry<P>) -> bool {
         self.with(|contents| {
             let number = entry.number();
@@ -168,7 +168,7 @@ impl<P: PlatformClient> ProcessState<P> {
         })
     }
 
-    /// Whether a call with an earlier key of the account may still be on its way, or begin.
+    /// True if a call with an earlier key of the account may still be in progress, or may begin.
     pub fn uses_former_key(&self, name: &AccountName) -> bool {
         self.with(|contents| {
             let Some(former) = contents.former.get_mut(name) else { return false };

@@ -1,27 +1,28 @@
-//! What a process has done to objects that others of ours own, until its watch shows it.
+//! The writes of this process to objects that our resources own, until its watch shows them.
 
 use std::collections::BTreeMap;
 
 use super::ProcessState;
 
-/// What was done last to one of them.
+/// The last write to an owned object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// It was created under this name.
+    /// It was created with this name.
     Created(String),
-    /// It was changed, which left this version behind.
+    /// It was changed, with this resulting version.
     Changed(Option<u64>),
     Deleted,
 }
 
-/// By the UID of the object.
+/// By the UID of the owned object.
 pub type Children = BTreeMap<String, Done>;
 
-/// An object as the watch shows it: its version, and whether it is being deleted.
+/// The version of an object in the watch, and whether it is being deleted.
 pub type Seen = (Option<u64>, bool);
 
 impl Done {
-    /// Whether the watch shows it. What it showed before and does not show any more is gone.
+    /// True if the watch shows the write. An object that the watch showed before and lacks now is
+    /// gone.
     fn is_shown(&self, seen: Option<Seen>) -> bool {
         match (self, seen) {
             (Self::Created(_), seen) => seen.is_some(),
@@ -33,17 +34,17 @@ impl Done {
 }
 
 impl<P> ProcessState<P> {
-    /// This was done to a child.
+    /// Notes a write to a child.
     pub fn child_written(&self, uid: &str, child: &str, done: Done) {
         self.update(uid, |resource| resource.children.insert(child.to_owned(), done));
     }
 
-    /// A child that was created is gone again.
+    /// Forgets the write to a child that was created and is gone again.
     pub fn child_gone(&self, uid: &str, child: &str) {
         self.update(uid, |resource| resource.children.remove(child));
     }
 
-    /// Forgets what the watch shows by now. Returns what it does not show, and which of that was created.
+    /// Forgets the writes that the watch shows by now. Returns the others.
     pub fn children_seen(&self, uid: &str, seen: impl Fn(&str) -> Option<Seen>) -> Children {
         self.update(uid, |resource| {
             resource.children.retain(|child, done| !done.is_shown(seen(child)));

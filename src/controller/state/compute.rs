@@ -1,4 +1,4 @@
-//! What is remembered of a Compute: its last calls, and what it has reserved.
+//! The memory of a Compute: its last calls and its reservation.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,21 @@ use crate::decide::memory::Asked;
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
-/// What a Compute has reserved, until its status shows what it claims.
+/// The reservation of a Compute, until its status shows what it claims.
 #[derive(Clone, Debug)]
 pub struct Reservation {
     pub place: ReservedPlace,
     pub by: Holder,
     pub told: Told,
     pub running: bool,
-    /// The claim was written to the object of this version, and whether the API server did so is not known.
+    /// The version to which the claim was written without a known outcome.
     pub recording: Option<u64>,
 }
 
 impl Reservation {
-    /// Whether the claim may be in the object although this version of it does not have it. However long a cache lags: what was written
-    /// makes another version, and so does the next try if it was not.
+    /// True if the object may have the claim although this version lacks it. This holds however far
+    /// the cache lags: a write that succeeded makes another version, and so does the next attempt
+    /// after one that did not.
     fn may_be_recorded(&self, version: Option<u64>) -> bool {
         self.recording.is_some() && version <= self.recording
     }
@@ -41,8 +42,8 @@ impl ResourceState {
 }
 
 impl<P> ProcessState<P> {
-    /// The resource is about to be looked at through this connection. What the old credentials could not see or do says
-    /// nothing of the new ones.
+    /// The resource is about to be observed through this connection. With other credentials, what
+    /// the old ones could not see or do counts no longer.
     pub fn looking(&self, uid: &str, connection: u64) -> ResourceState {
         self.update(uid, |resource| {
             if resource.connection != Some(connection) {
@@ -55,18 +56,18 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// The resource is decided on a snapshot that begins from now on: a baseline must not be old.
+    /// From now on only snapshots that begin after `tick` count: a baseline must not be old.
     pub fn list_wanted(&self, uid: &str, tick: Tick) -> Wrote {
         self.update(uid, |resource| resource.wrote.insert(tick.into()).clone())
     }
 
-    /// Whether the platform is expected to change something soon; whether that is news.
+    /// Sets whether a change on the platform is expected soon. Returns whether that is new.
     pub fn awaiting(&self, uid: &str, awaiting: bool) -> bool {
         self.update(uid, |resource| std::mem::replace(&mut resource.awaiting, awaiting) != awaiting)
     }
 
-    /// Reserves a place; whether it was free, or the resource's own, or can be shared. It is held until the resource's status shows what came
-    /// of it, and for as long as the step runs.
+    /// Reserves a place. Returns whether it was free, already the resource's own, or can be shared.
+    /// The place is held while the step runs, and until the status shows the outcome.
     pub fn reserve(&self, uid: &str, place: ReservedPlace, by: Holder, told: Told) -> bool {
         self.with(|contents| {
             let is_in_the_way = |(other, theirs): (&str, &Reservation)| other != uid && !told.goes_with(theirs.told);
@@ -74,7 +75,8 @@ impl<P> ProcessState<P> {
                 return false;
             }
             contents.resources.change(uid, |resource| {
-                // The claim of before may be written still, although this version of the object does not show it.
+                // An earlier claim may still be written, although this version of the object lacks
+                // it.
                 let before = resource.reserved.take().filter(|before| before.place == place);
                 let recording = before.and_then(|before| before.recording);
                 resource.reserved = Some(Reservation { place, by, told, running: true, recording });
@@ -83,7 +85,7 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// Who else has reserved a place, and how their creates are told.
+    /// The other holders of a place, and how the results of their creates are recognized.
     pub fn reserved_by_others(&self, uid: &str, place: &ReservedPlace) -> Vec<(Holder, Told)> {
         self.with(|contents| {
             let others = contents.resources.reserved(place).filter(|(other, _)| *other != uid);
@@ -91,17 +93,18 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
+    /// Keeps the place in the budget that the create waited for. The baseline has to be read again.
     pub fn keep_place(&self, uid: &str, now: Timestamp, tick: Tick) {
         self.update(uid, |resource| (resource.place, resource.wrote) = (Some(now), Some(tick.into())));
     }
 
-    /// The place that is kept, given away: since when.
+    /// Gives the kept place away. Returns since when it was kept.
     pub fn take_place(&self, uid: &str) -> Option<Timestamp> {
         self.update(uid, |resource| resource.place.take())
     }
 
-    /// The claim is about to be written to the object of this version; whether none was before that may be in it.
+    /// The claim is about to be written to this version of the object. Returns whether no earlier
+    /// write of it may have succeeded.
     pub fn recording(&self, uid: &str, version: Option<u64>) -> bool {
         self.update(uid, |resource| {
             let Some(reserved) = &mut resource.reserved else { return true };
@@ -109,7 +112,7 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// The claim is not going to be written for now. One that may have been written before keeps its place.
+    /// The claim is not written for now. If an earlier write may have succeeded, the place is kept.
     pub fn gave_up(&self, uid: &str) {
         self.update(uid, |resource| resource.reserved.take_if(|reserved| reserved.recording.is_none()));
     }
@@ -119,7 +122,6 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.reserved = None);
     }
 
-    /// The API server has written the claim.
     pub fn recorded(&self, uid: &str) {
         self.update(uid, |resource| {
             if let Some(reserved) = &mut resource.reserved {
@@ -128,8 +130,8 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// This version of the object shows what came of what was reserved, which is free from now on. It does not while the step runs, nor while
-    /// the claim may be written and not be seen yet.
+    /// This version of the object shows the outcome, so the place is freed and returned. It is not
+    /// freed while the step runs, nor while the claim may be written but is not visible yet.
     pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Reservation> {
         self.with(|contents| {
             let over = |reserved: &mut Reservation| !reserved.running && !reserved.may_be_recorded(version);
@@ -137,12 +139,12 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// A call that changes something ended at `tick`.
+    /// A call that changes something on the platform ended at `tick`.
     pub fn platform_written(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| resource.wrote = Some(tick.into()));
     }
 
-    /// What came of a call that changes a compute.
+    /// Records the outcome of a call that changes a compute.
     pub fn compute_changed(&self, uid: &str, action: Action, failed: Option<&Fault>) {
         self.update(uid, |resource| {
             resource.memory.changing |= failed.is_none_or(Fault::may_have_happened);
@@ -152,7 +154,8 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// A create was answered, which is our last change; the resource is not bound to the compute yet.
+    /// A create was answered, but the resource is not bound to the compute yet. The create is our
+    /// last change.
     pub fn compute_created(&self, uid: &str, answer: Answer) {
         self.update(uid, |resource| {
             resource.memory.created = Some(answer.compute.id.clone());
@@ -162,17 +165,16 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// A snapshot shows what the answer did, or more.
+    /// A snapshot shows the answered create or a later state.
     pub fn answer_outdated(&self, uid: &str) {
         self.update(uid, ResourceState::forget_answer);
     }
 
-    /// The resource is bound to its compute.
     pub fn compute_bound(&self, uid: &str) {
         self.update(uid, |resource| resource.memory.created = None);
     }
 
-    /// The platform was asked for a compute.
+    /// Records the platform's answer about one compute.
     pub fn compute_asked(&self, uid: &str, asked: Asked) {
         self.update(uid, |resource| {
             resource.memory.succeeded(Action::Ask);
@@ -180,22 +182,22 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// The platform confirmed the delete.
+    /// The platform has confirmed the delete.
     pub fn compute_deleted(&self, uid: &str, id: &str, at: Timestamp) {
         self.update(uid, |resource| resource.memory.deleted = Some((id.to_owned(), at)));
     }
 
-    /// A change was sent, by the fields that it corrects.
+    /// A change was sent. `parts` are the fields that it corrects.
     pub fn change_sent(&self, uid: &str, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         self.update(uid, |resource| resource.memory.sent(parts, now));
     }
 
-    /// Our last change started these operations.
+    /// Our last change has started these operations.
     pub fn operations_started(&self, uid: &str, started: &[LastOperation]) {
         self.update(uid, |resource| resource.memory.operations_started(started));
     }
 
-    /// The platform was asked for the operations of a compute; `None` where it does not list any.
+    /// Records the listed operations of a compute; `None` if the platform does not list any.
     pub fn operations_asked(&self, uid: &str, listed: Option<&[LastOperation]>, now: Timestamp) {
         self.update(uid, |resource| match listed {
             Some(listed) => resource.memory.operations_listed(listed, now),

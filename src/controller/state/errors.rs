@@ -1,4 +1,4 @@
-//! Passes that ended with an error, and what people were told of it.
+//! Counts passes that end with an error, and remembers when that was last reported.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use super::ProcessState;
 use crate::decide::memory::{NO_GENERATION, Problem};
 use crate::decide::{Action, later};
 
-/// The third error comes 6 s after the first.
+/// So many errors in a row are reported. The third error comes 6 s after the first.
 const HINDERED: u32 = 3;
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 impl<P> ProcessState<P> {
-    /// A call that may be recorded was not made. Nothing waits for that: it is recorded again in the next pass.
+    /// A call was not made, although its record may have been written. It causes no back-off: the
+    /// next pass records it again.
     pub fn call_not_made(&self, uid: &str, (action, problem): (Action, Problem), now: Timestamp) {
         self.update(uid, |resource| resource.memory.failed(action, problem, NO_GENERATION, now));
     }
 
-    /// A pass ended well.
     pub fn pass_succeeded(&self, uid: &str) {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| (resource.errors, resource.conflict) = (0, None))
         });
     }
 
-    /// A pass ended with an error; how many in a row did.
+    /// Counts a pass that ended with an error. Returns how many did in a row.
     pub fn pass_failed(&self, uid: &str) -> u32 {
         self.update(uid, |resource| {
             resource.errors = resource.errors.saturating_add(1);
@@ -33,12 +33,14 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// Whether so many passes in a row, of which the last one is not counted yet, ended with an error that people have to know of it.
+    /// True if enough passes in a row have failed to report that. The current failure is not
+    /// counted yet.
     pub fn is_hindered(&self, uid: &str) -> bool {
         self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.errors + 1 >= HINDERED))
     }
 
-    /// From when on people may be told again of what the API server refuses, if they were just now.
+    /// When a refusal by the API server may be reported again, if one was reported within the last
+    /// minute.
     pub fn tells_again(&self, uid: &str, now: Timestamp) -> Option<Timestamp> {
         let told = self.with(|contents| contents.resources.get(uid)?.told)?;
         Some(later(told, TOLD_EVERY)).filter(|until| now < *until)

@@ -1,4 +1,5 @@
-//! What is remembered of a ProjectKey: what the platform last said of its keys, and a key that is not in its Secret yet.
+//! The memory of a ProjectKey: the platform's last answers about its keys, and a key that is not in
+//! its Secret yet.
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -11,41 +12,44 @@ use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::Probe;
 use crate::platform::Tick;
 
-/// What is remembered of a ProjectKey besides.
+/// The memory that only a ProjectKey has.
 #[derive(Clone, Debug, Default)]
 pub struct KeyState {
     /// When the platform answered that it offers no call to revoke a key.
     pub not_offered: Option<Timestamp>,
-    /// That the platform offers no list counts only if it was asked after this: people asked to look anew.
+    /// When a user last requested to read the platform again. An earlier answer that the platform
+    /// offers no list no longer counts.
     pub anew: Option<Tick>,
-    /// What the platform said to the key itself.
+    /// The platform's last answer to a request with the key itself.
     pub probe: Option<Probe>,
-    /// When the key is to be asked, where others come first.
+    /// When the key may be probed, if other keys come first.
     pub turn: Option<Timestamp>,
     pub unsaved: Option<Box<UnsavedKey>>,
 }
 
-/// A key that was created and is not in its Secret yet: the only copy there is.
+/// The only copy of a key that was created and is not in its Secret yet.
 #[derive(Clone, Debug)]
 pub struct UnsavedKey {
     pub key: KeyIdentity,
     pub intent: KeyIntent,
     pub secret: SecretString,
-    /// What the platform last said to it, where it has to be accepted before it is written over a key that works.
+    /// The platform's last answer to a request with this key. If the key is to replace a working
+    /// one in the Secret, the platform has to accept it first.
     pub trial: Option<Probe>,
     pub namespace: String,
     pub name: String,
 }
 
 impl UnsavedKey {
-    /// Logs which key is lost: its name and number, by which people and the next process find it.
+    /// Logs which key is lost, with its name and number: users and the next process find it by
+    /// these.
     pub fn log_loss(&self, why: &str) {
         let (namespace, name) = (&self.namespace, &self.name);
         let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id);
         error!(%kind, namespace, name, key, key_id, error = why, "the secret of a key is lost");
     }
 
-    /// Logs that it could not be saved, and is tried again.
+    /// Logs that the key could not be saved, and that dbplane retries.
     pub fn log_delay(&self, why: &str) {
         let (namespace, name) = (&self.namespace, &self.name);
         let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id);
@@ -54,22 +58,22 @@ impl UnsavedKey {
 }
 
 impl<P> ProcessState<P> {
-    /// The platform offers no call to revoke a key.
     pub fn revocation_not_offered(&self, uid: &str, at: Timestamp) {
         self.update(uid, |resource| resource.key.not_offered = Some(at));
     }
 
-    /// The key itself was asked, or could not be.
+    /// Records the result of a request with the key itself, also if it failed.
     pub fn key_probed(&self, uid: &str, probe: Probe) {
         self.update(uid, |resource| resource.key.probe = Some(probe));
     }
 
-    /// Another key is in use: what was said to the last one says nothing of it.
+    /// Another key is in use, so the probe of the previous one no longer counts.
     pub fn probe_outdated(&self, uid: &str) {
         self.update(uid, |resource| resource.key.probe = None);
     }
 
-    /// The keys have changed: lists that began before `tick` do not show that. That the platform offers none stays known.
+    /// The keys have changed, and lists that began before `tick` do not show that. That the
+    /// platform offers no list stays known.
     pub fn keys_outdated(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {
             resource.key.probe = None;
@@ -77,12 +81,12 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// A key was created, and is kept until it is in its Secret.
+    /// Keeps a created key until it is in its Secret.
     pub fn key_created(&self, uid: &str, key: UnsavedKey) {
         self.update(uid, |resource| resource.key.unsaved = Some(Box::new(key)));
     }
 
-    /// The key that is not in its Secret yet was asked.
+    /// Records the result of a request with the unsaved key.
     pub fn unsaved_key_tried(&self, uid: &str, probe: Probe) {
         self.update(uid, |resource| {
             if let Some(unsaved) = &mut resource.key.unsaved {
@@ -91,12 +95,11 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// The key that is not in its Secret yet.
     pub fn unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
         self.with(|contents| contents.resources.get(uid)?.key.unsaved.as_deref().cloned())
     }
 
-    /// The key is in its Secret, or nothing is left that it could be saved for.
+    /// The key is in its Secret, or there is nothing left to save it for.
     pub fn take_unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
         let taken =
             self.with(|contents| contents.resources.change_known(uid, |resource| resource.key.unsaved.take())?);

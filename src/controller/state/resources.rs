@@ -1,4 +1,4 @@
-//! What is remembered of all resources, and by what some of them are found at once.
+//! The memory of all resources, with indexes for fast lookups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::decide::compute::ReservedPlace;
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     all: BTreeMap<String, Box<ResourceState>>,
-    /// Who has reserved it.
+    /// The UIDs of the resources that have reserved a place.
     reserved: BTreeMap<ReservedPlace, BTreeSet<String>>,
-    /// How many of a kind wait for this.
+    /// How many resources of a kind wait for a reason.
     waiting: BTreeMap<(String, Reason), usize>,
 }
 
-/// By what a resource is found, besides its UID.
+/// The index entries of a resource.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     place: Option<ReservedPlace>,
@@ -44,19 +44,20 @@ impl Resources {
         self.all.iter().map(|(uid, resource)| (uid, resource.as_ref()))
     }
 
-    /// Who has reserved a place.
+    /// The resources that have reserved a place.
     pub fn reserved(&self, place: &ReservedPlace) -> impl Iterator<Item = (&str, &Reservation)> {
         let uids = self.reserved.get(place).into_iter().flatten();
         uids.filter_map(|uid| Some((uid.as_str(), self.get(uid)?.reserved.as_ref()?)))
     }
 
-    /// Those for which nobody waits any more are among them, with none.
+    /// How many resources of `kind` wait, by reason. A reason whose last resource stopped waiting
+    /// stays, with 0.
     pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
         let of_kind = self.waiting.iter().filter(|((of, _), _)| of == kind);
         of_kind.map(|((_, reason), count)| (*reason, *count)).collect()
     }
 
-    /// Changes what is remembered of a resource, of which nothing may be known yet.
+    /// Changes the memory of a resource, which is created if there is none.
     pub fn change<T>(&mut self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
         let resource = self.all.entry(uid.to_owned()).or_default();
         let before = Found::of(resource);
@@ -66,12 +67,11 @@ impl Resources {
         done
     }
 
-    /// The same where something is known of it.
+    /// Like `change`, but only if there is a memory of the resource.
     pub fn change_known<T>(&mut self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> Option<T> {
         self.all.contains_key(uid).then(|| self.change(uid, change))
     }
 
-    /// Changes what is remembered of every resource.
     pub fn change_all(&mut self, change: impl Fn(&mut ResourceState)) {
         for uid in self.all.keys().cloned().collect::<Vec<_>>() {
             self.change(&uid, &change);

@@ -46,7 +46,7 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     assert!(!begun(), "the one before may be written");
     assert!(state.resolved("one", Some(7)).is_none(), "the cache may be behind");
     assert!(state.resolved("one", Some(8)).is_some(), "this version shows whether it was written");
-    // A step that ends before it writes an intent of its own says nothing of the one before.
+    // A step that ends before it writes its own intent says nothing about the previous one.
     assert!(begun());
     let step = state.begin_step("one");
     assert!(begin(&state, "one"));
@@ -184,7 +184,7 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
     assert_eq!(state.reserved_by_others("any", &place("a", "br-1")), []);
     state.forget("one");
     assert!(state.contents().resources.is_empty());
-    // The watch was quicker than the answer.
+    // The watch was faster than the answer.
     let step = state.begin_step("two");
     state.wrote_version("two", Some(8));
     state.forget("two");
@@ -284,7 +284,7 @@ fn a_request_to_look_again_counts_once() {
     assert!(!waits(), "what was refused is tried again");
 }
 
-/// A connection that has this number and a client of its own.
+/// A connection with this number and its own client.
 fn connection(number: u64) -> Arc<Connection<RateLimited>> {
     let access: PlatformAccess =
         serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"})).unwrap();
@@ -301,7 +301,7 @@ fn connection(number: u64) -> Arc<Connection<RateLimited>> {
     Arc::new(Connection { number, platform, access, poll_interval, credential, names, check: None, seen: Vec::new() })
 }
 
-/// Publishes an account with this connection; whether that is news.
+/// Publishes an account with this connection. Returns whether that changed anything.
 fn publish(
     state: &ProcessState<RateLimited>,
     name: &AccountName,
@@ -346,7 +346,7 @@ fn a_former_key_counts_as_long_as_somebody_may_call_with_it() {
     assert!(!publish(second) && state.uses_former_key(&name), "the same connection again");
     drop(on_its_way);
     assert!(!state.uses_former_key(&name));
-    // Without credentials at present.
+    // The account has no credentials at present.
     let on_its_way = state.account(&name).unwrap();
     assert!(publish(None) && state.uses_former_key(&name));
     drop(on_its_way);

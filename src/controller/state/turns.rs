@@ -1,5 +1,5 @@
-//! Whose turn it is to be asked whether the platform still accepts it: one key of a namespace after the other, so that many of them leave
-//! room for everything else.
+//! Spaces out the probes that check whether the platform still accepts a key. The keys of a
+//! namespace take turns, so that many keys leave budget for everything else.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::controller::object::AccountName;
 use crate::decide::later;
 
 impl<P> ProcessState<P> {
-    /// When the key of a resource has its turn among those of its namespace that use the account, `spacing` after the one before: now, or
-    /// later. A turn that was given is kept until it is taken.
+    /// When the key of a resource may be probed: now, or `spacing` after the previous turn of its
+    /// namespace and account. A turn that was given is kept until it is taken.
     pub fn turn_to_ask(&self, uid: &str, of: &(AccountName, String), spacing: Duration, now: Timestamp) -> Timestamp {
         self.with(|contents| {
             contents.resources.change(uid, |ResourceState { key, .. }| {
@@ -63,7 +63,7 @@ mod tests {
             ("two", "prod", 12, 12),
             // It was taken.
             ("two", "prod", 12, 16),
-            // Whoever comes late takes nobody's turn.
+            // A key that comes late takes no other key's turn.
             ("three", "prod", 30, 30),
             ("one", "prod", 30, 30),
             ("five", "prod", 30, 32),

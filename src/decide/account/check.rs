@@ -1,4 +1,4 @@
-//! What a check of an account's credentials found, and when they count as refused.
+//! The result of a check of an account's credentials, and when they count as refused.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,52 +9,53 @@ use super::super::{YOUNG_KEY, later};
 use crate::api::AccountCapabilities;
 use crate::domain::{Fault, Unreadable};
 
-/// How long credentials that were accepted before have to be refused until they count as refused.
+/// How long the platform has to refuse previously accepted credentials until they count as refused.
 const REFUSED_AFTER: Duration = Duration::from_secs(20);
 
-/// What a check of the credentials found.
+/// The result of one check, with the history of earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// When it was begun.
+    /// When it began.
     pub began: Timestamp,
     pub at: Timestamp,
     pub verdict: Verdict,
     pub capabilities: AccountCapabilities,
-    /// How many keys the organization has, where the platform lists them.
+    /// The number of keys in the organization, if the platform lists them.
     pub keys: Option<usize>,
     /// The projects that cannot be read.
     pub unreadable: Unreadable,
     pub answers: Answers,
-    /// The projects of resources that are being deleted that the list lacks, where it shows others, and whose computes are answered
-    /// with 404.
+    /// Absent projects of resources in deletion: the list shows other projects but not this one,
+    /// and reading its computes returns 404.
     pub absent: BTreeMap<String, Absence>,
 }
 
-/// That a project is not there.
+/// The absence of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absence {
-    /// When the first of the checks had ended that have all found it so.
+    /// The end of the first check in the unbroken sequence that found it absent.
     pub since: Timestamp,
-    /// When the newest of them was begun.
+    /// The start of the newest check of that sequence.
     pub again: Timestamp,
 }
 
-/// What earlier checks of the same credentials were answered.
+/// The answers to earlier checks of the same credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     /// The platform accepted the credentials before.
     pub accepted: bool,
     /// Since when it has refused them.
     pub refused_since: Option<Timestamp>,
-    /// How often it has done so since then.
+    /// The number of refusals since then.
     pub refusals: usize,
 }
 
 impl Check {
-    /// The time of a check that is to be made anew: it still counts until then.
+    /// The time that marks a check as due again. Its result still counts until then.
     pub const WANTED: Timestamp = Timestamp::MIN;
 
-    /// The same check, after those before it. An answer that is neither acceptance nor refusal changes nothing.
+    /// Adds the history of the check before. An answer that is neither acceptance nor refusal
+    /// changes no history.
     #[must_use]
     pub fn after(self, before: Option<&Self>) -> Self {
         let absent = self.absent_after(before);
@@ -69,7 +70,8 @@ impl Check {
         Self { answers, absent, ..self }
     }
 
-    /// The absent projects, and since when they are. A check that has not read a list, or one that shows no project, shows nothing of them.
+    /// The absent projects, and since when. A check without a list, or with an empty one, shows no
+    /// absence.
     fn absent_after(&self, before: Option<&Self>) -> BTreeMap<String, Absence> {
         let known = before.map(|before| before.absent.clone()).unwrap_or_default();
         if self.listed().is_empty() {
@@ -82,12 +84,11 @@ impl Check {
         self.absent.iter().map(since).collect()
     }
 
-    /// The projects that it has listed.
     pub fn listed(&self) -> &[String] {
         if let Verdict::Projects(listed) = &self.verdict { listed } else { &[] }
     }
 
-    /// Whether the credentials count as refused: one refusal may be a mistake of a moment.
+    /// Returns true if the credentials count as refused. A single refusal may be a momentary error.
     pub fn is_refused(&self) -> bool {
         let patience = if self.answers.accepted { REFUSED_AFTER } else { YOUNG_KEY };
         let is_refusal = matches!(self.verdict, Verdict::Failed(Fault::Unauthorized { .. }));
@@ -100,7 +101,8 @@ impl Check {
 pub enum Verdict {
     /// The platform lists these projects.
     Projects(Vec<String>),
-    /// The platform accepts the credential, and which projects it reaches is not known, with a sentence that says why.
+    /// The platform accepts the credential, but its projects are unknown, for the reason in the
+    /// sentence.
     Restricted(String),
     Failed(Fault),
 }
@@ -109,7 +111,6 @@ pub enum Verdict {
 pub(super) mod tests {
     use super::*;
 
-    /// A check of a moment.
     pub(in crate::decide::account) fn check(second: i64, verdict: Verdict) -> Check {
         let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
         let (at, unreadable) = (Timestamp::from_second(second).unwrap(), Unreadable::default());
@@ -141,12 +142,12 @@ pub(super) mod tests {
         for (checks, expected) in [
             (vec![lists(0, &["kept"], &["p"])], Some((0, 0))),
             (vec![lists(0, &["kept"], &["p"]), lists(60, &["kept"], &["p"])], Some((0, 60))),
-            // Who could not look has seen nothing.
+            // A check that could not look shows no absence.
             (vec![lists(0, &["kept"], &["p"]), silent(50)], Some((0, 0))),
             (vec![lists(0, &["kept"], &["p"]), restricted()], Some((0, 0))),
             (vec![lists(0, &["kept"], &["p"]), lists(50, &[], &[])], Some((0, 0))),
             (vec![lists(0, &["kept"], &["p"]), silent(50), lists(60, &["kept"], &["p"])], Some((0, 60))),
-            // It was listed meanwhile, or its computes were not answered with 404.
+            // The project was listed meanwhile, or its computes did not return 404.
             (vec![lists(0, &["kept"], &["p"]), lists(50, &["kept", "p"], &[])], None),
             (
                 vec![lists(0, &["kept"], &["p"]), lists(50, &["kept"], &[]), lists(60, &["kept"], &["p"])],

@@ -1,5 +1,5 @@
-//! What was found out of accepted credentials, by this process or by another one later: what they reach, and how many keys their
-//! organization has.
+//! Findings about accepted credentials: the projects they reach, and the number of keys in their
+//! organization. They are from this process, or from another one that looked later.
 
 use jiff::Timestamp;
 
@@ -7,36 +7,36 @@ use super::super::Reason;
 use super::{AccountObserved, Verdict};
 use crate::api::{AccountCapabilities, AccountStatus, Condition};
 
-/// How many projects the status names.
+/// The status names at most this many projects.
 const MOST_PROJECTS: usize = 100;
-/// How many API keys the platform recommends at most.
+/// The platform recommends fewer API keys than this.
 const MOST_KEYS: usize = 10_000;
-/// So many are reported.
+/// From this number of keys on, the account reports a notice.
 const MANY_KEYS: usize = 9_000;
 
-/// How many lists with entries that cannot be read are named.
+/// The message names at most this many lists with unreadable entries.
 const MOST_LISTS: usize = 3;
 
-/// What was found out, and when.
+/// A finding and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dated<T> {
     pub what: T,
     pub at: Timestamp,
 }
 
-/// How many keys an organization has.
+/// The number of keys in an organization.
 pub type KeyCount = Dated<usize>;
 
 impl<T: PartialEq> Dated<T> {
-    /// What is to be reported. What another process has found out later stands, so that two that overlap do not write over each
-    /// other; and what is the same as before is no news.
+    /// Selects the finding to report. A later finding of another process wins, so that two
+    /// overlapping processes do not overwrite each other. An unchanged finding keeps its old time.
     fn newest(own: Option<Self>, reported: Option<Self>) -> Option<Self> {
         let is_news = |own: &Self| reported.as_ref().is_none_or(|known| known.what != own.what && known.at < own.at);
         own.filter(is_news).or(reported)
     }
 }
 
-/// What accepted credentials reach.
+/// The projects and capabilities that accepted credentials reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
     pub message: String,
@@ -45,7 +45,8 @@ pub(super) struct Reach {
     pub capabilities: AccountCapabilities,
 }
 
-/// What the credentials reach, as this process has found it, or another one later; `None` where they were not accepted.
+/// The reach of the credentials, found by this process or later by another one. `None` if they were
+/// not accepted.
 pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
     let check = observed.check.as_ref()?;
     let capabilities = with_earlier(check.capabilities, observed.reported.as_ref());
@@ -76,7 +77,8 @@ pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
     Dated::newest(Some(Dated { what: found, at: check.at }), reported)
 }
 
-/// The same as a status says it. Where its message is about something else, such as a deletion, that says nothing against what was `found`.
+/// The reach according to a status. The message of a Ready condition that is not True is about
+/// something else, such as a deletion, and is ignored.
 fn reported(status: &AccountStatus, found: &Reach) -> Option<Dated<Reach>> {
     let accepted = |condition: &&Condition| condition.type_ == "Ready" && condition.status == "True";
     let message = status.conditions.iter().find(accepted).map(|condition| &condition.message);
@@ -89,7 +91,8 @@ fn reported(status: &AccountStatus, found: &Reach) -> Option<Dated<Reach>> {
     Some(Dated { what: reach, at: status.checked_at? })
 }
 
-/// A capability that a compute once showed stays: a check while there are no computes does not disprove it.
+/// A capability that a compute has shown once stays: a check while there are no computes does not
+/// disprove it.
 fn with_earlier(found: AccountCapabilities, reported: Option<&AccountStatus>) -> AccountCapabilities {
     let earlier = reported.and_then(|status| status.capabilities).unwrap_or_default();
     AccountCapabilities {
@@ -99,7 +102,7 @@ fn with_earlier(found: AccountCapabilities, reported: Option<&AccountStatus>) ->
     }
 }
 
-/// How many keys the organization has, as far as it is known.
+/// The number of keys in the organization, if known.
 pub(super) fn organization_keys(observed: &AccountObserved) -> Option<KeyCount> {
     let checked = observed.check.as_ref().and_then(|check| Some(Dated { what: check.keys?, at: check.at }));
     let own = observed.keys.into_iter().chain(checked).max_by_key(|counted| counted.at);
@@ -110,12 +113,13 @@ pub(super) fn organization_keys(observed: &AccountObserved) -> Option<KeyCount> 
     Dated::newest(own, reported)
 }
 
-/// Whether an organization has nearly as many keys as the platform recommends at most.
+/// Returns true if an organization approaches the number of keys that the platform recommends at
+/// most.
 pub fn are_many(keys: usize) -> bool {
     keys >= MANY_KEYS
 }
 
-/// Whether that is so of the account's organization, and reported.
+/// Returns true if the account reports `ManyKeys`.
 pub fn has_many_keys(observed: &AccountObserved) -> bool {
     organization_keys(observed).is_some_and(|counted| are_many(counted.what))
 }
@@ -129,13 +133,13 @@ pub(super) fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> 
     Some((Reason::ManyKeys, message))
 }
 
-/// What is said of lists that are too large.
+/// The notice about lists that are too large.
 pub(super) fn too_large(observed: &AccountObserved) -> Option<(Reason, String)> {
     let why = observed.too_large.as_ref()?;
     Some((Reason::ListsTooLarge, format!("A list cannot be used: {why}. What needs it reports AnswerTooLarge.")))
 }
 
-/// What is said of entries of lists that cannot be read.
+/// The notice about list entries that cannot be read.
 pub(super) fn unreadable(observed: &AccountObserved) -> Option<(Reason, String)> {
     let projects = observed.check.as_ref().map(|check| &check.unreadable).filter(|projects| !projects.is_empty());
     let lists = projects.map(|projects| format!("of the projects: {projects}")).into_iter();

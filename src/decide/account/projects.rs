@@ -1,5 +1,5 @@
-//! Projects that were deleted elsewhere, and what shows that. Neither a list that lacks a project nor a 404 does by itself: the credentials
-//! may reach it no more.
+//! Detects projects that were deleted elsewhere. A list without the project is no proof, and
+//! neither is a 404: the credentials may have lost access to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,26 +10,27 @@ use super::super::later;
 use super::{Absence, AccountObserved, Check};
 use crate::api::SeenProjects;
 
-/// So many projects are remembered.
+/// At most this many projects are remembered.
 const MOST_SEEN: usize = 200;
 
-/// What is known of the projects that an account's resources name.
+/// The observed projects of an account's resources.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectsObserved {
-    /// Those that they name and may use the account for.
+    /// The projects that resources name and may use the account for.
     pub named: BTreeSet<String>,
-    /// Those of resources that are being deleted, and since when the newest of these is.
+    /// The projects of resources in deletion, and when the newest of those deletions began.
     pub leaving: BTreeMap<String, Timestamp>,
-    /// Those that this process has seen listed with the credentials, and whose these are; `None` where there are no credentials.
+    /// The projects that this process saw listed with the credentials, and the identity of the
+    /// credentials. `None` without credentials.
     pub seen: Option<SeenProjects>,
-    /// The same as the status has it.
+    /// The seen projects in the status.
     pub reported: Option<SeenProjects>,
     /// The settle time.
     pub settle: Duration,
 }
 
-/// The named projects that were listed with these credentials, by this process or before it. Others may have been in reach of another key,
-/// or of another organization.
+/// The named projects that were listed with these credentials, by this process or an earlier one.
+/// Projects seen with another key or organization do not count.
 pub fn seen(observed: &AccountObserved) -> Option<SeenProjects> {
     let ProjectsObserved { named, seen, reported, .. } = &observed.projects;
     let seen = seen.as_ref()?;
@@ -42,7 +43,7 @@ pub fn seen(observed: &AccountObserved) -> Option<SeenProjects> {
     Some(SeenProjects { projects, ..seen.clone() })
 }
 
-/// What the status says of them. Without credentials it stays.
+/// The seen projects for the status. Without credentials, the status keeps its value.
 pub(super) fn reported(observed: &AccountObserved) -> Option<SeenProjects> {
     match seen(observed) {
         Some(seen) => Some(seen).filter(|seen| !seen.projects.is_empty()),
@@ -50,8 +51,9 @@ pub(super) fn reported(observed: &AccountObserved) -> Option<SeenProjects> {
     }
 }
 
-/// The projects of resources that are being deleted that do not exist any more, as far as anybody can tell: they were seen with these
-/// credentials, and checks that were made the settle time apart have found them absent, the newest since all of these resources wait.
+/// The projects of resources in deletion that count as gone. They were seen with these credentials,
+/// and checks at least the settle time apart found them absent. The newest check began after all of
+/// these resources had waited.
 pub fn gone(observed: &AccountObserved) -> BTreeSet<String> {
     let (Some(check), Some(seen)) = (&observed.check, seen(observed)) else { return BTreeSet::new() };
     let is_gone = |(project, since): &(&String, &Timestamp)| {
@@ -61,7 +63,8 @@ pub fn gone(observed: &AccountObserved) -> BTreeSet<String> {
     observed.projects.leaving.iter().filter(is_gone).map(|(project, _)| project.clone()).collect()
 }
 
-/// When the projects are listed for the sake of resources that are being deleted for long, and once more if one of their projects is absent.
+/// When to list the projects for resources whose deletion takes long. An absent project needs a
+/// second check.
 pub(super) fn due(observed: &AccountObserved, check: &Check) -> Option<Timestamp> {
     if check.listed().is_empty() {
         return None;
@@ -80,7 +83,7 @@ fn again(observed: &AccountObserved, absence: &Absence) -> Timestamp {
     later(absence.since, observed.projects.settle)
 }
 
-/// From when on a deletion that was begun at that time takes long.
+/// When a deletion that began at `since` counts as slow.
 fn hangs(observed: &AccountObserved, since: Timestamp) -> Timestamp {
     later(since, observed.projects.settle)
 }
@@ -104,7 +107,8 @@ mod tests {
         }
     }
 
-    /// A resource in project p is being deleted since second 0. The status has p as seen, and two checks have not found it.
+    /// A resource in project p is in deletion since second 0. The status lists p as seen, and two
+    /// checks found it absent.
     fn observed(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {
         let mut observed = in_use();
         observed.projects = ProjectsObserved {

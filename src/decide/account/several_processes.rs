@@ -1,8 +1,9 @@
-//! What processes that overlap report of one account.
+//! Tests of overlapping processes that report about one account.
 
 use super::*;
 
-/// What two processes that overlap write, the first of which checked and counted at these times.
+/// The status that one of two overlapping processes writes. `own` is the count it found, and the
+/// second of its check.
 fn written(own: (usize, i64), by_another: Option<&AccountStatus>) -> AccountStatus {
     let (count, second) = own;
     let projects: Vec<String> = (0..count).map(|number| format!("p-{number}")).collect();

@@ -11,7 +11,7 @@ fn paused_with(text: &str) -> Vec<Condition> {
     Report::stalled(Reason::DeletionPaused, text).conditions(&[], 1, at(0))
 }
 
-/// Deletions through one account, each of a resource of its own.
+/// Deletions through one account, each of another resource.
 #[derive(Default)]
 struct Desk(Window);
 
@@ -31,7 +31,7 @@ impl Desk {
         self.ask_as(slow(limit), "prod", deletion, now)
     }
 
-    /// As many at once as an account allows with this limit.
+    /// Makes as many deletions at once as an account allows with this limit.
     fn full(limit: u32) -> Self {
         let mut desk = Self::default();
         for number in 0..limit {
@@ -61,7 +61,7 @@ fn a_minute_takes_as_many_as_are_allowed() {
         ("ep-1", 0, Ok(())),
         ("ep-2", 30, Ok(())),
         ("ep-3", 59, Err(Refusal::Full(2))),
-        // The first is a minute ago.
+        // The first one is a minute ago.
         ("ep-3", 60, Ok(())),
         ("ep-4", 89, Err(Refusal::Full(2))),
         ("ep-4", 90, Ok(())),
@@ -80,7 +80,7 @@ fn each_account_and_namespace_has_a_limit_of_its_own() {
         ("prod", "bank", "ep-4", Err(Refusal::Full(1))),
         ("test", "shop", "ep-5", Ok(())),
         ("test", "shop", "ep-6", Err(Refusal::Full(1))),
-        // What another namespace has deleted is no retry of this one.
+        // A deletion of another namespace is no retry of this one.
         ("prod", "shop", "ep-3", Err(Refusal::Full(1))),
     ] {
         assert_eq!(desk.ask_as(slow(1), account, (namespace, target), 1), expected, "{account} {namespace} {target}");
@@ -135,7 +135,7 @@ fn a_clock_that_is_put_back_delays_nothing_for_long() {
 #[test]
 fn a_namespace_is_never_paused_by_others_and_waits_its_turn() {
     let mut desk = Desk::default();
-    // Twenty namespaces delete everything, through one account.
+    // Twenty namespaces delete everything through one account.
     let namespaces: Vec<String> = (0..20).map(|number| format!("evil-{number:02}")).collect();
     let mut made = 0;
     for namespace in &namespaces {
@@ -247,7 +247,7 @@ fn the_status_remembers_and_the_annotation_confirms() {
         assert_eq!(Brake::of(Some(confirmed), since, &wait), Brake::Confirmed, "{confirmed}");
         assert_eq!(Brake::of(Some(confirmed), since, &[]), Brake::ConfirmedUntil(at(until)), "{confirmed}");
     }
-    // It stays from an earlier deletion, or is no time.
+    // The value is from an earlier deletion, or is no time.
     for other in ["1970-01-01T00:00:59Z", "true", "", "2000-13-01T00:00:00Z"] {
         assert_eq!(Brake::of(Some(other), since, &wait), Brake::Paused("wait".into()), "{other}");
         assert_eq!(Brake::of(Some(other), since, &[]), Brake::Free, "{other}");

@@ -1,4 +1,4 @@
-//! The deletions of the last minute, and the queue of those beyond the limit of an account.
+//! Counts the deletions of the last minute, and queues those beyond the limit of an account.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,38 +10,39 @@ use crate::api::MassDeletionPolicy;
 use crate::decide::later;
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// The limit of an account for all namespaces is so many times that for one.
+/// The limit of an account for all namespaces is this multiple of the limit for one.
 pub const PER_ACCOUNT: usize = 4;
 /// The time between two deletions beyond the limit of an account.
 pub const SPACING: Duration = Duration::from_secs(2);
-/// A deletion that waits asks again after this time at the latest, since others may give up their turns.
+/// A waiting deletion asks again after this time at the latest, because others may give up their
+/// turns.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// A deletion that does not ask for so long after its time has lost its turn.
+/// A deletion that does not ask within this time after its turn has lost it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A deletion that asks to be made.
+/// A request for a deletion.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub account: &'a str,
     pub namespace: &'a str,
-    /// What is deleted on the platform.
+    /// The object on the platform.
     pub target: &'a str,
-    /// The UID of the resource.
     pub uid: &'a str,
 }
 
-/// What applies to a deletion.
+/// The rules for a deletion.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Deletions within a minute for each account and namespace.
     pub limit: u32,
-    /// What happens beyond the limit of the account.
+    /// The behaviour beyond the limit of the account.
     pub policy: MassDeletionPolicy,
-    /// Others of the account and namespace are paused.
+    /// Other deletions of the account and namespace are paused.
     pub others_wait: bool,
 }
 
-/// The deletions of the last minute, by the account, the namespace and what was deleted: one that has to be tried again counts once.
+/// The deletions of the last minute, by account, namespace and target. A retried deletion counts
+/// once.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     made: VecDeque<Deletion>,
@@ -57,13 +58,13 @@ struct Deletion {
 }
 
 impl Window {
-    /// Admits and counts a deletion, or returns why it has to wait.
+    /// Admits and counts a deletion.
     ///
     /// # Errors
-    /// Why it has to wait.
+    /// If it has to wait, with the reason.
     pub fn admit(&mut self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
-        // Concurrent passes may come here in another order than they began. An entry further in the future was counted before
-        // the clock was put back.
+        // Concurrent passes may arrive in another order than they began. An entry further in the
+        // future is from before the clock was set back.
         self.made.retain(|made| made.at < later(now, WINDOW) && now < later(made.at, WINDOW));
         let of_account = || self.made.iter().filter(|made| made.account == asked.account);
         let own = || of_account().filter(|made| made.namespace == asked.namespace);
@@ -103,7 +104,7 @@ impl Window {
         Ok(())
     }
 
-    /// The resource waits no longer.
+    /// Removes the resource from the queues.
     pub fn leave(&mut self, uid: &str) {
         for queue in self.queues.values_mut() {
             queue.retain(|waiting| waiting.uid != uid);
@@ -111,8 +112,8 @@ impl Window {
     }
 }
 
-/// The deletions of one account beyond its limit. Namespaces take turns, in the order of their names; in a namespace it is first come,
-/// first served.
+/// The deletions of one account beyond its limit. Namespaces take turns, in the order of their
+/// names. Within a namespace the order is first come, first served.
 #[derive(Clone, Debug)]
 struct Queue {
     waiting: BTreeMap<String, VecDeque<Waiting>>,
@@ -130,17 +131,18 @@ struct Waiting {
 }
 
 impl Queue {
-    /// One that begins now.
+    /// A queue that begins now.
     fn from(now: Timestamp) -> Self {
         Self { waiting: BTreeMap::new(), last: String::new(), next: later(now, SPACING) }
     }
 
-    /// When the next turn begins. A clock that was put back makes nobody wait for long.
+    /// When the next turn begins. After the clock was set back, a turn may look far away, so it
+    /// begins now.
     fn next(&self, now: Timestamp) -> Timestamp {
         if self.next <= later(now, SPACING) { self.next.max(now) } else { now }
     }
 
-    /// Admits a deletion whose turn it is.
+    /// Admits a deletion in its turn.
     fn ask(&mut self, asked: &Asked, now: Timestamp) -> Result<(), Refusal> {
         let next = self.next(now);
         let own = self.waiting.entry(asked.namespace.to_owned()).or_default();
@@ -149,7 +151,7 @@ impl Queue {
             own.len() - 1
         });
         let before = self.before(asked.namespace, place);
-        // Those that are not to ask yet keep nobody from taking a turn that is free.
+        // A deletion that is not to ask yet does not block a free turn.
         if next <= now && !before.iter().any(|waiting| waiting.ask <= now) {
             self.retain(|waiting| waiting.uid != asked.uid);
             asked.namespace.clone_into(&mut self.last);
@@ -166,7 +168,7 @@ impl Queue {
 
     /// The deletions with an earlier turn than the one at `place` in the queue of `namespace`.
     fn before(&self, namespace: &str, place: usize) -> Vec<&Waiting> {
-        // Behind the namespace that had the last turn comes the next one by name, and after the last one the first.
+        // The order of namespaces is cyclic: it continues after the one that had the last turn.
         let rank = |namespace: &str| (*namespace <= *self.last, namespace.to_owned());
         let own = rank(namespace);
         let of = |(other, waiting): (&'_ String, &'_ VecDeque<Waiting>)| {
@@ -175,14 +177,14 @@ impl Queue {
         self.waiting.iter().flat_map(|entry| entry.1.iter().take(of(entry))).collect()
     }
 
-    /// How many of the same namespace came before.
+    /// The number of deletions ahead in the same namespace.
     fn waiting_before(&self, asked: &Asked) -> usize {
         let own = self.waiting.get(asked.namespace).map(VecDeque::iter).unwrap_or_default();
         own.take_while(|waiting| waiting.uid != asked.uid).count()
     }
 
     fn drop_overdue(&mut self, now: Timestamp) {
-        // One further in the future asked before the clock was put back.
+        // An entry further in the future is from before the clock was set back.
         self.retain(|waiting| now <= later(waiting.ask, GRACE) && waiting.ask <= later(now, LONGEST_WAIT));
     }
 

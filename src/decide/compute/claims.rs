@@ -1,5 +1,6 @@
-//! Claims: what other Computes are bound to, or may be creating. A claim is in the status of a Compute, where the operator wrote it once the
-//! project was read through an account that may be used. What is only declared claims nothing, and neither does a Compute that is released.
+//! Claims: the computes that other Computes are bound to, or may be creating. The operator writes a
+//! claim into the status once a usable account has read the project. A declaration alone claims
+//! nothing, and neither does a released Compute.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,24 +17,26 @@ use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 pub struct Claims {
     /// Computes that another resource is bound to, or is about to be bound to.
     pub bound: BTreeMap<String, Claim>,
-    /// The resource that was bound to the same branch's primary before this one was.
+    /// The resource that was bound to the same branch's primary before this one.
     pub primary: Option<Holder>,
-    /// The resource of the same type whose create on the same branch comes first. Before this resource has an intent that is any
-    /// one that has an intent; after that, one with an earlier intent.
+    /// The resource of the same type whose create on the same branch comes first. Before this
+    /// resource has an intent, any intent of another resource comes first; afterwards only an
+    /// earlier one.
     pub creating: Option<Rival>,
-    /// The resource whose create of the same branch's primary was never answered, and may still be carried out.
+    /// The resource whose unanswered create of the same branch's primary may still be carried out.
     pub unanswered: Option<Rival>,
-    /// The marks of creates of other resources that have no compute: one with such a mark is theirs.
+    /// The marks of creates of other, unbound resources. A compute with such a mark belongs to that
+    /// resource.
     pub marks: BTreeMap<String, Holder>,
-    /// Computes that a resource is bound to which its account does not admit at present.
+    /// Computes bound to a resource that its account does not admit at present.
     pub outside: BTreeMap<String, Holder>,
-    /// Computes that another resource declares by `computeID`, on whatever platform.
+    /// Computes that another resource declares by `computeID`, on any platform.
     pub declared: BTreeSet<String>,
-    /// There are resources that cannot be read: what they declare is not known.
+    /// Some resources cannot be read, so their declarations are unknown.
     pub incomplete: bool,
 }
 
-/// Another Compute. Messages do not name it to other namespaces.
+/// Another Compute. Messages do not name it in other namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub namespace: String,
@@ -44,7 +47,7 @@ pub struct Holder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rival {
     pub by: Holder,
-    /// When it began, where its record shows that.
+    /// The time when the create began, if its record shows it.
     pub since: Option<Timestamp>,
     pub told: Told,
 }
@@ -53,14 +56,15 @@ pub struct Rival {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub by: Holder,
-    /// Whether it was written before this resource's.
+    /// True if it was written before this resource's claim.
     pub first: bool,
 }
 
-/// A branch or a compute that a Compute claims. Two Computes without a common subject do not affect each other.
+/// A branch or a compute that a Compute claims. Computes without a common subject do not affect
+/// each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
-    /// A place to create on.
+    /// A branch to create on.
     Branch {
         project: String,
         branch: String,
@@ -81,41 +85,42 @@ pub struct ReservedPlace {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reserved {
-    /// To create a compute of this type.
+    /// The right to create a compute of this type.
     Create { branch: String, type_: ComputeType },
-    /// To be bound to this compute.
+    /// The right to be bound to this compute.
     Compute(String),
 }
 
-/// The Compute that is decided on.
+/// The Compute that the decision is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Mine<'a> {
     pub object: &'a Compute,
     pub identity: &'a ComputeIdentity,
     /// The platform of its account.
     pub platform: &'a str,
-    /// How the result of a create that begins now is recognized.
+    /// The evidence that identifies the result of a create that begins now.
     pub told: Told,
     pub now: Timestamp,
 }
 
-/// Another Compute, and what its status says.
+/// Another Compute, with the record in its status.
 #[derive(Clone, Debug)]
 pub struct Other<'a> {
     pub meta: &'a ObjectMeta,
-    /// `None` where it cannot be read.
+    /// `None` if it cannot be read.
     pub spec: Option<&'a ComputeSpec>,
     pub identity: ComputeIdentity,
-    /// Whether its account admits it at present. Where not, it keeps nothing from others; what it may have created stays its own.
+    /// True if its account admits it at present. Otherwise its claims do not block others, but
+    /// computes with its marks stay its own.
     pub admitted: bool,
 }
 
 /// The reservations of other resources in this process.
 #[derive(Clone, Debug, Default)]
 pub struct Reservations {
-    /// Creates of the same type on the same branch, and how their results are recognized.
+    /// Creates of the same type on the same branch, and the evidence that identifies their results.
     pub creates: Vec<(Holder, Told)>,
-    /// By the compute.
+    /// Reserved computes by identifier.
     pub computes: BTreeMap<String, Holder>,
 }
 
@@ -145,7 +150,7 @@ pub fn claimed(compute: &Compute) -> BTreeSet<Subject> {
     if is_released(&compute.metadata) { BTreeSet::new() } else { subjects(compute) }
 }
 
-/// What a Compute has: the compute that it is bound to, and the branches where it may have created one.
+/// The subjects of a Compute: its bound compute, and the branches where it may have created one.
 pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     let identity = identity::of_compute(compute).unwrap_or_default().identity;
     let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
@@ -157,14 +162,15 @@ pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     bound.chain(identity.creates().map(|create| branch(&create.branch))).collect()
 }
 
-/// The branch and the compute that a Compute declares. It is woken when a claim to them ends.
+/// The branch and the compute that a Compute declares. It is enqueued when a claim to them ends.
 pub fn wanted(spec: &ComputeSpec) -> BTreeSet<Subject> {
     let named = spec.compute_id.iter().map(|id| compute_of(&spec.project_id, id));
     named.chain([branch_of(&spec.project_id, &spec.branch_id)]).collect()
 }
 
-/// What matters to `mine` if others claim it: where it creates, what it is bound to, and these computes. Whoever has its compute and looks
-/// for no other one has nothing to do with those on its branch.
+/// The subjects whose claims by others matter to `mine`: its branches, its bound compute, and
+/// `ids`. Once it is bound to one of `ids` and no create is open, claims on its branch do not
+/// matter.
 pub fn at_stake(mine: &ComputeSpec, identity: &ComputeIdentity, ids: &BTreeSet<String>) -> BTreeSet<Subject> {
     let compute = |id: &String| compute_of(&mine.project_id, id);
     if let Some(binding) = &identity.binding
@@ -187,7 +193,8 @@ fn compute_of(project: &str, id: &str) -> Subject {
     Subject::Compute { project: project.to_owned(), id: id.to_owned() }
 }
 
-/// How creates of a type take turns. A branch has one primary, so creates of primaries never run side by side.
+/// The evidence that decides whether creates of a type take turns. Primaries always take turns,
+/// because a branch has only one.
 pub fn turn(type_: ComputeType, told: Told) -> Told {
     match type_ {
         ComputeType::ReadWrite => Told::ByBaseline,
@@ -195,8 +202,8 @@ pub fn turn(type_: ComputeType, told: Told) -> Told {
     }
 }
 
-/// What the others claim of the platform that the account of `mine` leads to. Of two claims to one thing the one that was written earlier
-/// counts.
+/// The claims of others on the platform of `mine`. If two resources claim the same thing, the
+/// earlier claim counts.
 pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, reserved: &Reservations) -> Claims {
     let uid = mine.object.metadata.uid.as_deref();
     let others = others.into_iter().filter(|other| other.meta.uid.as_deref() != uid && !is_released(other.meta));
@@ -222,11 +229,12 @@ pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, r
     }
 }
 
-/// When a claim was written, and by which resource: the order of claims.
+/// The order of claims: the time when a claim was written, and the uid of its resource.
 type Written<'a> = (Timestamp, &'a str);
 
 impl Other<'_> {
-    /// With nothing but what it has in the project and on the platform of `mine`. What was recorded without a platform may be there.
+    /// Keeps only its claims in the project and on the platform of `mine`. A claim recorded without
+    /// a platform may be on this one.
     fn near(mut self, mine: &Mine) -> Self {
         let project = &mine.object.spec.project_id;
         let is_here = |platform: Option<&String>| platform.is_none_or(|platform| platform == mine.platform);
@@ -246,7 +254,7 @@ impl Other<'_> {
         Holder::of(self.meta)
     }
 
-    /// Since when it is bound to a compute of the branch.
+    /// The time since which it is bound to a compute of the branch.
     fn bound_on(&self, branch: &str) -> Option<Written<'_>> {
         let binding = self.identity.binding.as_ref()?;
         (binding.branch.as_deref() == Some(branch)).then(|| (binding.at, self.uid()))
@@ -256,7 +264,8 @@ impl Other<'_> {
         Some((self.identity.binding.as_ref()?.id.clone(), self.holder()))
     }
 
-    /// Of its creates, while it has no compute: what it does not need any more may be imported.
+    /// The marks of its creates while it is unbound. A bound resource does not need its other
+    /// computes, so others may import them.
     fn marks(&self) -> impl Iterator<Item = (String, Holder)> {
         let creates = self.identity.creates().filter(|_| self.identity.binding.is_none());
         creates.filter_map(|create| Some((create.mark.clone()?, self.holder())))
@@ -282,7 +291,6 @@ fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<St
     bound
 }
 
-/// The resource that was bound to the branch's primary first.
 fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
     let is_primary = |spec: &ComputeSpec| spec.type_ == ComputeType::ReadWrite;
     let branch = Some(&object.spec.branch_id).filter(|_| is_primary(&object.spec))?;
@@ -293,7 +301,8 @@ fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
     earlier.min_by_key(|(written, _)| *written).map(|(_, other)| other.holder())
 }
 
-/// Whose create on the branch comes first, of those that are not told from one's own by their marks.
+/// The resource whose create on the branch comes first. Creates that marks distinguish from `own`
+/// do not count.
 fn first_create(others: &[Other], own: &Other, mine: Mine, reserved: &Reservations) -> Option<Rival> {
     let spec = &mine.object.spec;
     let together = |one: Told, other: Told| turn(spec.type_, one).goes_with(turn(spec.type_, other));
@@ -315,7 +324,8 @@ fn first_create(others: &[Other], own: &Other, mine: Mine, reserved: &Reservatio
     recorded.map(|(_, create)| rival(create)).or_else(begun)
 }
 
-/// Whose create of the branch's primary may still be carried out. Who was bound on the branch, or has an earlier one, comes first.
+/// The resource whose unanswered create of the branch's primary may still be carried out. None if
+/// `own` was bound on the branch or has an earlier create.
 fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
     let branch = &mine.object.spec.branch_id;
     if mine.object.spec.type_ != ComputeType::ReadWrite || own.bound_on(branch).is_some() {
@@ -332,7 +342,8 @@ fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
     earlier.min_by_key(|(written, _)| *written).map(|(_, create)| rival(create))
 }
 
-/// Those that create, or may create, computes of a type. What is created of another type is never taken for one's own.
+/// Admitted resources that create, or may create, computes of a type. A result of another type is
+/// never mistaken for the resource's own.
 fn alike<'a>(others: &'a [Other<'a>], type_: ComputeType) -> impl Iterator<Item = &'a Other<'a>> {
     others.iter().filter(move |other| other.admitted && other.spec.is_none_or(|theirs| theirs.type_ == type_))
 }

@@ -1,4 +1,4 @@
-//! What to report where two things contradict each other.
+//! Reports of contradictions between a resource and another resource or the compute.
 
 use super::super::{Reason, Report};
 use super::Case;

@@ -1,4 +1,4 @@
-//! The connection Secret of a compute.
+//! The connection Secret of a Compute.
 
 use super::super::connection::{Address, Declared, Due, Target};
 use super::super::{Action, Decision, Report};
@@ -6,7 +6,8 @@ use super::{Case, Choice, ComputeStep};
 use crate::api::Management;
 use crate::domain::Compute;
 
-/// While the platform cannot be asked, the Secret follows what does not come from there: the compute is where it was seen last.
+/// While the platform cannot be read, the Secret still follows the spec and the credentials. Its
+/// address is the one last seen.
 pub(super) fn meanwhile(case: &Case, report: Report) -> Choice {
     let bound = case.identity.binding.as_ref().filter(|_| case.spec.management == Management::Full);
     let seen = case.observed.last_seen.as_ref();
@@ -19,7 +20,7 @@ pub(super) fn meanwhile(case: &Case, report: Report) -> Choice {
     }
 }
 
-/// Writes the connection Secret where one is declared and differs.
+/// Writes the connection Secret if one is declared and differs.
 pub(super) fn connection(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
     written(case, &Address::of(compute)?, report)
 }
@@ -39,7 +40,8 @@ fn written(case: &Case, address: &Address, report: &Report) -> Option<Choice> {
     }
 }
 
-/// Reports what is declared of the connection Secret and cannot be written. The compute serves all the same.
+/// Reports declared parts of the connection Secret that cannot be written. The compute serves all
+/// the same.
 pub(super) fn incomplete(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
     let sync = declared(case)?.incomplete(&Address::of(compute)?.into())?;
     Some(Decision::rest(report.clone().with_sync(sync)))

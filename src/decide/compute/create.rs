@@ -1,4 +1,4 @@
-//! A Compute without a compute: adopt one, create one, or find the outcome of an earlier create.
+//! A Compute without a compute: adopts one, creates one, or finds the outcome of an earlier create.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
 use crate::api::{ComputeSpec, ComputeType, Existing, Management};
 use crate::domain::{Compute, NameSupport, NewCompute, Role, Shown, UnreadableEntry};
 
-/// No binding and no intent: no create is open.
+/// Without a binding and an intent, no create is open.
 pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
@@ -46,13 +46,15 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
         let what = format!("compute {}, the primary of branch {branch}", found.id);
         return await_person(case, claimed(case, &what, &claim.by));
     }
-    // Another resource may have created it, and not be bound to it yet. Where its mark would tell, the compute has another name.
+    // Another resource may have created the primary and not be bound yet. An unanswered create with
+    // a mark does not count: the primary would have its name, which `bind` checks.
     let claims = &case.observed.claims;
     let unanswered = claims.unanswered.as_ref().filter(|rival| rival.told == Told::ByBaseline);
     if let Some((rival, _)) = claims.creating.as_ref().or(unanswered).zip(primary) {
         return await_turn(case, Reason::Creating, &rival.by, branch);
     }
-    // One that must not be adopted is the platform's to refuse.
+    // If adopting is not allowed, a hidden primary needs no check: the platform refuses a second
+    // one.
     let refuses = case.spec.management == Management::Full && case.spec.existing == Existing::Refuse;
     if let Some(entry) = hidden.filter(|_| !refuses) {
         return Decision::rest(unclear(case, entry, &format!("whether branch {branch} has a primary compute")));
@@ -75,7 +77,7 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     }
 }
 
-/// An intent without a binding: the create may have happened.
+/// With an intent and no binding, the create may have been carried out.
 pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
@@ -95,7 +97,7 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
     }
 }
 
-/// What to report while it is not known what a create has made.
+/// The report while the result of an unanswered create is not known.
 pub(super) fn unresolved(case: &Case, entry: &UnreadableEntry) -> Report {
     unclear(case, entry, "what a create that was not answered has made")
 }
@@ -107,8 +109,8 @@ fn confirming(case: &Case, intent: &CreateIntent) -> String {
     }
 }
 
-/// The outcome of a create: from its answer where this process has it, from the mark where the platform keeps names, from the
-/// baseline otherwise.
+/// The outcome of a create. The evidence is the answer if this process has it, the mark if the
+/// platform keeps names, and otherwise the baseline.
 pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateOutcome<'a> {
     match case.observed.memory.created.as_ref().map(|id| snapshot.find(id)) {
         Some(Shown::Entry(created)) => return CreateOutcome::Created(created),
@@ -132,7 +134,7 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     match (found.candidates().as_slice(), &case.observed.claims.creating) {
         ([], _) if !too_early => hidden.map_or(CreateOutcome::NotCreated, CreateOutcome::Unclear),
         ([], _) => CreateOutcome::NotKnownYet(settled),
-        // The resource's own compute may still show its mark.
+        // The list may still lack the compute with the resource's own mark.
         _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
         (_, Some(other)) => CreateOutcome::Behind(&other.by),
         ([one], None) if found.doubtful.is_empty() && matching(case, intent)(one) => {
@@ -142,15 +144,16 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     }
 }
 
-/// Creates a compute. The intent shows any later process that the create may have happened.
+/// Creates a compute. The intent shows any later process that the create may have been carried out.
 pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
-    // Whose turn it is meanwhile would be news each time.
+    // The backoff comes first: reporting the turn instead would rewrite the status at each turn.
     if let Some(pause) = case.pause(Action::Create) {
         return pause;
     }
     let claims = &case.observed.claims;
     if let Some(Rival { by, since, .. }) = claims.creating.as_ref().or(claims.unanswered.as_ref()) {
-        // With many on a branch, each turn would otherwise be news to all that wait.
+        // With many waiting on a branch, naming the other resource would rewrite all their statuses
+        // at each turn.
         let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
         return match is_long {
             true => await_turn(case, Reason::Creating, by, &case.spec.branch_id),
@@ -158,7 +161,8 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         };
     }
     let told = Told::now(case.observed.name_support);
-    // Without its mark, the result would be recognized by what was there before, and what cannot be read may be that.
+    // Without a mark, the baseline identifies the result. An unreadable entry could be missing from
+    // the baseline.
     if let Some(entry) = snapshot.unreadable().hiding(None).filter(|_| told == Told::ByBaseline) {
         let question = format!("which compute a create on branch {} would have made", case.spec.branch_id);
         return Decision::rest(unclear(case, entry, &question));
@@ -186,13 +190,14 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     Decision::act(step, creating())
 }
 
-/// What is told while a create is under way.
+/// The report while a create is in progress.
 pub fn creating() -> Report {
     Report::progressing(Reason::Creating, "The compute is being created.")
 }
 
-/// Whether a create may rest on what a list showed that was begun at `seen`. Others may create computes while a create waits for its
-/// place in the budget, which does not matter to one that is told by its mark alone; `place` tells since when it has had one.
+/// True if a create may rely on a list that began at `seen`. While the create waits for its place
+/// in the budget, others may create computes. This does not matter if the mark alone identifies the
+/// result. `place` is the time when a kept place was granted.
 pub fn is_current(intent: &CreateIntent, seen: Timestamp, place: Option<Timestamp>, now: Timestamp) -> bool {
     match place {
         _ if intent.baseline.is_none() => true,
@@ -201,8 +206,9 @@ pub fn is_current(intent: &CreateIntent, seen: Timestamp, place: Option<Timestam
     }
 }
 
-/// Whether a resource that has no compute yet may decide on a list from before it was first looked at: all that can come of it is a create
-/// that is told by its mark alone. A primary that the list does not show yet is the platform's to refuse.
+/// True if a new resource may be decided on with a list that began before its first pass. The only
+/// possible step must be a create that its mark alone identifies. If the list lacks an existing
+/// primary, the platform refuses a second one.
 pub fn may_rest_on_older_list(
     spec: &ComputeSpec,
     identity: &ComputeIdentity,
@@ -217,13 +223,14 @@ pub fn may_rest_on_older_list(
     names == NameSupport::Kept && spec.management == Management::Full && is_new && creates
 }
 
-/// How old the list may be where the place was granted after it was begun.
+/// The maximum age of a list that began before the place in the budget was granted.
 const BEFORE_PLACE: Duration = Duration::from_secs(10);
-/// The same where it was begun for this create, which has its place; reading it may take long.
+/// The maximum age of a list that began after that, for this create. Reading it may take long.
 const AFTER_PLACE: Duration = Duration::from_secs(60);
 
-/// The unique name of a create, where names are kept. After an unanswered create the resource uses the same name again, so
-/// that a platform that allows a name only once does not carry out both.
+/// The unique name of a create, if the platform supports names. After an unanswered create the
+/// resource uses the same name again. A platform that allows a name only once then carries out only
+/// one of the two.
 fn mark(case: &Case) -> Option<String> {
     let observed = case.observed;
     let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
@@ -231,7 +238,7 @@ fn mark(case: &Case) -> Option<String> {
     (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))
 }
 
-/// Creates on one branch are made, and resolved, one after the other.
+/// Creates on one branch are sent and resolved one after the other.
 pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str) -> Choice {
     let Decision { report, wake, .. } = await_turn_of(case, reason, &by.told_in(&case.observed.meta.namespace), branch);
     Decision { step: None, report: report.map(|report| report.held_by(by)), wake }
@@ -243,9 +250,9 @@ fn await_turn_of(case: &Case, reason: Reason, other: &str, branch: &str) -> Choi
     Decision::wait(report, later(case.now, CREATE_TURN))
 }
 
-/// After so long people are told whose create it is that others wait for.
+/// After this time the report names the resource whose create comes first.
 const LONG_TURN: Duration = Duration::from_secs(10);
-/// How often to check while another create on the branch comes first.
+/// The interval of checks while another create on the branch comes first.
 const CREATE_TURN: Duration = Duration::from_secs(5);
 
 fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
@@ -266,7 +273,7 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
     }
 }
 
-/// Binds the resource to a compute that no other resource is bound to.
+/// Binds the resource to a compute, unless another resource claims it.
 pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return await_person(case, claimed(case, &format!("compute {}", found.id), &claim.by));
@@ -284,7 +291,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
     let made = stray::made(case, found);
-    // One that was created started then; nothing was started where it was there before.
+    // A created compute started with its create. Binding to an existing compute starts nothing.
     let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
     let restart = RestartRecord {
         at: created.unwrap_or(case.now),

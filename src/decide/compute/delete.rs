@@ -1,5 +1,5 @@
-//! A Compute that is being deleted: its compute is deleted first, and counts as deleted once the platform has answered so and a
-//! successful snapshot lacks it.
+//! A Compute that is being deleted: its compute is deleted first. It counts as deleted once the
+//! platform has confirmed the delete and a successful snapshot lacks the compute.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ use super::{
 };
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
-/// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
+/// After this time a compute is deleted again if it is still listed although the platform confirmed
+/// the delete.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const NOT_CHECKED: &str = "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
@@ -73,7 +74,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
 }
 
-/// Whether the resource waits for a project that the platform does not know any more.
+/// True if a deleted resource waits for a project that the platform does not know.
 pub fn misses_its_project(observed: &ComputeObserved) -> bool {
     observed.meta.deleting && matches!(observed.snapshot, SnapshotState::Failed(Fault::NotFound { .. }))
 }
@@ -92,7 +93,7 @@ fn release(case: &Case) -> Choice {
     Decision::act(ComputeStep::ReleaseWithProject { event }, report)
 }
 
-/// What else people can do.
+/// The alternative that messages offer.
 const OR_KEEP: &str = "set spec.deletion to Orphan to keep the compute on the platform";
 
 fn protected(case: &Case) -> Report {
@@ -112,7 +113,7 @@ fn protected(case: &Case) -> Report {
     )
 }
 
-/// A create was begun: its outcome is determined first.
+/// A create was begun, so its outcome is determined first.
 fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
     let named = case.spec.compute_id.as_ref().map(|id| snapshot.find(id));
     if let Some(Shown::Entry(found)) = named
@@ -145,7 +146,8 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
         return finish(case, snapshot, &format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
     }
-    // That resource may be admitted again. Until then nobody deletes the compute, so people are told.
+    // The other resource may be admitted again. Until then no resource deletes the compute, so an
+    // event reports it.
     if let Some(by) = claims.outside.get(&binding.id) {
         let event = format!(
             "Compute {} is not deleted, and is billed: {}, which its account does not admit at present, is bound to it as well. If nobody \
@@ -161,9 +163,9 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
         (Shown::Entry(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
-        // Soon after a create the platform may not know the compute everywhere.
+        // Soon after a create, parts of the platform may not know the compute yet.
         (Shown::Absent, None) if snapshot.at < listed_from => Decision::wait(deleting, listed_from),
-        // A list that lacks it proves nothing by itself; the answer to the delete does.
+        // A list without the compute proves nothing by itself; the answer to the delete does.
         (Shown::Entry(_), _) | (Shown::Absent | Shown::Unclear(_), None) => delete(case, binding, deleting),
         (Shown::Unclear(UnreadableEntry { id: Some(_), .. }), Some(again)) if again <= case.now => {
             delete(case, binding, deleting)
@@ -176,13 +178,14 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     }
 }
 
-/// When a compute is deleted again if a list shows it still; `None` where the platform has not confirmed its delete.
+/// When to delete a compute again if a list still shows it; `None` before the platform has
+/// confirmed its delete.
 pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
     let deleted = case.observed.memory.deleted.as_ref().filter(|(deleted, _)| deleted == id);
     deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
 }
 
-/// The deletion waits for a list that can be read.
+/// Waits for a list that can be read, and offers the alternative.
 pub(super) fn cannot_be_seen(report: Report) -> Choice {
     Decision::rest(Report::of(report.health.saying_also(&format!("Or {OR_KEEP}."))))
 }
@@ -191,9 +194,10 @@ fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
     leave(case, snapshot, why, &[])
 }
 
-/// Removes the finalizer. A compute with the resource's own mark is certainly its own and is deleted first; one that only
-/// matches, or is one of `undecided`, is reported and not deleted. Where people have named another compute while a create was open, that
-/// create may still be carried out, and is waited for.
+/// Removes the finalizer. A compute with the resource's own mark is deleted first. A compute that
+/// only matches, or is in `undecided`, is reported and not deleted. If a user named another compute
+/// while a create was open, the create may still be carried out. dbplane then waits for its settle
+/// time.
 fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) -> Choice {
     let strays = strays(case, snapshot);
     let mut left = strays.ids();
@@ -230,7 +234,7 @@ fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
     }
 }
 
-/// What to report when the account that is needed to delete the compute cannot be used.
+/// The report if the account that is needed for the delete cannot be used.
 fn blocked(case: &Case, obstacle: Health) -> Report {
     let advice = format!("Restore the account, or {OR_KEEP}.");
     match (&case.observed.account, obstacle) {
@@ -242,7 +246,8 @@ fn blocked(case: &Case, obstacle: Health) -> Report {
     }
 }
 
-/// A refused delete, with what a person can do: the platform may allow it later.
+/// Adds the alternatives to a refused delete: the platform may allow it later, or the user keeps
+/// the compute.
 fn advised(health: Health) -> Health {
     match health {
         Health::Stalled(reason, message) => {

@@ -1,4 +1,4 @@
-//! What a snapshot shows about a create that was not answered.
+//! The evidence in a snapshot about the result of an unanswered create.
 
 use jiff::Timestamp;
 
@@ -16,37 +16,38 @@ pub(super) enum CreateOutcome<'a> {
     /// Another resource's create on the same branch is resolved first.
     Behind(&'a Holder),
     Ambiguous(Vec<&'a Compute>),
-    /// An entry that cannot be read may be the result.
+    /// An unreadable entry may be the result.
     Unclear(&'a UnreadableEntry),
 }
 
 /// Computes that a create may have created.
 pub(super) struct CreateEvidence<'a> {
-    /// The computes with its mark: they are certainly its own.
+    /// Computes with its mark: they are certainly its own.
     pub marked: Vec<&'a Compute>,
-    /// Those that are new since the baseline and not bound, where marks do not decide.
+    /// Unbound computes that are new since the baseline, if marks do not decide.
     pub new: Vec<&'a Compute>,
-    /// The same, where the platform's times say that they were created before the newest compute of the baseline, and they match what was
-    /// asked for. One is neither the result nor a proof that there is none: two machines of the platform may differ by an hour, and the list
-    /// of the baseline may have lacked what is older.
+    /// Matching unbound computes that the platform dates before the newest compute of the baseline.
+    /// Such a compute is not taken as the result, nor as proof that there is none. Two machines of
+    /// the platform may differ by an hour, and the list of the baseline may have lacked older
+    /// computes.
     pub doubtful: Vec<&'a Compute>,
 }
 
 impl<'a> CreateEvidence<'a> {
-    /// All that may be the result where no mark shows it.
+    /// All computes that may be the result if no mark shows it.
     pub fn candidates(&self) -> Vec<&'a Compute> {
         self.new.iter().chain(&self.doubtful).copied().collect()
     }
 }
 
 pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateEvidence<'a> {
-    // People may know better.
+    // The user's annotation overrides the evidence.
     let is_excluded = |compute: &Compute| case.observed.not_created.contains(&compute.id);
     let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark && !is_excluded(compute);
     let is_theirs =
         |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains_key(name));
     let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
-    // By the platform's times alone.
+    // Compares only times of the platform.
     let is_older =
         |compute: &&Compute| compute.created_at.zip(intent.newest).is_some_and(|(made, newest)| made < newest);
     let is_new = |compute: &&Compute| {
@@ -66,18 +67,21 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
     }
 }
 
-/// Whether this process knows that a create was not carried out. Where it has a mark, a conflict does not show that: a proxy may
-/// have sent it twice, and the answer is the second one's.
+/// True if this process knows that a create was not carried out. For a create with a mark, a
+/// conflict does not prove that. A proxy may have sent it twice, and the answer is for the second
+/// request.
 pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
     let memory = &case.observed.memory;
     let repeated = intent.mark.is_some() && matches!(memory.fault(Action::Create), Some(Fault::Conflict { .. }));
     memory.not_done(Action::Create, intent.at) && !repeated
 }
 
-/// Whether a compute without a name can be what the create asked for: not where its mark alone would tell. Fields that the platform does
-/// not report are ignored. What was asked for is copied once for all computes.
+/// True if an unnamed compute can be the result of the create; never if the mark alone identifies
+/// the result. Ignores fields that the platform does not report. Copies the requested settings once
+/// for all computes.
 pub(super) fn matching(case: &Case, intent: &CreateIntent) -> impl Fn(&Compute) -> bool {
-    // Intents of earlier versions do not record it; the declared size may have changed since.
+    // Intents of earlier versions lack the requested settings. The declared size may have changed
+    // since.
     let declared = || {
         let mut settings = drift::declared(case.spec);
         (settings.min, settings.max) = (None, None);
@@ -94,8 +98,9 @@ pub(super) fn matching(case: &Case, intent: &CreateIntent) -> impl Fn(&Compute) 
     }
 }
 
-/// Whether a compute may have been created with these database settings. A platform may write a value in another way than it was given
-/// ("64MB" as "65536kB"), so another value counts only where the platform was seen to return this one.
+/// True if a compute may have been created with these database settings. A platform may rewrite a
+/// value ("64MB" as "65536kB"). A different value counts only if the platform was seen to return
+/// this one unchanged.
 fn may_have(case: &Case, asked: &PostgresSettings, compute: &Compute) -> bool {
     asked.0.iter().all(|(name, value)| {
         let mut shown = compute.settings.postgres.0.iter().filter(|(shown, _)| shown.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! A Compute that is bound: keep its compute as declared, restart it on request.
+//! A bound Compute: keeps its compute as declared, and restarts it on request.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
-    // Earlier versions did not record it.
+    // Bindings of earlier versions have no branch, and stay as they are.
     if binding.branch.as_ref().is_some_and(|branch| *branch != compute.branch_id) {
         let moved = Binding { branch: Some(compute.branch_id.clone()), ..binding.clone() };
         return Decision::act(ComputeStep::RecordBinding { binding: moved }, health(case, binding, compute));
@@ -50,7 +50,7 @@ fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice 
     operations::beside(case, binding, compute, choice)
 }
 
-/// A binding that contradicts the resource is never acted on.
+/// dbplane never acts on a binding that contradicts the resource.
 fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
     if binding.project != case.spec.project_id {
         return Some(Report::stalled(
@@ -74,7 +74,8 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
     Some(claimed(case, &format!("compute {}", binding.id), &claim.by))
 }
 
-/// A successful snapshot lacks the compute. After the settle time it counts as deleted by someone else.
+/// A successful snapshot lacks the compute. After the settle time, the compute counts as deleted by
+/// someone else.
 pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let since = missing_since(case, binding);
     let gone = later(since, case.observed.limits.settle);
@@ -93,7 +94,7 @@ pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Ch
     let ours = matches!(binding.origin, Origin::Created | Origin::Adopted) && case.spec.compute_id.is_none();
     if ours && case.spec.management == Management::Full {
         return match case.spec.on_missing {
-            // The branch may have another primary by now, which is treated as for a new resource.
+            // The branch may have another primary by now, which is handled as for a new resource.
             OnMissing::Recreate => adopt_or_create(case, snapshot),
             OnMissing::Report => Decision::rest(not_recreated(case, binding)),
         };
@@ -108,12 +109,12 @@ pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Ch
     ))
 }
 
-/// What was missing before the binding was another compute.
+/// A compute that was missing before the binding was a different one.
 fn missing_since(case: &Case, binding: &Binding) -> Timestamp {
     case.observed.memory.missing_since.unwrap_or(case.now).max(binding.at)
 }
 
-/// Whether the platform has answered that there is no such compute, since its list lacks it.
+/// True if the platform has answered, since its list lacks the compute, that it does not exist.
 pub(super) fn is_gone(case: &Case, binding: &Binding) -> bool {
     let asked = case.observed.memory.asked.filter(|asked| asked.at >= missing_since(case, binding));
     asked.is_some_and(|asked| !asked.exists)
@@ -131,8 +132,8 @@ fn not_recreated(case: &Case, binding: &Binding) -> Report {
     )
 }
 
-/// A list that lacks the compute proves nothing by itself: the platform is asked for it. `None` once it answered that there is
-/// no such compute.
+/// A list without the compute proves nothing by itself, so the platform is asked for it. `None`
+/// once it has answered that the compute does not exist.
 pub(super) fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Option<Choice> {
     let unknown = |message| Report::unknown(Reason::ComputeNotFound, message);
     match case.observed.memory.asked.filter(|asked| asked.at >= since) {
@@ -149,7 +150,7 @@ pub(super) fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Opti
     }
 }
 
-/// How often to ask for a compute that exists and is not listed.
+/// The interval for asking again for a compute that exists but is not listed.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
@@ -162,13 +163,13 @@ fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     Decision::rest(report.with_sync(Sync::OutOfSync(Reason::Drifted, format!("Observed only: {text}."))))
 }
 
-/// The first of these that has a step; if none has one, the first of them.
+/// Chooses the first candidate with a step, or else the first candidate.
 fn keep(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     let report = health(case, binding, compute);
     let connection = connection(case, compute, &report);
     let restart = restart::restart(case, compute, &report);
     let first = if restart::is_open(case, compute) {
-        // What another change leaves behind would look like a trace of the restart.
+        // The effect of another change would look like a trace of the restart.
         vec![restart, connection]
     } else {
         vec![connection, declared(case, compute, &report), restart]
@@ -195,7 +196,7 @@ fn declared(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
     Some(Decision::rest(report.clone().with_sync(waiting)))
 }
 
-/// Nothing to do; while the compute starts, decides again at the start deadline.
+/// Nothing to do. While the compute starts, decides again at the start deadline.
 fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -> Choice {
     let deadline = later(binding.at, case.observed.limits.start);
     match compute.current_state {
@@ -204,7 +205,7 @@ fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -
     }
 }
 
-/// Whether the compute can be used, whatever is declared.
+/// Reports whether the compute can be used, whatever the spec declares.
 fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
     let health = match (&compute.current_state, &compute.pending_state) {
         (ComputeState::Init, _) if operations::is_late(case, binding, compute) => {

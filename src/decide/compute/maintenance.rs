@@ -1,4 +1,5 @@
-//! Regular restarts: one for each time of the schedule, unless the compute has started anyway since the time before.
+//! Regular restarts: one for each time of the schedule, unless the compute has started since the
+//! previous time.
 
 use std::time::Duration;
 
@@ -12,15 +13,15 @@ use super::Case;
 use crate::api::{ComputeSpec, Duration as Length, MaintenanceRestart, MaintenanceStatus};
 use crate::domain::Compute;
 
-/// How late a restart may be where nothing is declared.
+/// The starting deadline of a restart if the spec declares none.
 const STARTING_DEADLINE: Duration = Duration::from_secs(3600);
-/// A recorded time that is so far ahead was recorded by a clock that was wrong.
+/// A recorded time further ahead than this came from a wrong clock, and is ignored.
 const AHEAD: Duration = Duration::from_secs(24 * 3600);
 
 /// The schedule of one compute.
 struct Plan {
     cron: Cron,
-    /// How people wrote it: another schedule begins anew.
+    /// The schedule as declared, with its time zone. A different schedule starts its own record.
     text: String,
     jitter: Duration,
     deadline: Duration,
@@ -43,7 +44,7 @@ impl Plan {
         self.cron.last(earlier(now, self.jitter))
     }
 
-    /// What is recorded of this schedule.
+    /// The record of this schedule, if there is one.
     fn known<'a>(&self, record: Option<&'a RestartRecord>, now: Timestamp) -> Option<&'a Maintained> {
         let known = record.and_then(|record| record.maintained.as_ref());
         known.filter(|known| known.schedule == self.text && known.time < later(now, AHEAD))
@@ -55,7 +56,7 @@ impl Plan {
     }
 }
 
-/// A part of `most` that is always the same for one compute.
+/// A part of `most` that is constant for one compute.
 fn jitter(most: Duration, compute: &str) -> Duration {
     let digest = Sha256::digest(compute.as_bytes());
     let number = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
@@ -67,13 +68,13 @@ fn earlier(time: Timestamp, length: Duration) -> Timestamp {
     time.checked_sub(length).unwrap_or(Timestamp::MIN)
 }
 
-/// How things stand with the regular restarts.
+/// The state of the regular restarts.
 pub(super) enum Turn {
     /// Nothing is due.
     No,
     /// A restart is due for the time in this record.
     Due(Maintained),
-    /// None could be made for that time before its deadline.
+    /// No restart could be made for this time before its deadline.
     Missed(Timestamp),
 }
 
@@ -89,7 +90,7 @@ pub(super) fn turn(case: &Case, record: &RestartRecord, compute: &Compute) -> Tu
     Turn::Missed(time)
 }
 
-/// How far the schedule has been followed: a new one counts from now on.
+/// The last time of the schedule that is done with. A new schedule counts from now on.
 pub(super) fn followed(spec: &ComputeSpec, record: Option<&RestartRecord>, now: Timestamp) -> Option<Maintained> {
     let before = || record.and_then(|record| record.maintained.clone());
     let Some(Ok(plan)) = plan(spec, "") else { return before() };
@@ -103,7 +104,8 @@ fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<Plan, String>> {
     spec.maintenance.as_ref().map(|maintenance| Plan::of(&maintenance.restart, compute))
 }
 
-/// Whether the compute has started since the time before this one, other than by the restart for that time.
+/// True if the compute has started since the previous time of the schedule. The restart made for
+/// that previous time does not count.
 fn has_started(
     case: &Case,
     plan: &Plan,
@@ -118,12 +120,12 @@ fn has_started(
     compute.started_at.into_iter().chain(record.started()).any(|started| started > since)
 }
 
-/// When the next restart is due.
 pub(super) fn wake(case: &Case, compute: &Compute) -> Wake {
     next_restart(case, compute).map_or(Wake::OnChange, Wake::At)
 }
 
-/// A time that is left out anyway, because the compute has started since the time before it, is not promised.
+/// The next restart to announce. A time that will be skipped, because the compute has started since
+/// the previous one, is not announced.
 fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
     let plan = plan(case.spec, &compute.id).and_then(Result::ok)?;
     let time = plan.next(case.now)?;
@@ -134,7 +136,7 @@ fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
     Some(later(time, plan.jitter))
 }
 
-/// What the status shows; `None` where no regular restarts are declared.
+/// The maintenance part of the status; `None` if no regular restarts are declared.
 pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus> {
     case.spec.maintenance.as_ref()?;
     let missed = match case.identity.restart.as_ref().map(|record| turn(case, record, compute)) {

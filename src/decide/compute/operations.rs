@@ -1,4 +1,5 @@
-//! The platform's operations, where a compute takes long or one of them failed: asked for, and reported.
+//! The platform's operations on a compute: reads and reports them if the compute takes long or an
+//! operation has failed.
 
 use super::super::identity::Binding;
 use super::super::operations::{is_given_up, text};
@@ -7,14 +8,15 @@ use super::{Case, Choice, ComputeStep, SnapshotState};
 use crate::api::LastOperation;
 use crate::domain::{Compute, ComputeState};
 
-/// The same choice, beside which operations are asked for and reported. Everything else comes first, since nothing depends on them.
+/// Adds the operations to a choice: reports a failed one, and reads them when due. Any other step
+/// comes first, because nothing depends on operations.
 pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: Choice) -> Choice {
     let known = &case.observed.memory.operations;
     let choice = Decision { report: choice.report.map(|report| reported(case, compute, report)), ..choice };
     let SnapshotState::Taken { at: seen, .. } = case.observed.snapshot else { return choice };
     let due = known.ask_at(is_late(case, binding, compute), seen, case.now);
     let (None, Some(due), Some(report)) = (&choice.step, due, &choice.report) else { return choice };
-    // A question that fails says nothing of the compute.
+    // A failed read of operations says nothing about the compute.
     let backoff = case.observed.memory.backoff(Action::AskOperations, case.generation(), case.now);
     match backoff.map_or(due, |backoff| due.max(backoff.until)) {
         due if case.now < due => choice.no_later(Wake::At(due)),
@@ -22,12 +24,13 @@ pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: 
     }
 }
 
-/// Whether the start deadline has passed.
+/// True if the start deadline has passed.
 pub(super) fn is_late(case: &Case, binding: &Binding, compute: &Compute) -> bool {
     compute.current_state == ComputeState::Init && case.now >= later(binding.at, case.observed.limits.start)
 }
 
-/// The report with the operation that failed. What differs from the spec because of it stays the reason.
+/// Adds the failed operation to the report. A difference from the spec that it causes keeps its
+/// reason.
 fn reported(case: &Case, compute: &Compute, report: Report) -> Report {
     let Some(failed) = case.observed.memory.operations.failed() else { return report };
     let operation = explained(case, compute, failed);
@@ -45,7 +48,7 @@ fn reported(case: &Case, compute: &Compute, report: Report) -> Report {
 fn explained(case: &Case, compute: &Compute, failed: &LastOperation) -> String {
     let meta = &case.observed.meta;
     let remedy = match (is_given_up(failed), case.observed.memory.operations.are_listed()) {
-        // What never ran is not restarted.
+        // A compute that never ran cannot be restarted.
         (true, _) if compute.current_state == ComputeState::Init => {
             "The platform does not try it again. Start the compute in its console, or ask it about this operation."
                 .to_owned()
@@ -65,7 +68,7 @@ fn explained(case: &Case, compute: &Compute, failed: &LastOperation) -> String {
     format!("An operation of compute {} failed: {}. {remedy}", compute.id, text(failed))
 }
 
-/// What is known of the operations of a compute that does not start.
+/// The known operations of a compute that does not start.
 pub(super) fn so_far(case: &Case) -> String {
     let known = &case.observed.memory.operations;
     let texts = known.newest().iter().map(text).collect::<Vec<_>>().join("; ");

@@ -4,7 +4,7 @@ use super::super::disruption::Permit;
 use super::super::{Decision, Health, Reason, Report, Sync, Waiting};
 use super::Choice;
 
-/// The report of changes that interrupt connections and are not allowed now.
+/// Reports changes that interrupt connections and are not allowed now.
 pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {
     let waiting = |when: &str, until| Report {
         sync: Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {changes}.")),

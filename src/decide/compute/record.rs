@@ -1,4 +1,5 @@
-//! The record of a Compute: kept in both places, and of the platform that it was made on.
+//! The record of a Compute: restores the finalizer and the copy, and checks that the account is
+//! still for the recorded platform.
 
 use super::super::identity::ComputeIdentity;
 use super::super::seal::InvalidAnnotation;
@@ -6,7 +7,8 @@ use super::super::{Decision, Reason, Report};
 use super::{Case, Choice, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer};
 use crate::api::{ComputeSpec, Management};
 
-/// Whatever has something is held by the finalizer: whoever replaces a resource by its manifest removes it, and the copy of the record.
+/// The finalizer holds a resource that has, or may have, a compute. Replacing the resource by its
+/// manifest removes the finalizer and the copy of the record.
 pub(super) fn restore(case: &Case) -> Option<Choice> {
     let meta = &case.observed.meta;
     (is_held(case.spec, case.identity) && !meta.has_finalizer).then(|| {
@@ -15,7 +17,8 @@ pub(super) fn restore(case: &Case) -> Option<Choice> {
     })
 }
 
-/// The account is now one of another platform: whatever that shows, it says nothing of the compute, nor of an open create.
+/// The account is now for another platform. That platform says nothing about the compute, nor about
+/// an open create.
 pub(super) fn elsewhere(case: &Case) -> Option<Report> {
     let (recorded, here) = (case.identity.platform()?, case.observed.platform.as_deref()?);
     if recorded == here {
@@ -36,18 +39,19 @@ pub(super) fn elsewhere(case: &Case) -> Option<Report> {
     ))
 }
 
-/// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.
+/// True if the finalizer keeps the resource, because dbplane has, or may have, created something
+/// for it.
 pub fn is_held(spec: &ComputeSpec, identity: &ComputeIdentity) -> bool {
     spec.management == Management::Full && has_something(identity)
 }
 
-/// Whether dbplane has, or may have, created something for the resource.
+/// True if dbplane has, or may have, created something for the resource.
 pub(super) fn has_something(identity: &ComputeIdentity) -> bool {
     identity.binding.is_some() || identity.intent.is_some() || !identity.unanswered.is_empty()
 }
 
-/// With an invalid record nothing is done, except for removing the finalizer where the compute stays on the platform
-/// anyway.
+/// An invalid record blocks every step, except for removing the finalizer if the compute stays on
+/// the platform anyway.
 pub(super) fn invalid(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotation) -> Choice {
     let meta = &observed.meta;
     if meta.deleting && meta.has_finalizer && !meta.paused && (is_orphaned(spec) || invalid.is_copy()) {

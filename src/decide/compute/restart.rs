@@ -1,4 +1,4 @@
-//! Restarts: once for each token, and for each time of a schedule.
+//! Restarts: one for each token, and one for each time of a schedule.
 
 use jiff::Timestamp;
 
@@ -13,12 +13,13 @@ use super::restart_evidence::{Outcome, after_in_vain, applying_again, call_again
 use super::{Case, Choice, ComputeStep, is_settled};
 use crate::domain::{Compute, ComputeState};
 
-/// The requested restart, if there is one.
+/// The next choice for a restart that is due, or whose call is open.
 pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
     let note =
         |record, restarted| Some(Decision::act(ComputeStep::RecordRestart { record, restarted }, report.clone()));
     let Some(record) = case.identity.restart.as_ref() else {
-        // A compute that was bound before restarts were recorded needs none.
+        // Without a record, an older version bound the resource: record the tokens, restart
+        // nothing.
         return note(RestartRecord { noted: true, ..case.restart_asked(None) }, None);
     };
     let is_idle = compute.current_state == ComputeState::Idle && compute.pending_state.is_none();
@@ -28,7 +29,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
         Due::Made(before) => note(completed(record), told(before, compute)),
         Due::Open(before, until) => Some(open(before, (compute, until), report)),
         Due::Unclear(before) => Some(Decision::rest(unconfirmed(report, unclear(case, before, compute)))),
-        // Waking an idle compute would cost the user, and it starts afresh at the next connection anyway.
+        // Waking an idle compute would cost the user, and the next connection starts it anyway.
         Due::Yes | Due::Later(_) if is_idle => note(asked(case, record, compute), None),
         Due::Later(until) => {
             Some(Decision::wait(unconfirmed(report, in_vain(standing(record), compute, Some(until))), until))
@@ -41,8 +42,8 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
     }
 }
 
-/// Whether the outcome of a call is still to be recorded. Until then nothing else of the compute is changed: what another change leaves would
-/// look like a trace of the restart.
+/// True if the outcome of a call is still to be recorded. Until then dbplane makes no other change:
+/// its effect would look like a trace of the restart.
 pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
     let record = case.identity.restart.as_ref().filter(|record| record.calling.is_some());
     record.is_some_and(|record| {
@@ -50,7 +51,7 @@ pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
     })
 }
 
-/// How a report names a restart that waits.
+/// The name of a waiting restart in reports.
 pub(super) fn named(case: &Case, asked: &RestartRecord) -> &'static str {
     let record = case.identity.restart.as_ref().map(standing);
     let is_requested = record.is_none_or(|record| !has_tokens_of(record, asked));
@@ -61,19 +62,20 @@ fn has_tokens_of(record: &RestartRecord, other: &RestartRecord) -> bool {
     (&record.token, &record.annotation) == (&other.token, &other.annotation)
 }
 
-/// The record that applies without the call whose outcome is not recorded.
+/// The record in force while the outcome of a call is open: the one from before the call.
 fn standing(record: &RestartRecord) -> &RestartRecord {
     record.calling.as_ref().and_then(|before| before.record.as_deref()).unwrap_or(record)
 }
 
-/// The record of the restart that is to be made, where one is and no call for it may still be carried out.
+/// The record of the restart to make. None if no restart is due, or a call for it may still be
+/// carried out.
 pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
     let record = case.identity.restart.as_ref()?;
     matches!(due(case, record, compute), Due::Yes | Due::Later(_)).then(|| begun(case, record, compute))
 }
 
-/// Whether a change that restarts the compute anyway has failed and is tried again soon: the restart is made with it. One that the
-/// platform refuses delays no restart.
+/// True if a failed change that restarts the compute anyway is retried soon. The restart is then
+/// part of that change. A refused change delays no restart.
 fn comes_with_change(case: &Case, compute: &Compute) -> bool {
     let memory = &case.observed.memory;
     let waits = |difference: &Difference| memory.repeated(&difference.field, &difference.change, case.now).is_some();
@@ -88,7 +90,7 @@ fn begun(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecor
     RestartRecord { calling: Some(before), ..asked(case, record, compute) }
 }
 
-/// The restart that is due, as if it were made now.
+/// The due restart, as if it were made now.
 fn asked(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecord {
     let record = standing(record);
     let asked = case.restart_asked(Some(record));
@@ -102,7 +104,8 @@ fn completed(record: &RestartRecord) -> RestartRecord {
     RestartRecord { calling: None, ..record.clone() }
 }
 
-/// The compute whose restart people are told of. A change that restarts it has an event of its own.
+/// The compute for which an event reports the restart. None if a change restarted it, which has its
+/// own event.
 fn told(before: &BeforeRestart, compute: &Compute) -> Option<String> {
     (!before.was_changed(compute)).then(|| compute.id.clone())
 }
@@ -110,13 +113,13 @@ fn told(before: &BeforeRestart, compute: &Compute) -> Option<String> {
 enum Due<'a> {
     No,
     Yes,
-    /// It was called in vain, and is called again then.
+    /// It was called in vain, and is called again at this time.
     Later(Timestamp),
-    /// Only this is to be recorded.
+    /// No call: only this record is to be written.
     Note(Box<RestartRecord>),
-    /// It was called and has been carried out.
+    /// It was called, and was carried out.
     Made(&'a BeforeRestart),
-    /// It was called, and may be carried out until then.
+    /// It was called, and may be carried out until this time.
     Open(&'a BeforeRestart, Timestamp),
     /// It was called, and nothing shows whether it was carried out.
     Unclear(&'a BeforeRestart),
@@ -148,7 +151,7 @@ fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a>
     }
 }
 
-/// What is to be done for a restart beyond this record, whose calls are all over.
+/// The restart that is due after this record, if no call of the record is open.
 fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a> {
     let asked = case.restart_asked(Some(record));
     if !has_tokens_of(record, &asked) || matches!(maintenance::turn(case, record, compute), Turn::Due(_)) {
@@ -172,7 +175,7 @@ fn call(case: &Case, record: &RestartRecord, compute: &Compute, report: &Report)
     }
 }
 
-/// What to report until the outcome is known. A compute that serves after calls in vain still does.
+/// The report until the outcome is known. A compute that served after calls in vain still serves.
 fn open(before: &BeforeRestart, (compute, until): (&Compute, Timestamp), report: &Report) -> Choice {
     let in_vain = before.record.as_ref().filter(|standing| standing.in_vain.is_some() && is_settled(compute));
     let report = match in_vain {

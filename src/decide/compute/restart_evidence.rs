@@ -1,5 +1,5 @@
-//! What became of a restart that was called, as the compute shows it afterwards. A status of 200 proves nothing: whatever is in front
-//! of the platform may have given it.
+//! The outcome of a restart call, from the state of the compute afterwards. An answer of 200 proves
+//! nothing: a proxy in front of the platform may have sent it.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use super::super::{Action, doubled, later};
 use super::{Case, SnapshotState, is_settled};
 use crate::domain::{Compute, ComputeState};
 
-/// The longest pause between two calls that the compute shows nothing of.
+/// The longest pause between two calls without any trace on the compute.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// What became of the call.
+/// The outcome of the call.
 pub(super) enum Outcome {
-    /// The compute has stopped or started since.
+    /// The compute has stopped or started since the call.
     Made,
     /// It was certainly not carried out: it was refused, or never sent.
     NotMade,
-    /// The compute shows nothing of it, although the settle time is over.
+    /// The settle time is over, and the compute shows no trace of the call.
     InVain,
-    /// It may still be carried out until then.
+    /// It may still be carried out until this time.
     Open(Timestamp),
-    /// The settle time is over, and what the compute shows may have another cause.
+    /// The settle time is over, and the trace on the compute may have another cause.
     Unclear,
 }
 
-/// What a compute shows since a call.
+/// The trace on the compute since a call.
 enum Trace {
     /// It has stopped, is stopping, or was started.
     Restart,
-    /// It has changed, which has many causes.
+    /// It has changed, which can have many causes.
     Change,
     Nothing,
-    /// It shows no time that tells, or one that cannot be read.
+    /// It shows no time that is evidence, or one that cannot be read.
     Unreadable,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn outcome(case: &Case, record: &RestartRecord, before: &BeforeRestar
     let is_known = compute.unknown_state().is_none();
     match (trace(before, compute), before.answered) {
         (Trace::Restart, _) => Outcome::Made,
-        // The platform says that it carries the call out, and then the compute changes.
+        // The platform has accepted the call, and the compute has changed since.
         (Trace::Change, Some(_)) if is_settled(compute) && is_known && before.started_at.is_none() => Outcome::Made,
         _ if before.unclear => Outcome::Unclear,
         _ if !is_over => Outcome::Open(until),
@@ -58,7 +58,7 @@ pub(super) fn outcome(case: &Case, record: &RestartRecord, before: &BeforeRestar
     }
 }
 
-/// The compute was settled and active before the call.
+/// Compares the compute with its state before the call, when it was settled and active.
 fn trace(before: &BeforeRestart, compute: &Compute) -> Trace {
     let states = [Some(&compute.current_state), compute.pending_state.as_ref()];
     let stops = states.into_iter().flatten().any(|state| matches!(state, ComputeState::Idle | ComputeState::Init));
@@ -78,18 +78,19 @@ fn trace(before: &BeforeRestart, compute: &Compute) -> Trace {
     }
 }
 
-/// The record before the call, which applies again. Earlier versions did not keep it.
+/// The record from before the call, which is in force again. Earlier versions did not keep it.
 pub(super) fn applying_again(before: &BeforeRestart) -> Option<RestartRecord> {
     before.record.as_deref().cloned()
 }
 
-/// The same after a call that the compute shows nothing of.
+/// The record from before the call, with this call counted as one in vain.
 pub(super) fn after_in_vain(record: &RestartRecord, before: RestartRecord) -> RestartRecord {
     let calls = before.in_vain.map_or(0, |known| known.calls).saturating_add(1);
     RestartRecord { in_vain: Some(InVain { calls, at: record.at }), ..before }
 }
 
-/// When it may be called again after calls in vain: at once after the first, since its settle time is over by then.
+/// The time of the next call after calls in vain. After the first it is at once, because the settle
+/// time is over by then.
 pub(super) fn call_again_at(in_vain: &InVain, settle: Duration) -> Timestamp {
     later(in_vain.at, doubled(settle, in_vain.calls.saturating_sub(1), LONGEST_PAUSE.max(settle)))
 }

@@ -1,4 +1,4 @@
-//! Scheduled settings: what a Compute declares at a time is a function of its spec and that time.
+//! Scheduled settings: the settings of a Compute at a time depend only on its spec and that time.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use crate::domain::{Compute, ComputeUnits};
 /// How many starts and ends are examined to find one that changes a setting.
 const MOST_STEPS: usize = 256;
 
-/// What the schedules of one generation of a spec set, until the next of them starts or ends. The process keeps it that long, so that
-/// passes need not compute it.
+/// The settings from the schedules of one generation, until the next schedule starts or ends. The
+/// process keeps it that long, so that a pass need not compute it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agenda {
     generation: i64,
@@ -26,11 +26,12 @@ pub struct Agenda {
     applying: Applying,
     next: Next,
     shown: ScheduleStatus,
-    /// What is not followed of the whole spec.
+    /// The schedules of the whole spec that are not followed.
     unfollowed: Vec<Unfollowed>,
 }
 
-/// When a setting changes next, and to what. Without a text, no setting changes before that time.
+/// The time and the text of the next change of a setting. Without a text, no setting changes before
+/// that time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Next {
     at: Option<Timestamp>,
@@ -58,18 +59,17 @@ impl Agenda {
         self.generation == generation && self.from <= now && self.until.is_none_or(|until| now < until)
     }
 
-    /// The schedules of the spec that are not followed.
     pub(super) fn unfollowed(&self) -> &[Unfollowed] {
         &self.unfollowed
     }
 
-    /// When to look again.
+    /// The time for deciding again.
     pub(super) fn wake(&self) -> Option<Timestamp> {
         self.next.at
     }
 }
 
-/// What the schedules set now, from memory where that is still valid. `None` if there are none.
+/// The current agenda, from memory if it is still valid. `None` if the spec has no schedules.
 pub(super) fn agenda(spec: &ComputeSpec, memory: &Memory, generation: i64, now: Timestamp) -> Option<Arc<Agenda>> {
     if spec.schedules.is_empty() {
         return None;
@@ -78,7 +78,7 @@ pub(super) fn agenda(spec: &ComputeSpec, memory: &Memory, generation: i64, now: 
     Some(remembered.map_or_else(|| Arc::new(Agenda::of(spec, generation, now)), Arc::clone))
 }
 
-/// An entry with its last and next start and end, as of some time.
+/// An entry with its last and next start and end, relative to some time.
 struct Entry<'a> {
     index: usize,
     declared: &'a Schedule,
@@ -96,7 +96,7 @@ enum End {
 }
 
 impl<'a> Entry<'a> {
-    /// `None` for one that is not followed.
+    /// `None` if the entry is not followed.
     fn of(index: usize, declared: &'a Schedule, now: Timestamp) -> Option<Self> {
         let cron = |expression: &str| Cron::examine(expression, declared.time_zone.as_deref()).ok();
         let start = cron(&declared.start)?;
@@ -117,16 +117,16 @@ impl<'a> Entry<'a> {
     }
 
     fn applies(&self) -> bool {
-        // One that ends as the next begins goes on.
+        // An entry that ends as its next time begins continues.
         self.started.is_some_and(|started| self.ended.is_none_or(|ended| ended <= started))
     }
 
-    /// The next time at which it starts or ends.
+    /// The next time at which the entry starts or ends.
     fn changes(&self) -> Option<Timestamp> {
         self.starts.into_iter().chain(self.ends).min()
     }
 
-    /// Moves to the time at which it starts or ends.
+    /// Moves to the time `at`, at which the entry starts or ends.
     fn advance(&mut self, at: Timestamp) {
         if self.ends == Some(at) {
             self.ended = Some(at);
@@ -145,7 +145,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The entries that set something at a time, by their place in the list: of several that set the same field, the first.
+/// The entries that apply at a time, by index. If several set the same field, the first wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Applying {
     size: Option<usize>,
@@ -168,7 +168,7 @@ impl Applying {
         applying
     }
 
-    /// The names of those that set something, in the order of the list.
+    /// The names of the entries that set something, in the order of the list.
     fn names<'a>(&self, spec: &'a ComputeSpec) -> Vec<&'a str> {
         let places: BTreeSet<_> = self.size.into_iter().chain(self.scale_to_zero).collect();
         places.into_iter().filter_map(|index| name(spec, index)).collect()
@@ -183,7 +183,7 @@ impl Applying {
         ComputeSpec { size: entry(self.size).map_or(spec.size, |entry| entry.size), scale_to_zero, ..spec.clone() }
     }
 
-    /// Whether the other sets the same.
+    /// True if `other` results in the same settings.
     fn sets_as(&self, other: &Self, spec: &ComputeSpec) -> bool {
         let entry = |index: Option<usize>| index.and_then(|index| spec.schedules.get(index));
         let size = |index| entry(index).map_or(spec.size, |entry| entry.size);
@@ -196,12 +196,12 @@ fn name(spec: &ComputeSpec, index: usize) -> Option<&str> {
     spec.schedules.get(index).map(|entry| entry.name.as_str())
 }
 
-/// The spec as it applies by that agenda.
+/// The spec with the settings of the agenda.
 pub(super) fn in_force<'a>(spec: &'a ComputeSpec, agenda: Option<&Agenda>) -> Cow<'a, ComputeSpec> {
     agenda.map_or(Cow::Borrowed(spec), |agenda| Cow::Owned(agenda.applying.in_force(spec)))
 }
 
-/// Moves from change to change of the entries until a setting changes.
+/// Moves from one start or end to the next until a setting changes.
 fn next(spec: &ComputeSpec, entries: &mut [Entry], before: &Applying) -> Next {
     let mut steps = 0;
     while let Some(at) = entries.iter().filter_map(Entry::changes).min() {
@@ -223,13 +223,12 @@ fn next(spec: &ComputeSpec, entries: &mut [Entry], before: &Applying) -> Next {
     Next::default()
 }
 
-/// What the status shows.
 pub(super) fn status(agenda: &Agenda) -> ScheduleStatus {
     agenda.shown.clone()
 }
 
-/// Whether the size that applies now is set at once, whatever spec.disruption says: its entry says so, or that of the entry which
-/// the compute still has the size of.
+/// True if the current size is set at once, regardless of spec.disruption. The entry that sets the
+/// size decides. If there is none, the entry decides whose size the compute still has.
 pub(super) fn is_immediate(spec: &ComputeSpec, agenda: Option<&Agenda>, compute: &Compute) -> bool {
     let immediate = |entry: &Schedule| entry.disruption == Some(ScheduledDisruption::Immediate);
     let sets_size = agenda.and_then(|agenda| spec.schedules.get(agenda.applying.size?));

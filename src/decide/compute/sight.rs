@@ -1,18 +1,18 @@
-//! What the platform shows of the bound compute.
+//! The platform's latest view of the bound compute.
 
 use super::{Case, Snapshot, SnapshotState, keep, record};
 use crate::domain::{Compute, Shown};
 
-/// What the latest list shows of the bound compute. Only `Found` and `Gone` are evidence about the present.
+/// The bound compute in the latest list. Only `Found` and `Gone` are evidence about the present.
 pub(super) enum Sight<'a> {
-    /// The resource is bound to no compute.
     Unbound,
     Found(&'a Compute),
-    /// The platform has answered that there is no such compute.
+    /// The platform has answered that the compute does not exist.
     Gone,
-    /// The next list will tell.
+    /// The next list will show it.
     Pending,
-    /// The platform could not be asked, its entry cannot be read, or the list lacks the compute, which alone proves nothing.
+    /// The platform could not be read, the entry is unreadable, or the list lacks the compute. The
+    /// last alone proves nothing.
     Unseen,
 }
 

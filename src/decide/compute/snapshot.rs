@@ -1,4 +1,4 @@
-//! A successful snapshot of the project, as far as it concerns one Compute.
+//! The part of a successful snapshot of the project that concerns one Compute.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use super::evidence::on_branch;
 use crate::domain::{Compute, Listed, Role, Shown, Unreadable, UnreadableEntry};
 
 pub(super) struct Snapshot<'a> {
-    /// When it was begun.
+    /// The time when reading it began.
     pub at: Timestamp,
     listed: &'a Listed<Compute>,
 }
@@ -19,7 +19,7 @@ impl<'a> Snapshot<'a> {
         Self { at, listed }
     }
 
-    /// The computes that can be read. That one is not among them proves nothing.
+    /// The readable computes. The absence of a compute here proves nothing.
     pub fn shown(&self) -> &'a [Compute] {
         self.listed.shown()
     }
@@ -28,18 +28,19 @@ impl<'a> Snapshot<'a> {
         self.listed.unreadable()
     }
 
-    /// What it shows of one compute.
+    /// One compute in the snapshot.
     pub fn find(&self, id: &str) -> Shown<'a, Compute> {
         self.listed.find(Some(id), |compute| compute.id == id)
     }
 
-    /// What it shows of the primary of a branch: an entry that cannot be read may be on any branch, of any type.
+    /// The primary of a branch in the snapshot. An unreadable entry may be on any branch, and of
+    /// any type.
     pub fn primary(&self, branch: &str) -> Shown<'a, Compute> {
         self.listed.find(None, |compute| on_branch(compute, branch, Role::Primary))
     }
 
-    /// The entry that cannot be read and may be what this create has made. It is not where its identifier was there before, where another
-    /// resource is bound to it, or where people know that it is not.
+    /// The unreadable entry that may be the result of this create. An entry is excluded if its
+    /// identifier is in the baseline, is bound by a resource, or is in the user's annotation.
     pub fn hiding(&self, case: &Case, intent: &CreateIntent) -> Option<&'a UnreadableEntry> {
         let was_there = |id: &String| intent.baseline.as_ref().is_some_and(|baseline| baseline.contains(id));
         let is_other = |id: &String| was_there(id) || case.is_taken(id) || case.observed.not_created.contains(id);
@@ -47,7 +48,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// What to report while an entry cannot be read, and with it the answer to a question.
+/// The report while an unreadable entry leaves a question open.
 pub(super) fn unclear(case: &Case, entry: &UnreadableEntry, question: &str) -> Report {
     Report::unknown(
         Reason::UnreadableEntries,

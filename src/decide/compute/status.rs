@@ -1,4 +1,4 @@
-//! The status that goes with a decision.
+//! The status that belongs to a decision.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::api::{
 };
 use crate::domain::{Compute, ComputeState, Role};
 
-/// The observed compute and the conditions.
+/// The status: the observed compute and the conditions.
 pub fn status(
     report: &Report,
     spec: &ComputeSpec,
@@ -23,7 +23,7 @@ pub fn status(
     let agenda = agenda.as_deref();
     let mut status = match &observed.identity {
         Ok(identity) => seen(report, &Case { spec, observed, identity, agenda, now }, old),
-        // What was seen last is shown, and the record is kept: a person is to decide what becomes of both.
+        // The last observed state and the record stay: a user has to decide about both.
         Err(_) => ComputeStatus { waiting: None, ..unseen(old, now) },
     };
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
@@ -34,12 +34,12 @@ pub fn status(
     status
 }
 
-/// What was seen last, while nothing can be seen.
+/// The last observed state, while nothing can be observed.
 fn unseen(old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
     ComputeStatus { unseen_since: old.unseen_since.or_else(|| to_the_second(now)), ..old.clone() }
 }
 
-/// What is known of the compute, and its record.
+/// The observed compute, and the record.
 fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
     let Case { observed, identity, agenda, now, .. } = *case;
     let binding = identity.binding.as_ref();
@@ -86,7 +86,7 @@ fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
     drift::differences(case.spec, compute).into_iter().filter_map(of).collect()
 }
 
-/// What the status shows of the restart that was asked for last.
+/// The last requested restart.
 fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> Option<RestartStatus> {
     let record = case.identity.restart.as_ref().filter(|_| case.spec.management == Management::Full)?;
     let due = restart::requested(case, compute);
@@ -94,11 +94,11 @@ fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> 
     if token.is_empty() {
         return None;
     }
-    // What was asked for when the resource was bound has restarted nothing.
+    // The tokens from the time of the binding have restarted nothing.
     if due.is_none() && record.noted {
         return None;
     }
-    // One of before these times were shown has none.
+    // Statuses written by older versions lack these times.
     let known = old.filter(|old| old.token == token && old.requested_at.is_some());
     let time = |known: bool| to_the_second(if known { case.now } else { record.at });
     let completed_at = match () {
@@ -110,7 +110,7 @@ fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> 
     Some(RestartStatus { token, requested_at, completed_at })
 }
 
-/// What asked for a restart: the spec's token, the annotation, the time of a schedule.
+/// The origin of a restart request: the spec's token, the annotation, the time of a schedule.
 fn asked(record: &RestartRecord) -> String {
     let maintained = record.maintained.as_ref().filter(|maintained| maintained.made.is_some());
     let time = maintained.map(|maintained| maintained.time.to_string()).unwrap_or_default();
@@ -118,7 +118,7 @@ fn asked(record: &RestartRecord) -> String {
     asked.into_iter().filter(|asked| !asked.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// What the status shows of a compute.
+/// The observed fields of a compute.
 fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     let size = compute.settings.min.zip(compute.settings.max);
     ComputeStatus {
@@ -144,7 +144,8 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     }
 }
 
-/// Rounded down to the hour while the compute is active, so that its use causes no writes. Never set to an earlier time.
+/// Rounded down to the hour while the compute is active, so that activity causes no writes. Never
+/// set to an earlier time.
 fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
     let exact = to_the_second(compute.last_active?)?;
     if compute.current_state != ComputeState::Active {

@@ -1,5 +1,5 @@
-//! Computes that an unanswered create creates after the settle time, or a create creates besides: a resource without a compute binds to
-//! such a compute, one that is bound already reports it.
+//! Strays: computes that an unanswered create makes after the settle time, or that a create makes
+//! in addition. A resource without a compute binds to a stray; a bound resource reports it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{Case, Choice, ComputeStep, Snapshot, twin};
 use crate::api::Management;
 use crate::domain::{Compute, UnreadableEntry};
 
-/// The unanswered creates once this one is no longer waited for.
+/// The unanswered creates once dbplane no longer waits for this one.
 pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     match is_void(case, intent) {
@@ -24,8 +24,9 @@ pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent
     }
 }
 
-/// The same once the resource is bound to `found`. Which of several creates created it is not known, so the computes of the
-/// others may still appear; nor has an open create created what was there before it, or on another branch.
+/// The unanswered creates once the resource is bound to `found`. If several creates may have made
+/// it, the computes of the others may still appear. An open create also stays if it cannot have
+/// made `found`: a compute from before it, or on another branch.
 pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapshot) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     let Some(intent) = &case.identity.intent else { return before.clone() };
@@ -34,13 +35,14 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     }
     let shown = evidence(case, intent, snapshot);
     let may_be_it = shown.marked.iter().chain(&shown.candidates()).any(|compute| compute.id == found.id);
-    // Beside what cannot be read it need not be it, unless it has the mark.
+    // If an unreadable entry may be the result, only the mark proves that `found` is.
     let is_marked = shown.marked.iter().any(|compute| compute.id == found.id);
     let is_it = may_be_it && (is_marked || snapshot.hiding(case, intent).is_none());
     if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
-/// The creates that have made computes, with the one that has made `found`, as its mark or its answer shows.
+/// The creates that have made computes, including the one that made `found` according to its mark
+/// or answer.
 pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
     let made = &case.identity.made;
     let is_answer = case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
@@ -49,13 +51,13 @@ pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
     create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
 }
 
-/// Whether computes without a mark are looked for that an answered create has made besides. They appear soon: later nothing tells them from
-/// what others create.
+/// True while dbplane looks for unmarked computes that an answered create made in addition. They
+/// appear soon. Later they cannot be distinguished from the computes of others.
 pub fn looks_besides(identity: &ComputeIdentity, settle: Duration, now: Timestamp) -> bool {
     unmarked(identity).any(|create| now < later(later(create.at, settle), LOOKED_FOR))
 }
 
-/// So long after the settle time: a few polls.
+/// The search continues for this time after the settle time: a few polls.
 const LOOKED_FOR: Duration = Duration::from_secs(120);
 
 fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
@@ -65,15 +67,15 @@ fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
 /// Unbound computes that may be the resource's own.
 #[derive(Default)]
 pub(super) struct Strays<'a> {
-    /// Those with the resource's own mark.
+    /// Computes with the resource's own mark.
     pub marked: Vec<&'a Compute>,
-    /// Those of them that a create has made beside another compute of the resource.
+    /// Marked computes that a create made in addition to another compute of the resource.
     pub twins: Vec<&'a Compute>,
-    /// Those without a mark that an answered create may have made besides.
+    /// Unmarked computes that an answered create may have made in addition.
     pub besides: Vec<&'a Compute>,
-    /// Those that are new since an unanswered create, and match the request.
+    /// Computes that are new since an unanswered create, and match the request.
     pub likely: Vec<&'a Compute>,
-    /// Those of which times say that they are older.
+    /// Matching computes that the platform dates before the newest compute of the baseline.
     pub doubtful: Vec<&'a Compute>,
 }
 
@@ -115,7 +117,7 @@ fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIn
     for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
         *found = in_order(std::mem::take(found));
     }
-    // What one record shows to be older may be new to another one.
+    // A compute that is older by one record may be new by another.
     strays.doubtful.retain(|compute| strays.likely.iter().all(|likely| likely.id != compute.id));
     strays
 }
@@ -126,7 +128,7 @@ fn in_order(mut found: Vec<&Compute>) -> Vec<&Compute> {
     found
 }
 
-/// The outcome of earlier creates, where a snapshot shows it now.
+/// The outcome of earlier creates, if a snapshot shows it now.
 pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<CreateOutcome<'a>> {
     if case.spec.management == Management::Observe {
         return None;
@@ -145,7 +147,7 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
     }
 }
 
-/// The entry that cannot be read and may be what one of these unanswered creates has made.
+/// The unreadable entry that may be the result of one of these unanswered creates.
 pub(super) fn hidden<'a>(
     case: &Case,
     snapshot: &Snapshot<'a>,
@@ -158,8 +160,8 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
 }
 
-/// Adds to the decision of a bound resource what is to be done about other computes that may be its own, or a report of them. While there
-/// is something to report, no record is dropped.
+/// Adds other computes that may be the resource's own to its decision: a step for them, or a
+/// report. While there is something to report, no record is dropped.
 pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, choice: Choice) -> Choice {
     let ComputeIdentity { unanswered: records, made, twins, .. } = case.identity;
     if records.is_empty() && made.is_empty() {
@@ -167,12 +169,12 @@ pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, cho
     }
     let mut strays = strays(case, snapshot);
     if case.observed.claims.creating.is_some() {
-        // The other create may have created it.
+        // The other resource's create may have made them.
         (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
         strays.besides.retain(|compute| twins.contains_key(&compute.id));
     }
     let Some(report) = choice.report.clone() else { return choice };
-    // Before everything else: later lists may not be looked at for it.
+    // Recorded first: the search may be over when later lists arrive.
     if let Some(step) = twin::recorded(case, snapshot, &strays) {
         return Decision::act(step, report);
     }
@@ -192,12 +194,12 @@ pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, cho
     }
 }
 
-/// What people are told of computes that may be the resource's.
+/// The message about computes that may be the resource's.
 pub(super) fn advice(case: &Case, ids: &[String]) -> String {
     format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
 }
 
-/// How a person says that no create of the resource has created these computes.
+/// The command that says that no create of the resource made these computes.
 pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
     let ObjectKey { namespace, name } = case.observed.meta.object_key();
     let known = case.observed.not_created.iter().map(String::as_str);
@@ -206,7 +208,7 @@ pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
     format!("kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}", all.join(","))
 }
 
-/// The same where the resource, and with it the record of its creates, goes.
+/// The message if the resource is deleted, and with it the record of its creates.
 pub(super) fn advice_on_deletion(ids: &[String]) -> String {
     format!(
         "A create of this resource that was never answered, or was repeated on the way, may have created {}. What it created is billed, this \

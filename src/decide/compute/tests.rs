@@ -1,4 +1,5 @@
-//! Every decision about a Compute, as tables. What a case does not mention is as in [`Given::new`] or [`Given::bound`].
+//! Tables of all decisions about a Compute. A case lists only its differences from [`Given::new`]
+//! or [`Given::bound`].
 
 mod changes;
 mod claims;
@@ -36,7 +37,7 @@ pub const SETTLE: Duration = Duration::from_secs(60);
 pub const BRANCH: &str = "br-main";
 pub const GENERATION: i64 = 3;
 
-/// `seconds` after now; before it when negative.
+/// `seconds` after now; before now if negative.
 pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW.as_second() + seconds).unwrap()
 }
@@ -45,7 +46,7 @@ pub fn cu(value: f64) -> Option<ComputeUnits> {
     Some(ComputeUnits::new(value).unwrap())
 }
 
-/// An active primary of the branch, of 1 CU.
+/// An active primary of the branch, with 1 CU.
 pub fn compute(id: &str) -> Compute {
     Compute {
         id: id.into(),
@@ -89,12 +90,12 @@ pub fn idle(id: &str) -> Compute {
     with(compute(id), |compute| compute.current_state = ComputeState::Idle)
 }
 
-/// Whose create comes first, begun so many seconds after now.
+/// A resource whose create comes first, begun `seconds` after now.
 pub fn rival(name: &str, seconds: i64) -> Rival {
     Rival { by: holder(name), since: Some(at(seconds)), told: Told::ByBaseline }
 }
 
-/// Another Compute of the namespace.
+/// Another Compute of the same namespace.
 pub fn holder(name: &str) -> Holder {
     Holder { namespace: "shop".into(), name: name.into() }
 }
@@ -107,7 +108,7 @@ pub fn lost() -> Fault {
     Fault::Unknown { message: "the connection was closed".into() }
 }
 
-/// A spec and an observation to decide on.
+/// The input of a decision: a spec, an observation and the time.
 #[derive(Clone)]
 pub struct Given {
     pub spec: ComputeSpec,
@@ -116,7 +117,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// A Compute without any request so far, a usable account, and a project without computes.
+    /// A Compute without any request so far, with a usable account and a project without computes.
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let observed = ComputeObserved {
@@ -167,7 +168,7 @@ impl Given {
         })
     }
 
-    /// A Compute whose create was begun 10 s ago and is not resolved.
+    /// A Compute whose create began 10 s ago and is not resolved.
     pub fn intended() -> Self {
         let (branch, baseline) = (BRANCH.into(), Some(["ep-0".into()].into()));
         let intent = CreateIntent {
@@ -189,7 +190,7 @@ impl Given {
         self.observing(|observed| observed.identity = Err(problem.clone()))
     }
 
-    /// Declares more.
+    /// Merges more fields into the spec.
     pub fn declaring(mut self, more: Value) -> Self {
         let mut spec = serde_json::to_value(&self.spec).unwrap();
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -202,7 +203,7 @@ impl Given {
         self
     }
 
-    /// The same observation, that many seconds later.
+    /// The same observation, `seconds` later.
     pub fn after(mut self, seconds: i64) -> Self {
         self.now = at(seconds);
         if let SnapshotState::Taken { at, .. } = &mut self.observed.snapshot {
@@ -239,7 +240,7 @@ impl Given {
         self
     }
 
-    /// An action that failed just now.
+    /// Lets an action fail now.
     pub fn failed(mut self, action: crate::decide::Action, fault: Fault) -> Self {
         let problem = crate::decide::memory::Problem::Platform(fault);
         let recorded = self.observed.identity.as_ref().ok().and_then(ComputeIdentity::recorded);
@@ -248,7 +249,7 @@ impl Given {
         self
     }
 
-    /// The spec with what its schedules set.
+    /// The spec with the settings of its schedules.
     pub fn in_force(&self) -> ComputeSpec {
         let agenda = super::schedules::agenda(&self.spec, &self.observed.memory, GENERATION, self.now);
         super::schedules::in_force(&self.spec, agenda.as_deref()).into_owned()
@@ -263,7 +264,7 @@ impl Given {
         choice.step.clone().unwrap_or_else(|| panic!("no step: {choice:?}"))
     }
 
-    /// What is reported where nothing is done.
+    /// The report; fails if the decision has a step.
     pub fn rest(&self) -> Reported {
         let choice = self.decide();
         assert_eq!(choice.step, None);
@@ -303,7 +304,7 @@ impl Reported {
         assert!(matches!(&self.health, Health::Paused(_)), "{self:?}");
     }
 
-    /// The compute serves, and what is declared of it is refused.
+    /// The compute serves, and declared settings are refused.
     pub fn refused(&self, reason: Reason, words: &[&str]) {
         self.ready();
         let Sync::Refused(seen, text) = &self.sync else { panic!("not refused: {self:?}") };

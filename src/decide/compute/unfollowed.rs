@@ -1,4 +1,4 @@
-//! Schedules that are not followed: they cannot be read, or never come.
+//! Schedules that are not followed, because they cannot be read or never occur.
 
 use super::super::conditions::Report;
 use super::super::cron::{Cron, Flaw};
@@ -8,15 +8,16 @@ use crate::api::{ComputeSpec, Duration, Schedule};
 /// A schedule of a spec that is not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// The field that is wrong, such as `spec.schedules[0].start`.
+    /// The invalid field, such as `spec.schedules[0].start`.
     pub path: String,
-    /// Why, without what people have written there.
+    /// The cause, without quoting the field.
     pub flaw: Flaw,
-    /// What follows from it, and why.
+    /// The effect and its cause, as a sentence.
     pub text: String,
 }
 
-/// The schedules of this spec that are not followed; `root` is where it is in its resource.
+/// The schedules of this spec that are not followed; `root` is the path of the spec in its
+/// resource.
 pub fn unfollowed(spec: &ComputeSpec, root: &str) -> Vec<Unfollowed> {
     let mut found = Vec::new();
     for (index, entry) in spec.schedules.iter().enumerate() {
@@ -41,7 +42,7 @@ pub fn unfollowed(spec: &ComputeSpec, root: &str) -> Vec<Unfollowed> {
         let effect = format!("{place} never opens");
         found.extend(examine((&place, "schedule"), (&window.schedule, window.time_zone.as_deref()), &effect));
     }
-    // Start and end have one time zone.
+    // Start and end share one time zone, so both may report it.
     found.dedup_by(|one, other| one.path == other.path);
     found
 }
@@ -58,7 +59,8 @@ fn examine((place, field): (&str, &str), (expression, zone): (&str, Option<&str>
     Some(Unfollowed { path: format!("{place}.{field}"), flaw, text })
 }
 
-/// The same report of what can be used, and which schedules are not followed. What else is not in force is still named.
+/// Adds the schedules that are not followed to the report of a usable compute. Its other
+/// differences stay in the message.
 pub(in crate::decide) fn reported(unfollowed: &[Unfollowed], report: Report) -> Report {
     if unfollowed.is_empty() || !matches!(report.health, Health::Ready(..)) {
         return report;
@@ -67,7 +69,7 @@ pub(in crate::decide) fn reported(unfollowed: &[Unfollowed], report: Report) -> 
         Sync::Refused(_, message) | Sync::OutOfSync(_, message) => message.clone(),
         Sync::InSync | Sync::Unknown(..) | Sync::NotApplicable => String::new(),
     };
-    // What waits for a window that never opens says so itself.
+    // A report that waits for a window that never opens already contains this text.
     let texts: Vec<_> = unfollowed.iter().map(|it| it.text.as_str()).filter(|text| !known.contains(text)).collect();
     let texts = texts.join(" ");
     let sync = match &report.sync {

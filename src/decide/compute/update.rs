@@ -1,4 +1,4 @@
-//! Changes of a compute: which may be made now, and which have to wait.
+//! Changes of a compute: makes those that are allowed now, and postpones the others.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::restart;
 use super::{Case, Choice, ComputeStep, schedules};
 use crate::domain::Compute;
 
-/// Makes the changes that are allowed now; if there are none, reports those that have to wait.
+/// Makes the changes that are allowed now. If there are none, reports the postponed ones.
 pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
     let permit = case.permit(compute);
     let mut now = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
     case.act_beside(report, Action::Change, step, report.clone())
 }
 
-/// Whether a schedule sets the field at once, whatever spec.disruption says.
+/// True if a schedule sets the field at once, regardless of spec.disruption.
 fn is_immediate(case: &Case, compute: &Compute, difference: &Difference) -> bool {
     difference.field == "size" && schedules::is_immediate(case.spec, case.agenda, compute)
 }

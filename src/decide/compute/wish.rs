@@ -1,5 +1,5 @@
-//! Records that are not in the status of this very resource: from a backup without status, or written by a person. Such a wish has the
-//! power of `spec.computeID` and no more.
+//! Wishes: records that are not in the status of this resource itself, but come from a backup
+//! without status or from a user. A wish has the same power as `spec.computeID` and no more.
 
 use super::super::identity::{Binding, ComputeIdentity, Origin};
 use super::super::names::{Mark, RECORD};
@@ -15,13 +15,13 @@ use super::{Case, Choice, ComputeStep, Snapshot, remove_finalizer};
 use crate::api::Management;
 use crate::domain::{Compute, Shown, UnreadableEntry};
 
-/// The wish, where it asks for something. What the spec names comes first.
+/// The wish, if it asks for something. A record in the status and `spec.computeID` take precedence.
 pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
     let wish = case.observed.wish.as_ref().filter(|wish| has_something(wish));
     wish.filter(|_| !has_something(case.identity) && case.spec.compute_id.is_none())
 }
 
-/// Binds the resource to the compute that is wished for, as far as its own account shows it.
+/// Binds the resource to the wished compute, if its own account shows it.
 pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
     let Some(binding) = &wish.binding else {
         return match (marked(case, wish, snapshot), hidden(case, wish, snapshot)) {
@@ -43,7 +43,8 @@ pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -
     }
 }
 
-/// The resource is deleted: what is wished for is deleted as well where the account shows it and no other resource has it.
+/// Deletes the wished compute with the resource, if the account shows it and no other resource has
+/// it.
 pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
     let wished = wish.binding.as_ref().filter(|binding| is_of_spec(case, binding));
     let (found, hidden) = match wished.map(|binding| snapshot.find(&binding.id)) {
@@ -84,18 +85,19 @@ fn bind_again(case: &Case, snapshot: &Snapshot, found: &Compute, binding: &Bindi
     choice
 }
 
-/// Whether it names a compute of the project and the platform that the spec names.
+/// True if the binding is in the project and on the platform of the spec.
 fn is_of_spec(case: &Case, binding: &Binding) -> bool {
     let platforms = binding.platform.as_ref().zip(case.observed.platform.as_ref());
     binding.project == case.spec.project_id && platforms.is_none_or(|(wished, here)| wished == here)
 }
 
-/// The entry that cannot be read and may be what a create of this very resource has made.
+/// The unreadable entry that may be the result of this resource's own create.
 fn hidden<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a UnreadableEntry> {
     wish.intent.iter().chain(&wish.unanswered).find_map(|create| snapshot.hiding(case, create))
 }
 
-/// A compute that a create of this very resource has made, as its mark shows. What only is new on its branch may be anybody's.
+/// A compute that this resource's own create made, according to its mark. A compute that is only
+/// new on the branch may belong to anybody.
 fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a Compute> {
     let marks = || wish.intent.iter().chain(&wish.unanswered).filter_map(|create| create.mark.as_ref());
     let is_own = |compute: &&Compute| {
@@ -108,7 +110,7 @@ fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> O
     snapshot.shown().iter().filter(is_own).min_by_key(|compute| &compute.id)
 }
 
-/// Whether this cluster has issued the name for this resource.
+/// True if this cluster issued the name for this resource.
 fn is_issued_for(case: &Case, name: &str) -> bool {
     let observed = case.observed;
     observed.cluster.issued(name) && Mark::of(name).is_some_and(|mark| mark.is_for(observed.meta.object_key()))

@@ -14,18 +14,19 @@ use crate::domain::Compute;
 
 /// The port that the platform's computes serve.
 const POSTGRES_PORT: &str = "5432";
-/// Connections are encrypted, or not made.
+/// Clients encrypt connections or fail.
 const SSL_MODE: &str = "require";
-/// What is written as it is in a URI: RFC 3986 calls it unreserved.
+/// RFC 3986 calls the excluded characters unreserved; they appear in a URI as they are.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// How a client shares its connections among several computes: each of them is as good as any other.
+/// Lets a client balance its connections among several computes, which are all equivalent.
 const BALANCED: &str = "&target_session_attrs=any&load_balance_hosts=random";
-/// The same for clients that try one host after the other, and take what they do not know for a setting of the server.
+/// The same for clients that try the hosts in order, and pass unknown parameters to the server as
+/// settings.
 const IN_TURN: &str = "&target_session_attrs=any";
 /// The same for the JDBC driver.
 const JDBC_BALANCED: &str = "&targetServerType=any&loadBalanceHosts=true";
 
-/// A text that is compared and never printed.
+/// A text that can be compared and is never printed.
 #[derive(Clone, Debug)]
 pub struct SecretText(SecretString);
 
@@ -63,7 +64,7 @@ impl PartialEq for SecretText {
 
 impl Eq for SecretText {}
 
-/// Where a compute is.
+/// The address of a compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub id: String,
@@ -72,20 +73,20 @@ pub struct Address {
 }
 
 impl Address {
-    /// `None` where the platform shows no host yet.
+    /// `None` if the platform shows no host yet.
     pub fn of(compute: &Compute) -> Option<Self> {
         let host = compute.host.clone()?;
         Some(Self { id: compute.id.clone(), host, pooled_host: compute.pooled_host.clone() })
     }
 
-    /// Where the status of a Compute says that its compute is.
+    /// The address in the status of a Compute.
     pub fn seen(status: &ComputeStatus) -> Option<Self> {
         let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
         Some(Self { id, host, pooled_host: status.pooled_host.clone() })
     }
 }
 
-/// What a client connects to: one compute, or any of several.
+/// The target of a client: one compute, or any of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     addresses: Vec<Address>,
@@ -99,7 +100,6 @@ impl From<Address> for Target {
 }
 
 impl Target {
-    /// Any of these.
     pub fn any_of(addresses: Vec<Address>) -> Self {
         Self { addresses, shared: true }
     }
@@ -108,7 +108,7 @@ impl Target {
         self.shared
     }
 
-    /// The computes whose pooler the platform does not show.
+    /// The computes without a pooler in the platform's answer.
     pub fn without_pooler(&self) -> impl Iterator<Item = &str> {
         self.addresses.iter().filter(|address| address.pooled_host.is_none()).map(|address| address.id.as_str())
     }
@@ -117,7 +117,7 @@ impl Target {
         self.addresses.iter().map(|address| address.host.as_str()).collect()
     }
 
-    /// Where clients go that are to be pooled or not.
+    /// The hosts for clients, with poolers if `pooled`.
     fn hosts(&self, pooled: bool) -> Vec<&str> {
         self.addresses
             .iter()
@@ -125,18 +125,18 @@ impl Target {
             .collect()
     }
 
-    /// The poolers, where the platform shows one of each compute.
+    /// The poolers, if the platform shows one for each compute.
     fn poolers(&self) -> Option<Vec<&str>> {
         self.addresses.iter().map(|address| address.pooled_host.as_deref()).collect()
     }
 }
 
-/// A list as clients read it; `None` for an empty one.
+/// A comma-separated list; `None` if it is empty.
 fn list(items: &[&str]) -> Option<SecretText> {
     (!items.is_empty()).then(|| items.join(",").into())
 }
 
-/// The hosts of a URI; `None` where there are none.
+/// The hosts of a URI with their ports; `None` if there are none.
 fn ports(hosts: &[&str]) -> Option<String> {
     let hosts: Vec<String> = hosts.iter().map(|host| format!("{host}:{POSTGRES_PORT}")).collect();
     (!hosts.is_empty()).then(|| hosts.join(","))
@@ -148,7 +148,8 @@ pub(super) fn names(entries: &Entries, wanted: fn(&Option<SecretText>) -> bool) 
     entries.iter().filter(move |(_, text)| wanted(text)).map(|(name, _)| name.as_str())
 }
 
-/// Every entry that is declared. One that has no text now must not stand in the Secret either: it would be of other credentials.
+/// All declared entries. An entry without a text must not be in the Secret, because it would be
+/// from other credentials.
 pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, target: &Target) -> Entries {
     let (direct, hosts) = (target.direct(), target.hosts(declared.pooled));
     let ids: Vec<&str> = target.addresses.iter().map(|address| address.id.as_str()).collect();
@@ -164,7 +165,7 @@ pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, targ
     if declared.credentials_from.is_some() {
         let of_login = [
             ("user", login.user()),
-            // What the Service Binding specification calls it.
+            // The name in the Service Binding specification.
             ("username", login.user()),
             ("password", login.password()),
         ];
@@ -184,7 +185,7 @@ pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, targ
     entries
 }
 
-/// The text with its placeholders replaced; `None` where one of them has no text now.
+/// Fills in the placeholders; `None` if one of them has no text now.
 fn from_template(filler: &mut Filler, text: &str, entries: &Entries) -> Option<SecretText> {
     let lacking = Cell::new(false);
     let value = |name: &str| {
@@ -196,7 +197,7 @@ fn from_template(filler: &mut Filler, text: &str, entries: &Entries) -> Option<S
     (!lacking.get()).then_some(filled)
 }
 
-/// What goes into a URI.
+/// The parts of a URI.
 struct Login<'a> {
     credentials: &'a CredentialsView,
     database: Option<&'a str>,
@@ -218,14 +219,14 @@ impl Login<'_> {
         }
     }
 
-    /// As libpq reads it, and with it nearly every client.
+    /// The form of libpq and nearly every client.
     fn uri(&self, hosts: &[&str], more: &str) -> Option<SecretText> {
         let (user, password, database) = self.encoded()?;
         let hosts = ports(hosts)?;
         Some(format!("postgresql://{user}:{password}@{hosts}/{database}?sslmode={SSL_MODE}{more}").into())
     }
 
-    /// As the JDBC driver reads it.
+    /// The form of the JDBC driver.
     fn jdbc_uri(&self, hosts: &[&str], more: &str) -> Option<SecretText> {
         let (user, password, database) = self.encoded()?;
         let hosts = ports(hosts)?;

@@ -1,4 +1,4 @@
-//! The connection Secret: what a client needs to connect to a compute, or to one of several.
+//! The connection Secret: the parameters for clients of one compute, or of any of several.
 
 mod entries;
 
@@ -11,29 +11,26 @@ use super::names::{MANAGED_BY, SECRET_SHAPE, shape};
 use super::{Reason, Report, Sync};
 use crate::api::{Connection, CredentialsFrom};
 
-/// A Secret that dbplane may have to write.
+/// The observed state of a Secret that dbplane may have to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretView {
-    /// None is declared.
     NotWanted,
-    /// It does not exist.
     Absent,
-    /// It exists and belongs to something else, which the text names.
+    /// It belongs to something else, which the text names.
     Foreign(String),
-    /// It is this resource's, with this content.
+    /// It belongs to this resource and has this content.
     Ours(ConnectionSecret),
 }
 
 /// The user and the password that a Compute declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialsView {
-    /// None are declared, or nothing is to be written.
+    /// None are declared, or no Secret is to be written.
     NotWanted,
-    /// Their Secret does not exist.
     NoSecret,
     /// dbplane itself writes their Secret.
     Managed,
-    /// Their Secret lacks this key, or has no text there.
+    /// Their Secret lacks this key, or its value is not a text of at most 4096 bytes.
     NoText(String),
     Found {
         user: SecretText,
@@ -41,7 +38,7 @@ pub enum CredentialsView {
     },
 }
 
-/// What stands in a connection Secret, or is to be written there.
+/// The content of a connection Secret, observed or to be written.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct ConnectionSecret {
     pub data: BTreeMap<String, SecretText>,
@@ -49,7 +46,7 @@ pub struct ConnectionSecret {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Without what others write into labels and annotations, which may be anything.
+/// Omits labels and annotations: other programs can write anything into them.
 impl fmt::Debug for ConnectionSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectionSecret").field("entries", &self.data.keys()).finish_non_exhaustive()
@@ -66,7 +63,7 @@ impl ConnectionSecret {
         Self { data, labels, annotations }
     }
 
-    /// Whether all of `other` is in it.
+    /// Returns true if all of `other` is in it.
     fn holds(&self, other: &Self) -> bool {
         fn all<T: PartialEq>(stands: &BTreeMap<String, T>, wanted: &BTreeMap<String, T>) -> bool {
             wanted.iter().all(|(name, value)| stands.get(name) == Some(value))
@@ -75,7 +72,7 @@ impl ConnectionSecret {
     }
 }
 
-/// What is declared of a connection Secret, and what is there.
+/// The declared connection Secret, and the observed one.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared<'a> {
     pub connection: &'a Connection,
@@ -83,17 +80,16 @@ pub struct Declared<'a> {
     pub secret: &'a SecretView,
 }
 
-/// What is to be done about a connection Secret.
+/// The action on a connection Secret.
 #[derive(Clone, Debug)]
 pub enum Due {
-    /// It exists and belongs to something else.
     Foreign(Report),
-    /// It is to be written; the entries in `without` must not be in it.
+    /// Write the Secret. The entries in `without` must not be in it.
     Write { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
 }
 
 impl Declared<'_> {
-    /// What is to be done; `None` where it is as it should be.
+    /// The action; `None` if the Secret is up to date.
     pub fn due(&self, target: &Target) -> Option<Due> {
         let entries = entries(self.connection, self.credentials, target);
         let without: BTreeSet<String> = names(&entries, Option::is_none).map(str::to_owned).collect();
@@ -118,7 +114,7 @@ impl Declared<'_> {
         }
     }
 
-    /// What is declared and cannot be written, for people. Clients can connect all the same.
+    /// A message about declared parts that cannot be written. Clients can connect without them.
     pub fn incomplete(&self, target: &Target) -> Option<Sync> {
         let entries = entries(self.connection, self.credentials, target);
         let Connection { secret_name: name, credentials_from, .. } = self.connection;

@@ -1,10 +1,10 @@
-//! The times of a cron expression in a calendar that has each time once.
+//! The times of a cron expression in a calendar without clock changes.
 
 use jiff::civil::{Date, DateTime};
 
 use super::{Work, count};
 
-/// Which minutes, hours, days, months and weekdays an expression names, a bit for each.
+/// The minutes, hours, months and days of an expression, as bit sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Calendar {
     pub minutes: u64,
@@ -16,27 +16,29 @@ pub(super) struct Calendar {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Days {
     pub of_month: u64,
-    /// The last one of the month.
+    /// The last day of the month.
     pub last: bool,
-    /// Those whose nearest weekday is meant.
+    /// The days whose nearest weekday is due.
     pub nearest: u64,
-    /// For each day of the week from Sunday: bit 1 to 5 for the first to fifth of a month, bit 0 for the last.
+    /// For each day of the week from Sunday: bits 1 to 5 for the first to fifth of a month, bit 0
+    /// for the last.
     pub of_week: [u8; 7],
-    /// Whether one of the two fields is `*` or `?`: then a day has to be in both, otherwise in either.
+    /// One of the two fields is `*` or `?`. A day then has to match both fields, otherwise either
+    /// of them.
     pub any: bool,
 }
 
-/// Each of a month.
+/// Every such weekday of a month.
 pub(super) const EVERY: u8 = 0b11_1110;
 pub(super) const LAST: u8 = 1;
 
-/// The months of each length, a bit for each.
+/// The months of each length, as bit sets.
 const FEBRUARY: u64 = 1 << 2;
 const OF_30_DAYS: u64 = 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11;
 const OF_31_DAYS: u64 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12;
 
 impl Calendar {
-    /// The first time from `from` on and before `before`.
+    /// The first time in `from..before`.
     pub fn first(&self, from: DateTime, before: DateTime) -> Option<DateTime> {
         let today = self.is_day(from.date()).then(|| self.time_from(from)).flatten();
         let found = match today {
@@ -48,7 +50,7 @@ impl Calendar {
         (found < before).then_some(found)
     }
 
-    /// The last time from `from` on and before `before`.
+    /// The last time in `from..before`.
     pub fn last(&self, from: DateTime, before: DateTime) -> Option<DateTime> {
         let today = self.is_day(before.date()).then(|| self.time_before(before)).flatten();
         let found = match today {
@@ -61,9 +63,10 @@ impl Calendar {
         (found >= from).then_some(found)
     }
 
-    /// Whether a month of some year has a day that is meant.
+    /// Returns true if the expression matches a day of any year.
     pub fn has_a_day(&self) -> bool {
-        // By their lengths, since each of them begins on every day of the week in some year.
+        // Months are checked by their lengths: each month begins on every day of the week in some
+        // year.
         [(28, FEBRUARY), (29, FEBRUARY), (30, OF_30_DAYS), (31, OF_31_DAYS)]
             .into_iter()
             .filter(|(_, months)| self.months & months != 0)
@@ -88,7 +91,7 @@ impl Calendar {
         self.in_month(day) & bit(number(day.day())) != 0
     }
 
-    /// The first day after `day`, in the months up to that of `most`.
+    /// The first day after `day`, up to the month of `most`.
     fn day_after(&self, day: Date, most: Date) -> Option<Date> {
         let mut month = day.first_of_month();
         let mut found = lowest(self.in_month(month), number(day.day()) + 1);
@@ -99,7 +102,7 @@ impl Calendar {
         in_that(month, found?)
     }
 
-    /// The last day before `day`, in the months down to that of `least`.
+    /// The last day before `day`, down to the month of `least`.
     fn day_before(&self, day: Date, least: Date) -> Option<Date> {
         let mut month = day.first_of_month();
         let mut found = highest(self.in_month(month), number(day.day()));
@@ -110,7 +113,7 @@ impl Calendar {
         in_that(month, found?)
     }
 
-    /// The days of the month that this day is in.
+    /// The matching days in the month of `day`.
     fn in_month(&self, day: Date) -> u64 {
         if self.months & bit(number(day.month())) == 0 {
             return 0;
@@ -125,7 +128,7 @@ impl Days {
         self.of(first, length)
     }
 
-    /// The days of a month of that length, whose first is that day of the week.
+    /// The days in a month of that length whose first day is that day of the week.
     fn of(&self, first: u8, length: u8) -> u64 {
         let (mut of_month, mut of_week) = (self.of_month, 0);
         if self.last {
@@ -147,7 +150,7 @@ impl Days {
     }
 }
 
-/// The day from Monday to Friday that is nearest to this one, in the same month.
+/// The nearest day from Monday to Friday in the same month.
 fn nearest(day: u8, weekday: u8, length: u8) -> u8 {
     match weekday {
         6 if day > 1 => day - 1,
@@ -162,7 +165,7 @@ fn at(day: Date, (hour, minute): (u8, u8)) -> Option<DateTime> {
     Some(day.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0))
 }
 
-/// The first day of the month after, or before.
+/// The first day of the next or the previous month.
 fn neighbour(month: Date, by: i16) -> Option<Date> {
     let (year, number) = match (month.month(), by) {
         (12, 1) => (month.year().checked_add(1)?, 1),
@@ -177,7 +180,7 @@ fn in_that(month: Date, day: u8) -> Option<Date> {
     Date::new(month.year(), month.month(), i8::try_from(day).ok()?).ok()
 }
 
-/// A number that a calendar has is never negative.
+/// Numbers of a calendar are never negative.
 fn number(of_calendar: i8) -> u8 {
     of_calendar.unsigned_abs()
 }

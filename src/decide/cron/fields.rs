@@ -1,13 +1,14 @@
-//! A cron expression as CronJob reads it, and what dbplane has besides: L, W, # and 7 for Sunday.
+//! Parses a cron expression as CronJob does, with the additions of dbplane: L, W, # and 7 for
+//! Sunday.
 
 use super::calendar::{Calendar, Days, EVERY, LAST, bit};
 
-/// What a field may name.
+/// The range of one field.
 struct Field {
     name: &'static str,
     least: u8,
     most: u8,
-    /// In the order of their numbers, from `least` on.
+    /// Ordered by their numbers, which begin at `least`.
     names: &'static [&'static str],
 }
 
@@ -24,7 +25,7 @@ const WEEKDAY: Field =
     Field { name: "day of week", least: 0, most: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
 const SUNDAY_AGAIN: u8 = 7;
 
-/// The numbers of a field, and whether it is all of them because of a `*`.
+/// The numbers of a field. `any`: a `*` names all of them.
 #[derive(Default)]
 struct Named {
     numbers: u64,
@@ -104,7 +105,7 @@ impl Field {
             Some((least, most)) => (self.number(least)?, self.number(most)?),
             None => {
                 let only = self.number(range)?;
-                // With a step it is where the range begins.
+                // With a step, a single number is the beginning of the range.
                 (only, if part.contains('/') { self.most.max(only) } else { only })
             }
         };
@@ -112,7 +113,7 @@ impl Field {
             return Err(format!("its {} {part:?} runs backwards", self.name));
         }
         let numbers = (least..=most).step_by(usize::from(step)).fold(0, |numbers, number| numbers | bit(number));
-        // As CronJob has it: `*/2` names days as a list of them does.
+        // As in CronJob, `*/2` is a list of days, not a `*`.
         Ok(Named { numbers, any: any && step == 1_u8 })
     }
 

@@ -14,7 +14,8 @@ pub(super) fn count(work: Work) {
     counter.set(counter.get() + 1);
 }
 
-/// How often a next or last time was looked for meanwhile, and how many months and changes of the clocks that took.
+/// Counts the searches for a next or last time, and the months and clock changes that they looked
+/// at.
 pub fn work_of<T>(what: impl FnOnce() -> T) -> (usize, usize) {
     EVALUATIONS.set(0);
     LOOKS.set(0);
@@ -30,7 +31,8 @@ fn berlin(expression: &str) -> Cron {
     Cron::read(expression, Some("Europe/Berlin")).unwrap()
 }
 
-/// `tests/cron` generates the tables: an expression, a time zone, a time, and the ten times after it (fewer where there are no more).
+/// `tests/cron` generates the tables: an expression, a time zone, a time, and the ten times after
+/// it (fewer if there are no more).
 fn compare(table: &str) {
     let mut wrong = Vec::new();
     for row in table.lines() {
@@ -49,7 +51,7 @@ fn compare(table: &str) {
 
 fn last_follows_next(cron: &Cron, times: &[Timestamp]) {
     for (time, next) in times.iter().zip(times.iter().skip(1)) {
-        // Neither looks further than five years.
+        // Neither searches more than five years.
         for until in [*time, *time + SECOND, (*next - SECOND).min(*time + SignedDuration::from_hours(4 * 365 * 24))] {
             assert_eq!(cron.last(until), Some(*time), "{cron:?} until {until}");
         }
@@ -68,14 +70,15 @@ fn the_last_day_of_a_month_is_that_of_croniter() {
 
 #[test]
 fn a_time_comes_whenever_the_clock_shows_it() {
-    // Clocks there change by half an hour. CronJob's library loses hours of such a day, and its noon: it goes on by whole hours.
+    // Clocks there change by half an hour. CronJob's library steps by whole hours, so it loses
+    // hours of such a day, and its noon.
     let island = |expression| Cron::parse(expression, Some("Australia/Lord_Howe")).unwrap();
     for (expression, after, next) in [
         ("0 12 * * *", "2026-10-03T01:30:00Z", "2026-10-04T01:00:00Z"),
-        // At 02:00 it is 02:30.
+        // At 02:00 clocks jump to 02:30.
         ("15 2 * * *", "2026-10-02T15:45:00Z", "2026-10-04T15:15:00Z"),
         ("30 2 * * *", "2026-10-02T16:00:00Z", "2026-10-03T15:30:00Z"),
-        // At 02:00 it is 01:30 once more.
+        // At 02:00 clocks go back to 01:30.
         ("45 1 * * *", "2026-04-04T14:45:00Z", "2026-04-04T15:15:00Z"),
     ] {
         assert_eq!(island(expression).next(at(after)), Some(at(next)), "{expression} after {after}");
@@ -98,7 +101,7 @@ fn the_last_time_at_a_change_of_the_clocks_is_the_one_before_it() {
 fn the_nearest_weekday_is_in_the_same_month() {
     let next = |expression: &str, after: &str| Cron::parse(expression, None).unwrap().next(at(after)).unwrap();
     for (expression, after, expected) in [
-        // A Sunday, a Saturday, and these at the end and at the beginning of a month.
+        // A Sunday, a Saturday, and both at the end and at the beginning of a month.
         ("0 3 15W * *", "2026-11-01T00:00:00Z", "2026-11-16T03:00:00Z"),
         ("0 3 15W * *", "2026-08-01T00:00:00Z", "2026-08-14T03:00:00Z"),
         ("0 3 31W * *", "2027-01-01T00:00:00Z", "2027-01-29T03:00:00Z"),
@@ -126,7 +129,7 @@ fn what_never_comes_is_found_out_soon() {
         let (evaluations, looks) = work_of(|| assert_eq!((never.next(now), never.last(now)), (None, None)));
         assert!(evaluations == 2 && looks <= 2 * 110, "{expression}: {looks}");
     }
-    // 2100 is no leap year. CronJob looks as far as the end of the fifth year after this one.
+    // 2100 is no leap year. CronJob searches to the end of the fifth year after this one.
     let leap = berlin("0 3 29 2 *");
     let (before, after) = (at("2096-02-29T02:00:00Z"), at("2104-02-29T02:00:00Z"));
     for (time, next) in [("2098-12-31T22:59:00Z", None), ("2099-01-01T00:00:00Z", Some(after))] {
@@ -135,15 +138,16 @@ fn what_never_comes_is_found_out_soon() {
     for (time, last) in [("2101-12-31T22:59:00Z", Some(before)), ("2102-01-01T00:00:00Z", None)] {
         assert_eq!(leap.last(at(time)), last, "{time}");
     }
-    // The calendar ends there, and begins.
+    // The supported calendar begins and ends there.
     for time in [Timestamp::MAX, Timestamp::MIN] {
         let daily = berlin("0 3 * * *");
         assert!(daily.next(time).is_none_or(|next| next > time) && daily.last(time).is_none_or(|last| last <= time));
     }
 }
 
-/// What it may cost to find out whether a schedule ever comes: the weekdays that months of each length begin with; then 28 years, each with
-/// its changes of the clocks and the few months that are meant.
+/// The maximum cost of finding out whether a schedule is ever due. First the weekdays on which
+/// months of each length begin. Then 28 years, each with its clock changes and the few matching
+/// months.
 pub const MOST_TO_READ: usize = 4 * 7 + 28 * (2 + 3);
 
 #[test]
@@ -161,13 +165,13 @@ fn what_never_comes_is_refused() {
         ("0 0 30W 2 *", "UTC", NO_DAY),
         ("0 0 31W 4,6 *", "UTC", NO_DAY),
         ("0 0 30W 2 ?", "UTC", NO_DAY),
-        // Clocks are put forward from 2:00 to 3:00 on just that day.
+        // Clocks go forward from 2:00 to 3:00 on exactly that day.
         ("30 2 * 3 SUNL", "Europe/Berlin", PUT_FORWARD),
         ("0-59 2 * MAR 7L", "Europe/Berlin", PUT_FORWARD),
         ("0 2 * 3 SUN#2", "America/New_York", PUT_FORWARD),
         // At midnight, and by half an hour.
         ("15 2 * 10 SUN#1", "Australia/Lord_Howe", PUT_FORWARD),
-        // What comes, however seldom.
+        // Valid schedules, however rare their times are.
         ("0 0 29 2 *", "UTC", ""),
         ("0 0 29W 2 *", "UTC", ""),
         ("0 0 31 1,2 *", "UTC", ""),

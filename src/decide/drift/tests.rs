@@ -1,4 +1,4 @@
-//! Which fields differ, and what corrects them.
+//! Tests of differing fields and their corrections.
 
 use std::collections::BTreeMap;
 

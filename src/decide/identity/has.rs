@@ -1,9 +1,11 @@
-//! What a resource has on the platform, as its record says, in words for people who look for it there.
+//! Lists a resource's objects on the platform from its record, in words for users who look for them
+//! there.
 
 use super::{ComputeIdentity, CreateIntent, Origin, ProjectKeyIdentity};
 
 impl ComputeIdentity {
-    /// The compute, and what unanswered creates may have made. What is only observed is not the resource's.
+    /// The compute, and the possible results of unanswered creates. A compute that is only observed
+    /// does not belong to the resource.
     pub fn has(&self, project: &str) -> Vec<String> {
         let bound = self.binding.iter().filter(|binding| binding.origin != Origin::Observed);
         let bound = bound.map(|binding| format!("compute {} of project {}", binding.id, binding.project));

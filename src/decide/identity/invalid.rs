@@ -1,20 +1,21 @@
-//! What is wrong with a record that dbplane did not write, in words.
+//! Messages about invalid records.
 
 use super::super::names::RECORD;
 use super::super::seal::{InvalidAnnotation, ObjectKey};
 
 impl InvalidAnnotation {
-    /// Whether the record was copied from another resource, to which it belongs.
+    /// Returns true if the record belongs to another resource and was copied from there.
     pub fn is_copy(&self) -> bool {
         matches!(self, Self::CopiedFrom(_))
     }
 
-    /// Whether another version of dbplane wrote the record. It may say what no other record of the resource says, so none counts instead.
+    /// Returns true for a record of another version of dbplane. It may hold facts that no other
+    /// record holds, so no other record replaces it.
     pub(super) fn is_of_another_version(&self) -> bool {
         matches!(self, Self::Newer | Self::HandOver)
     }
 
-    /// What is wrong, and what to do about it. `kind` as kubectl takes it.
+    /// The problem and its remedy. `kind` is in the form of kubectl.
     pub fn explain(&self, kind: &str, object_key: ObjectKey) -> String {
         let ObjectKey { namespace, name } = object_key;
         let forget = format!("kubectl -n {namespace} annotate {kind} {name} {RECORD}-");

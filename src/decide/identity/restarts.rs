@@ -1,29 +1,29 @@
-//! What is recorded of restarts: what asked for the last one, and what its call rests on until the outcome is known.
+//! The record of restarts: the request for the last one, and the evidence to recognize its outcome.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Compute, ComputeUnits};
 
-/// The restart that was asked for last.
+/// The last requested restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartRecord {
-    /// The spec's token that is being carried out, or was carried out last.
+    /// The token in the spec that is or was last carried out.
     pub token: String,
-    /// The same for the annotation that people set.
+    /// The same for the annotation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub annotation: String,
     pub at: Timestamp,
-    /// Nothing was started at that time: the resource was bound to a compute that was there before.
+    /// Nothing was started at that time: the resource was bound to an existing compute.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub noted: bool,
-    /// The last time of spec.maintenance that is done with.
+    /// The last handled time of spec.maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintained: Option<Maintained>,
     /// Present until the outcome of the call is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calling: Option<BeforeRestart>,
-    /// The calls since `at` that the compute shows nothing of.
+    /// The calls since `at` without a visible effect on the compute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_vain: Option<InVain>,
 }
@@ -35,20 +35,20 @@ impl RestartRecord {
     }
 }
 
-/// How far a schedule of regular restarts has been followed.
+/// The progress on a schedule of regular restarts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Maintained {
-    /// As it is declared, with its time zone: another schedule begins anew.
+    /// As declared, with its time zone. Another schedule starts from the beginning.
     pub schedule: String,
-    /// Up to this time of the schedule.
+    /// The schedule is handled up to this time.
     pub time: Timestamp,
-    /// When the restart for it was begun; absent where none was due.
+    /// When the restart for it began; absent if none was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Timestamp>,
 }
 
-/// The compute before the call: what a restart is recognized by later, without comparing clocks. And the record before it, which
-/// applies again where the call was not carried out.
+/// The compute before the call, which shows a later restart without comparing clocks. Also the
+/// record before the call, which applies again if the call was not carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeforeRestart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,13 +60,14 @@ pub struct BeforeRestart {
     pub size: Option<(ComputeUnits, ComputeUnits)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// How the platform has answered that it carries the call out; absent where it has not, or what answered is not the platform.
+    /// The platform's confirmation that it carries out the call. Absent without an answer, or if
+    /// the answer is not from the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Answered>,
-    /// The settle time is over, and what the compute shows may have other causes.
+    /// The settle time is over, and the compute's state may have other causes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
-    /// Absent in what earlier versions recorded.
+    /// Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<Box<RestartRecord>>,
 }
@@ -84,7 +85,8 @@ impl BeforeRestart {
         }
     }
 
-    /// Whether the compute has another size or another branch now: that stops it, whoever has changed it.
+    /// Returns true if the compute has another size or branch now. Such a change stops it, whatever
+    /// its origin.
     pub fn was_changed(&self, compute: &Compute) -> bool {
         let size = compute.settings.min.zip(compute.settings.max);
         self.size.zip(size).is_some_and(|(before, now)| before != now)
@@ -92,19 +94,19 @@ impl BeforeRestart {
     }
 }
 
-/// What the answer to a call shows.
+/// The evidence in the answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answered {
-    /// That it was accepted, and nothing more: the platform's description shows no body.
+    /// The call was accepted, and nothing more is known: the platform's description shows no body.
     Plainly,
-    /// It names the compute, or operations on it.
+    /// The answer names the compute, or operations on it.
     ForCompute,
 }
 
-/// Calls that were answered, or not, and that the compute shows nothing of.
+/// Calls, answered or not, without a visible effect on the compute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InVain {
     pub calls: u32,
-    /// When the last one was made.
+    /// When the last call was made.
     pub at: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! Which record of a resource counts.
+//! Tests: the record that counts for a resource.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::domain::ComputeUnits;
 const NAME: &str = "orders";
 const UID: &str = "uid-1";
 
-/// A Compute with these texts of its record, in the annotation and in the status.
+/// A Compute with these record texts in the annotation and in the status.
 fn compute(annotation: Option<&str>, status: Option<&str>) -> Compute {
     let mut object = json!({
         "apiVersion": "dbplane.dev/v1alpha1",
@@ -32,7 +32,7 @@ fn bound(id: &str) -> ComputeIdentity {
     ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() }
 }
 
-/// The record of a resource of this UID that is bound to a compute.
+/// The record of a resource with this UID that is bound to a compute.
 fn record(uid: &str, id: &str) -> String {
     let mut meta = compute(None, None).metadata;
     meta.uid = Some(uid.to_owned());
@@ -43,7 +43,7 @@ fn id(identity: ComputeIdentity) -> Option<String> {
     identity.binding.map(|binding| binding.id)
 }
 
-/// The compute that counts, the one that is wished for, and whether the annotation is as the status.
+/// The compute of the record, the compute of the wish, and whether the annotation is up to date.
 fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, Option<String>, bool) {
     let record = of_compute(&compute(annotation, status)).unwrap();
     (id(record.identity), record.wish.and_then(id), record.is_annotated)
@@ -198,7 +198,7 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
     assert!(matches!(of_compute(&compute(Some(&text), None)), Err(InvalidAnnotation::Unreadable(_))));
 }
 
-/// The same text in this form, with something that no version before has recorded.
+/// The same text in this format version, with a field that no earlier version recorded.
 fn of_form(form: u32, text: &str) -> String {
     let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
     fields.insert("form".to_owned(), json!(form));
@@ -226,7 +226,7 @@ fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
     assert_eq!(read(None, Some(&of_form(FORM, older))).0.as_deref(), Some("ep-1"), "it is understood where it is");
 }
 
-/// The same text with what an older version recorded of a hand-over.
+/// The same text with a hand-over recorded by an older version.
 fn with_hand_over(text: &str, hand_over: &Value) -> String {
     let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
     fields.insert("hand_over".to_owned(), hand_over.clone());
@@ -245,7 +245,7 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
             (Some(text.as_str()), None),
             (None, Some(text.as_str())),
             (Some(&text), Some(&text)),
-            // No other record counts instead.
+            // No other record replaces it.
             (Some(&text), Some(&texts[0])),
             (Some(&texts[0]), Some(&text)),
             (Some(&text), Some(&texts[2])),

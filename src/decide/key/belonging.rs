@@ -1,4 +1,4 @@
-//! The platform and the organization that the keys belong to.
+//! Checks that the account is for the platform and the organization of the keys.
 
 use super::super::{AccountView, Action, Decision, Reason, Report};
 use super::outcome::{keys, unclear};
@@ -12,8 +12,9 @@ impl Case<'_> {
         }
     }
 
-    /// What to do where the account is not known to be for the platform and the organization of the keys. Others do not list the keys, so
-    /// all of them would seem revoked, and a request with a key would give the key away.
+    /// Stops if the account is not known to be for the platform and the organization of the keys.
+    /// Others do not list the keys, so all of them would seem revoked. A request with a key would
+    /// also disclose it.
     pub(super) fn wrong_account(&self) -> Option<Choice> {
         self.identity.names().next()?;
         let here = self.observed.platform.as_deref()?;
@@ -24,7 +25,8 @@ impl Case<'_> {
         }
     }
 
-    /// Earlier versions did not record the platform. It is the one that lists a key under the recorded number and name.
+    /// Earlier versions did not record the platform. It is the one that lists a key under the
+    /// recorded number and name.
     fn find_platform(&self, here: &str) -> Choice {
         let KeyListing::Read { keys: listed, .. } = &self.observed.listing else {
             let report = self.unknown_platform();

@@ -1,4 +1,4 @@
-//! What to report where a Secret is another one's.
+//! Reports about a Secret that belongs to something else.
 
 use super::super::{Decision, Reason, Report};
 use super::{Case, Choice, KeySecretView};

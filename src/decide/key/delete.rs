@@ -1,4 +1,4 @@
-//! A ProjectKey that is being deleted: all of its keys are revoked first.
+//! The deletion of a ProjectKey: all of its keys are revoked first.
 
 use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::released::gone_with_its_project;
@@ -24,7 +24,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(recorded) = unrecorded(case) {
         return Decision::act(recorded, deleting());
     }
-    // Kubernetes deletes a Secret with its owner. Where the Secret cannot be adopted, it stays.
+    // Kubernetes deletes a Secret with its owner. A Secret that cannot be adopted stays.
     if let Some(step) = case.adopt_step()
         && case.backoff(Action::WriteSecret).is_none()
     {
@@ -70,7 +70,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
 }
 
-/// Records a key in memory that the record does not have. It will be revoked, so it need not be written to its Secret.
+/// Records a key in memory that the record lacks. It will be revoked, so its Secret is not written.
 fn unrecorded(case: &Case) -> Option<KeyStep> {
     let key = case.observed.unsaved.as_ref()?;
     let records = &case.identity.records;
@@ -86,7 +86,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
     Some(KeyStep::Record { records: records.succeeded_by(key.clone(), &intent), event: None })
 }
 
-/// A creation that was begun and not recorded as done: its key is recorded, and then revoked like any other.
+/// Resolves an interrupted creation: records its key, which is then revoked like any other.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
@@ -109,7 +109,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     }
 }
 
-/// Revokes one key after the other. Keys that dbplane must not revoke do not delay the others.
+/// Revokes one key after another. Keys that dbplane must not revoke do not delay the others.
 fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     if case.cannot_revoke() {
         return without_revoke_call(case, records);
@@ -139,12 +139,13 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
 }
 
-/// Whether the resource waits for a person, or for the platform to refuse its key: it may do so for ever once its project is gone.
+/// Returns true if the resource may wait for a user, or for the platform to refuse its key. Once
+/// its project is gone, that wait may never end.
 pub fn may_miss_its_project(observed: &KeyObserved) -> bool {
     observed.meta.deleting && observed.meta.has_finalizer && observed.listing == KeyListing::NotOffered
 }
 
-/// The project is gone, and no key reaches it any more.
+/// Releases the resource: the project is gone, and no key reaches it.
 fn release(case: &Case, records: &KeyRecords) -> Choice {
     let names: Vec<&str> = keys(records).map(|(_, name)| name).collect();
     let what = format!("API key {}", names.join(", "));
@@ -152,7 +153,7 @@ fn release(case: &Case, records: &KeyRecords) -> Choice {
     Decision::act(KeyStep::ReleaseWithProject { event }, deleting())
 }
 
-/// The platform offers no call to revoke keys: the key is checked until the platform refuses it.
+/// Without a call to revoke keys, checks the key until the platform refuses it.
 fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
     if case.observed.project_gone {
         return release(case, records);
@@ -182,7 +183,7 @@ fn deleting() -> Report {
     Report::progressing(Reason::Deleting, "The key is being revoked.")
 }
 
-/// The same, with the advice to orphan the keys.
+/// Adds the advice to orphan the keys.
 fn or_orphan(report: Report) -> Report {
     let advice = "To delete the resource and keep its keys valid, set spec.deletion to Orphan.";
     Report::of(report.health.saying_also(advice))

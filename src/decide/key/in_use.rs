@@ -1,4 +1,5 @@
-//! A Secret that accounts have their credentials from: no key of it is revoked while they work with it.
+//! Secrets that accounts read their credentials from: their keys are not revoked while the accounts
+//! use them.
 
 use std::time::Duration;
 
@@ -9,23 +10,25 @@ use super::{Case, Choice};
 /// An account whose credentials are in the Secret of a ProjectKey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyAccount {
-    /// Kind and name, for people.
+    /// Kind and name, for messages.
     pub label: String,
-    /// The resources, other than ProjectKeys, that have something on the platform which only these credentials reach. (A
-    /// project-scoped key creates no keys. Were ProjectKeys to count, two that wait for each other would wait for ever.)
+    /// Resources, other than ProjectKeys, with objects on the platform that only these credentials
+    /// reach. ProjectKeys do not count: a project-scoped key creates no keys. If they counted, two
+    /// of them could wait for each other forever.
     pub users: Vec<String>,
-    /// It calls the platform with what the Secret holds now, or not at all, and no call with an earlier key is on its way.
+    /// It calls the platform with the present content of the Secret, or not at all, and has no call
+    /// with an earlier key in progress.
     pub follows: bool,
 }
 
-/// How soon to look again whether an account works with the new key: that takes it seconds.
+/// How soon to check again whether an account uses the new key. The switch takes seconds.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// How often to look whether anything still works with the key of a resource that is being deleted. Its Secret changes when
-/// nothing does any more, which brings the resource back at once.
+/// How often to check whether a key of a resource in deletion is in use. When its last user is
+/// gone, its Secret changes, which requeues the resource at once.
 const RARELY: Duration = Duration::from_secs(30);
 
-/// What is done about the deletion of a resource while others work with its key; `None` where none does.
+/// Delays the deletion of a resource while others use its key; `None` if none does.
 pub(super) fn waits(case: &Case) -> Option<Choice> {
     let used: Vec<String> =
         case.observed.accounts.iter().filter(|account| !account.users.is_empty()).map(described).collect();
@@ -42,7 +45,7 @@ fn described(account: &KeyAccount) -> String {
     format!("{}, which {} work through", account.label, shortened(&account.users))
 }
 
-/// The accounts that may still work with a key which was replaced, for people; `None` where there are none.
+/// The accounts that may still use a replaced key, for messages; `None` if there are none.
 pub(super) fn behind(case: &Case) -> Option<String> {
     let behind: Vec<&str> = case
         .observed
@@ -54,7 +57,8 @@ pub(super) fn behind(case: &Case) -> Option<String> {
     (!behind.is_empty()).then(|| shortened(&behind))
 }
 
-/// Whether a replaced key is kept although its overlap is over. No other key is created meanwhile: they would pile up.
+/// Returns true if a replaced key is kept past the end of its overlap. No other key is created
+/// meanwhile, because keys would pile up.
 pub(super) fn keeps_replaced(case: &Case) -> bool {
     case.identity.records.previous.iter().any(|key| key.retire_at <= case.now) && behind(case).is_some()
 }

@@ -1,4 +1,4 @@
-//! The record of a new key that is written before the key is created.
+//! The intent of a new key, which is recorded before the key is created.
 
 use jiff::Timestamp;
 
@@ -8,18 +8,18 @@ use super::super::seal::ObjectKey;
 use super::{Case, rotation};
 use crate::api::ProjectKeySpec;
 
-/// What happens to the key that a new one replaces.
+/// The fate of the replaced key.
 #[derive(Clone, Copy)]
 pub(super) enum Retiring {
-    /// It cannot be used, and is revoked then.
+    /// It is not usable, and is revoked at that time.
     At(Timestamp),
-    /// It can be used, and is revoked then at the earliest.
+    /// It is usable, and is revoked at that time at the earliest.
     Rotated(Timestamp),
-    /// It is revoked already.
+    /// It is already revoked.
     Done,
 }
 
-/// The part of a key's name that people choose.
+/// The part of a key's name that users choose.
 pub(super) fn readable(case: &Case) -> String {
     chosen(case.spec, &case.observed.meta.name)
 }
@@ -28,12 +28,11 @@ fn chosen(spec: &ProjectKeySpec, name: &str) -> String {
     spec.key_name.clone().unwrap_or_else(|| names::shortened(name))
 }
 
-/// How the names begin of all keys that a resource may have created in this cluster.
+/// The common beginning of the names of all keys that a resource may have created in this cluster.
 pub fn attempts(spec: &ProjectKeySpec, object_key: ObjectKey, cluster: &ClusterId) -> String {
     names::attempts(&chosen(spec, object_key.name), cluster, object_key)
 }
 
-/// The intent of a new key.
 pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
     KeyIntent {
         name: names::unique(
@@ -56,10 +55,10 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
     }
 }
 
-/// What people ask with is recorded as it is, up to this length.
+/// A request up to this length is recorded as it is, a longer one as its digest.
 const LONGEST_REQUEST: usize = 64;
 
-/// What people ask for another key with, as it is recorded.
+/// The recorded form of a user's request for another key.
 pub(super) fn request(case: &Case) -> Option<String> {
     let text = case.observed.rotate.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
     Some(if text.len() <= LONGEST_REQUEST { text.to_owned() } else { names::digest(text) })

@@ -1,4 +1,5 @@
-//! A ProjectKey that is not being deleted: its key is created, kept in the Secret, and replaced when it is lost or revoked.
+//! A ProjectKey that is not in deletion: create its key, keep it in the Secret, and replace it when
+//! it is lost or revoked.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::domain::{KeyEntry, Listed, Shown};
 
 pub(super) fn decide(case: &Case) -> Choice {
     match &case.secret {
-        // A Secret stays with its owner; where there is none yet, the older resource creates it.
+        // A Secret stays with its owner. Without an owner, the older resource creates it.
         KeySecretView::Ours(_) => {}
         KeySecretView::Restored { key, .. } => return restored(case, &format!(" with key {}", key.name)),
         KeySecretView::Unowned { .. } => return restored(case, ", which does not hold its key"),
@@ -38,7 +39,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match (&case.identity.records.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
-        // There is no record any more; the Secret still identifies its key.
+        // The record is gone; the Secret still identifies its key.
         (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if case.observed.meta.record.is_none() => {
             let rotated_for = request(case);
             let restored = BTreeSet::from([key.name.clone()]);
@@ -65,8 +66,8 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
 }
 
-/// How soon a key that replaced another one may itself be replaced because its Secret was altered: something that alters it again
-/// and again must not cost one key each time.
+/// The minimum age of a key before an altered Secret causes its replacement. A program that keeps
+/// altering the Secret must not cost one key each time.
 const REPLACE_AGAIN: Duration = Duration::from_secs(300);
 
 fn replaced_lately(case: &Case) -> Option<Timestamp> {
@@ -83,7 +84,7 @@ fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report
     )
 }
 
-/// The Secret of a resource that was restored from a backup: dbplane adopts it.
+/// Adopts the Secret of a resource that was restored from a backup.
 fn restored(case: &Case, content: &str) -> Choice {
     let name = &case.spec.secret.name;
     let report = Report::progressing(Reason::Creating, format!("dbplane adopts Secret {name}{content}."));
@@ -141,7 +142,8 @@ fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
     told(case, create_key(case, (Some(retiring), Some(why)), replacing(why)))
 }
 
-/// The key in the Secret cannot be used, and the step may take long: the status says so first, and that change leads back here.
+/// The key in the Secret is not usable, and the step may take long. The status reports that first,
+/// and its change triggers the next pass.
 fn told(case: &Case, choice: Choice) -> Choice {
     match choice {
         Decision { step: Some(_), report: Some(report), .. } if case.observed.meta.ready => Decision::rest(report),
@@ -149,7 +151,7 @@ fn told(case: &Case, choice: Choice) -> Choice {
     }
 }
 
-/// A creation that was begun and not recorded as done.
+/// Resolves a creation that began and was not recorded as done.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
@@ -188,8 +190,9 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     }
 }
 
-/// The platform refused the key itself. It has to do so for a while, and where keys can be listed, the list has to confirm that the key is
-/// revoked: a key that is replaced by mistake stays valid, and nobody knows of it.
+/// The platform refused the key itself. It has to do so for a while, and a list has to confirm the
+/// revocation if keys can be listed. A key that is replaced by mistake stays valid without being
+/// known to anybody.
 fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
@@ -209,7 +212,7 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     }
 }
 
-/// Whether no entry is the key, by its number or its name, or may be it.
+/// Returns true if no entry is or may be the key, by its number or its name.
 fn lacks(keys: &Listed<KeyEntry>, current: &KeyIdentity) -> bool {
     matches!(keys.find(None, |key| key.id == current.id || key.name == current.name), Shown::Absent)
 }

@@ -1,5 +1,5 @@
-//! Keys whose secret never arrived. Each try to create a key may leave one, so they are revoked before the next try; where dbplane
-//! cannot revoke them, the tries end.
+//! Keys whose secret never arrived. Each creation attempt may leave one, so they are revoked before
+//! the next attempt. If dbplane cannot revoke them, the attempts stop.
 
 use super::super::identity::LostBecause;
 use super::super::{Action, Decision, Reason, Report};
@@ -7,10 +7,10 @@ use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Revocation, revocation, revoke_unrecorded, twin};
 use super::{Case, Choice};
 
-/// So many keys may be left that dbplane cannot revoke.
+/// The maximum number of such keys that dbplane cannot revoke.
 const MOST: usize = 3;
 
-/// What comes before the creation of another key; `None` where nothing does.
+/// The step or wait before another key is created; `None` if there is none.
 pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
     if let Some(key) = twin(case) {
         return Some(case.act(Action::Revoke, revoke_unrecorded(case, key), report.clone()));

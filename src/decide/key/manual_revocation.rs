@@ -1,4 +1,4 @@
-//! Keys that a person has to revoke: those that dbplane cannot revoke, and those that it must not.
+//! Keys that a user has to revoke: dbplane cannot revoke them, or must not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::super::{Decision, Reason, Report};
 use super::outcome::{Named, keys, without_all};
 use super::{Case, Choice, KeyStep};
 
-/// The reason and the message about such keys, with what a person can do.
+/// The reason and the message about such keys, with instructions.
 pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item = &'a str>) -> Option<(Reason, String)> {
     let all: Vec<&str> = names.into_iter().collect();
     let (here, elsewhere): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| case.issued(name));
@@ -33,7 +33,7 @@ pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item =
     let object_key = case.observed.meta.object_key();
     let annotate = format!("kubectl -n {} annotate projectkey {}", object_key.namespace, object_key.name);
     let names = all.join(",");
-    // A name that comes from an annotation may be any text.
+    // A name from an annotation may be any text.
     let quoted = names.replace('\'', r"'\''");
     texts.push(format!(
         "Once they are revoked, or to keep them valid: {annotate} --overwrite '{REVOKED_KEYS}={quoted}'."
@@ -61,14 +61,15 @@ fn not_issued_here(own: &str, cluster: Option<&str>, names: &str) -> String {
     }
 }
 
-/// Drops the keys that a person has revoked from the records. The key in use is checked instead, unless the resource is being
-/// deleted. What the annotation says counts once: one that stays says nothing of a key that is lost later.
+/// Drops the keys that a user has revoked from the records. The key in use is checked instead,
+/// unless the resource is being deleted. An annotation counts once: if it stays, it does not cover
+/// a key that is lost later.
 pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     let known = &case.identity.records;
     let report =
         Report::progressing(Reason::Updating, "Keys that were revoked by hand are being removed from the records.");
     let Some(text) = said(case) else {
-        // It may be said again.
+        // The annotation was removed, so the same value may be set again.
         let records = KeyRecords { acknowledged: None, ..known.clone() };
         let news = known.acknowledged.is_some() && !case.observed.meta.deleting;
         return news.then(|| Decision::act(KeyStep::Record { records, event: None }, report));
@@ -96,12 +97,12 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     Some(Decision::act(KeyStep::Acknowledge { records, event }, report))
 }
 
-/// The annotation, where it says something.
+/// The annotation, if it is not empty.
 fn said<'a>(case: &'a Case) -> Option<&'a str> {
     case.observed.revoked.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// Whether what the annotation says was taken into account.
+/// Returns true if this value of the annotation has been handled.
 fn is_acknowledged(case: &Case) -> bool {
     let known = case.identity.records.acknowledged.as_ref();
     said(case).zip(known).is_some_and(|(text, known)| known.annotation == digest(text))
@@ -109,7 +110,7 @@ fn is_acknowledged(case: &Case) -> bool {
 
 const ALL: &str = "all";
 
-/// The names of the keys that a word of the annotation means.
+/// The names of the keys that a word of the annotation denotes.
 fn meant<'a>(case: &'a Case, word: &str) -> Vec<&'a str> {
     let records = &case.identity.records;
     let deleting = case.observed.meta.deleting;

@@ -1,4 +1,4 @@
-//! Outcomes: of the creation of a key that was begun and never recorded, and of revocations.
+//! Outcomes of unrecorded key creations, and of revocations.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,20 @@ use crate::domain::{Fault, KeyEntry, Shown, UnreadableEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.
 pub(super) enum CreateOutcome<'a> {
-    /// It was not created.
     NotCreated,
-    /// No list shows it, long after it was begun.
+    /// No list shows it, long after it began.
     NotListed,
-    /// It exists under the name that was recorded.
+    /// It exists under the recorded name.
     Exists(i64),
     /// It may still be carried out, or a later list will show it.
     NotKnownYet(Timestamp),
     /// The keys have to be listed first.
     NotRead,
-    /// The platform offers no list of keys, so that it cannot be determined.
+    /// The platform offers no list of keys, so the outcome cannot be determined.
     ListNotOffered,
-    /// The platform answered with this key, and lists none of the name that was recorded.
+    /// The platform answered with this key, and lists none with the recorded name.
     Other(i64),
-    /// An entry of the list that cannot be read may be it.
+    /// An unreadable entry of the list may be it.
     Unclear(&'a UnreadableEntry),
 }
 
@@ -48,7 +47,7 @@ pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOu
         },
         KeyListing::Read { at, keys } => match keys.find(None, |key| key.name == intent.name) {
             Shown::Entry(key) => CreateOutcome::Exists(key.id),
-            // It may be ours, so it is recorded at once: only this process knows of it.
+            // It may be ours, so it is recorded at once: only this process knows about it.
             _ if let Some(id) = other => CreateOutcome::Other(id),
             Shown::Absent if *at >= settled => CreateOutcome::NotListed,
             Shown::Unclear(entry) if *at >= settled => CreateOutcome::Unclear(entry),
@@ -58,41 +57,41 @@ pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOu
     }
 }
 
-/// Whether this process made the attempt and knows that it created nothing.
+/// Returns true if this process made the attempt and knows that it created nothing.
 fn not_created(case: &Case, intent: &KeyIntent) -> bool {
     let memory = &case.observed.memory;
-    // The name is unique: if a proxy repeated the request, the first one may have created the key.
+    // The name is unique. If a proxy repeated the request, the first one may have created the key.
     let repeated = matches!(memory.fault(Action::CreateKey), Some(Fault::Conflict { .. }));
     memory.not_done(Action::CreateKey, intent.at) && (!repeated || case.cannot_revoke())
 }
 
-/// How a key is revoked.
+/// The way to revoke a key.
 pub(super) enum Revocation<'a> {
-    /// With this step, unless the last try of that action failed too recently. It copies all other records, and these may be hundreds, so
-    /// it is made only to be taken.
+    /// With this step, unless the last attempt of that action failed too recently. The step copies
+    /// all other records, maybe hundreds, so it is built only when it is taken.
     Step(Option<Action>, Box<dyn FnOnce() -> KeyStep + 'a>),
     /// Not at all: the identifier belongs to another key, as the message says.
     NotOurs(String),
-    /// Not here: its name was issued in another cluster, or for another resource, which may use it.
+    /// Not here: the name was issued in another cluster, or for another resource, which may use the
+    /// key.
     OfAnotherCluster,
-    /// The platform offers no call for it.
     NotOffered,
-    /// Not yet: an entry of the list that cannot be read may be the key.
+    /// Not yet: an unreadable entry of the list may be the key.
     Unclear(Box<Report>),
 }
 
-/// A key, by its number where that is known, and its unique name.
+/// A key: its number, if known, and its unique name.
 pub(super) type Named<'a> = (Option<i64>, &'a str);
 
-/// All recorded keys: first those that were replaced, last those whose secret never arrived.
+/// All recorded keys: first the replaced ones, last those whose secret never arrived.
 pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
     let previous = records.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
     let current = records.current.iter().map(|key| (Some(key.id), key.name.as_str()));
     previous.chain(current).chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
 }
 
-/// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
-/// A list that lacks the key proves nothing by itself: the answer to the revocation does.
+/// Revokes one key if the platform offers that and this cluster issued its name. A listed key has
+/// to have that name. A list without the key proves nothing; the answer to the revocation does.
 pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocation<'a> {
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys)),
@@ -104,14 +103,15 @@ pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocatio
         None if case.is_restored(name) && id.is_some() && keys.shown().iter().any(|key| key.name == name) => {
             not_ours(case, name, format!("The platform lists key {name} under another number than the record."))
         }
-        // It must not be asked for. What no list shows any more needs nobody.
+        // A revocation request by this number is not allowed. A key that no list shows needs no
+        // action.
         None if is_other(&case.identity.records, name) && is_settled(case, name) && keys.unreadable().is_empty() => {
             forget(case, name, Some(not_listed(name)))
         }
         None if is_other(&case.identity.records, name) => {
             not_ours(case, name, format!("The platform answered the creation of key {name} with another key."))
         }
-        // It has the number, and perhaps another name.
+        // The entry has the number, and perhaps another name.
         None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => not_seen(case, entry, name),
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
             Some(id) => revoke(case, id, name),
@@ -134,7 +134,7 @@ fn not_seen<'a>(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation<
     }
 }
 
-/// What is reported while an entry of the list cannot be read, and with it the answer to a question.
+/// The report while an unreadable entry of the list leaves a question open.
 pub(super) fn unclear(entry: &UnreadableEntry, question: &str) -> Report {
     Report::unknown(
         Reason::UnreadableEntries,
@@ -145,7 +145,7 @@ pub(super) fn unclear(entry: &UnreadableEntry, question: &str) -> Report {
     )
 }
 
-/// The same while it is not known what a creation has made.
+/// The report while an unreadable entry leaves the outcome of a creation open.
 pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Report {
     unclear(entry, &format!("whether key {} exists", intent.name))
 }
@@ -156,7 +156,8 @@ fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
     Revocation::Step(Some(Action::Revoke), Box::new(step))
 }
 
-/// A key of another number. No list is read for names that were not issued here, so they are reported as such, read or not.
+/// A key with another number. No list is read for names of other clusters or resources, so the
+/// report about them is the same without a list.
 fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
     match case.issued(name) {
         true => Revocation::NotOurs(format!(
@@ -176,19 +177,21 @@ fn not_listed(name: &str) -> String {
     format!("Key {name} is not listed any more: nobody has to revoke it.")
 }
 
-/// Whether the number that is recorded with a name is that of another key, as the platform answered.
+/// Returns true if the number recorded with a name belongs to another key, according to the
+/// platform's answer.
 fn is_other(records: &KeyRecords, name: &str) -> bool {
     records.lost.iter().any(|key| key.name == name && key.because == LostBecause::OtherKey)
 }
 
-/// Whether the list was begun so long after a lost key that it would show the key.
+/// Returns true if the list began late enough after the loss of a key to show it.
 fn is_settled(case: &Case, name: &str) -> bool {
     let KeyListing::Read { at, .. } = &case.observed.listing else { return false };
     let since = case.identity.records.lost.iter().find(|key| key.name == name).map(|key| key.since);
     since.is_some_and(|since| *at >= later(since, case.observed.limits.settle))
 }
 
-/// A key of this resource that its record does not have: a call created it after the attempt was given up, or was repeated.
+/// A key of this resource that the record lacks. Its call was repeated, or created it after the
+/// attempt was given up.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
     let readable = readable(case);
@@ -199,8 +202,9 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     keys.shown().iter().find(|key| attempt(&key.name)).or_else(|| twin(case))
 }
 
-/// A second key of a recorded name, beside the one with the recorded number: a proxy has repeated its creation, on a platform that allows a
-/// name twice. What only an annotation or a Secret has recorded may have another number.
+/// A second key with a recorded name and another number. A proxy repeated the creation, on a
+/// platform that allows duplicate names. Records from an annotation or a Secret do not count,
+/// because their number may be wrong.
 pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys: listed, .. } = &case.observed.listing else { return None };
     let mut own = keys(&case.identity.records).filter(|(_, name)| case.issued(name) && !case.is_restored(name));
@@ -211,17 +215,15 @@ pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     })
 }
 
-/// Revokes a key that is not recorded. Nobody has its secret.
+/// Revokes a key that is not recorded. Its secret was never stored.
 pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
     KeyStep::Revoke { id: key.id, name: key.name.clone(), records: case.identity.records.clone(), in_use: None }
 }
 
-/// The records without the key of that name.
 pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
     without_all(records, &BTreeSet::from([name]))
 }
 
-/// The records without the keys of these names.
 pub(super) fn without_all(records: &KeyRecords, names: &BTreeSet<&str>) -> KeyRecords {
     let mut records = records.clone();
     records.current = records.current.filter(|key| !names.contains(key.name.as_str()));
@@ -238,9 +240,9 @@ pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
     records
 }
 
-/// Records the intent's key as lost: it exists, or may exist, and nobody has its secret. An event reports it where dbplane
-/// cannot revoke it. This is recorded before anything else is done: another leader that is just saving the key then fails to
-/// record it as the one in use, instead of keeping a key that is being revoked.
+/// Records the intent's key as lost: it exists or may exist, and its secret is not stored. An event
+/// reports a key that dbplane cannot revoke. This comes first: another leader that is just saving
+/// the key then fails to record it as current. Otherwise it would keep a key that is being revoked.
 pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
     let listed = matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.shown().iter().any(|key| key.name == *name));
@@ -264,7 +266,6 @@ pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeySt
     KeyStep::Record { records: with_lost(&records.of(intent), lost), event }
 }
 
-/// Whether a key is recorded as lost.
 pub(super) fn is_lost(records: &KeyRecords, name: &str) -> bool {
     records.lost.iter().any(|key| key.name == name)
 }

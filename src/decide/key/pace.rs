@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-/// A list begins within a minute of the end of the one before: the observer's intervals are up to a tenth longer than this.
+/// A list begins within a minute of the end of the previous one: the observer's intervals are up to
+/// a tenth longer than this.
 const EVERY: Duration = Duration::from_secs(54);
-/// The list of more keys is read more rarely, in proportion to their number.
+/// Above this number of keys, the interval grows in proportion to their number.
 const MANY: usize = 1000;
-/// The lists take at most one in so many of the account's requests.
+/// Lists take at most one of this many requests of the account.
 const PART: u32 = 10;
-/// So many keys are taken to be on a page. A list that is not paged costs less than that says.
+/// The assumed number of keys on a page. A list without pages costs less than this suggests.
 const PAGE: usize = 100;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The time between two lists of so many keys, for an account that may make so many requests a minute. It is no longer than three quarters
-/// of `key_check`, so that whoever is about to check its key finds a list that is new enough, unless the lists would take too many requests.
+/// The time between two lists of `keys` keys. It is at most three quarters of `key_check`, so that
+/// a key check finds a list that is fresh enough. The exception is a list that would take too many
+/// requests.
 pub fn list_interval(keys: usize, requests_per_minute: u32, key_check: Duration) -> Duration {
     let times = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let wanted = EVERY.saturating_mul(times(keys.max(MANY))) / times(MANY);
@@ -33,7 +35,7 @@ mod tests {
             (1, 600, 600, 54),
             (1000, 600, 600, 54),
             (2000, 600, 600, 108),
-            // As often as anybody is about to check its key.
+            // As often as key checks need it.
             (10_000, 600, 600, 450),
             (1, 600, 60, 45),
             (1, 600, 5, 3),

@@ -1,4 +1,4 @@
-//! Rotation: when a key that can be used is replaced, and when the key before it is revoked.
+//! Rotation: when to replace a usable key, and when to revoke the previous one.
 
 use std::time::Duration;
 
@@ -11,28 +11,29 @@ use super::{Case, KeyListing};
 use crate::api::{RevokePrevious, Rotation};
 use crate::domain::KeyEntry;
 
-/// How long a key stays valid that people had replaced, where the spec declares no overlap.
+/// How long a key stays valid after a requested replacement, if the spec declares no overlap.
 const OVERLAP: Duration = Duration::from_secs(3600);
-/// So many replaced keys may be valid at a time.
+/// The maximum number of replaced keys that are valid at a time.
 const MOST: usize = 3;
-/// So many replaced keys may wait for a person to revoke them.
+/// The maximum number of replaced keys that wait for a user to revoke them.
 const MOST_LEFT: usize = 10;
-/// For how long a list shows that a key is not in use.
+/// How long a list counts as evidence that a key is not in use.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// Whether people ask for another key. The key that is created next serves each request that there is by then.
+/// Returns true if a user requests another key. The next created key serves every request made by
+/// then.
 pub(super) fn is_requested(case: &Case) -> bool {
     request(case).is_some_and(|asked| case.identity.records.rotated_for.as_ref() != Some(&asked))
 }
 
-/// When a key of that time is replaced although nobody asks for it; `None` where it is not.
+/// When a key created at `created` is replaced without a request; `None` if it is not.
 pub fn due_regularly(rotation: Option<&Rotation>, created: Timestamp) -> Option<Timestamp> {
     Some(later(created, rotation?.every.value()?))
 }
 
-/// When a key is replaced that can be used.
+/// When a usable key is replaced.
 pub(super) enum Due {
-    /// Now; the key before it stays valid at least until then.
+    /// Now. The previous key stays valid at least until that time.
     Now(Timestamp),
     At(Timestamp),
     Never,
@@ -49,7 +50,7 @@ pub(super) fn due(case: &Case, current: &KeyIdentity) -> Due {
     }
 }
 
-/// Why a rotation that is due has to wait: keys do not pile up, however often people ask.
+/// Why a due rotation has to wait: keys must not pile up, however often users request them.
 pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
     let records = &case.identity.records;
     if records.previous.len() >= MOST {
@@ -69,17 +70,18 @@ pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
 /// When a replaced key is revoked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Now. The text says what is known of its use, where it may be in use.
+    /// Now. The text says what is known of its use, if it may be in use.
     Now(Option<String>),
-    /// Then, or it is looked at again then.
+    /// At that time, or look again at that time.
     At(Timestamp),
     /// A list has to show first whether it is in use.
     Look,
-    /// The last use that a list shows is another one than before: that is recorded, and the time starts again.
+    /// A list shows another last use than before. Record it, and start the time again.
     Watch(RetiredKey),
 }
 
-/// How a replaced key is waited for; `None` where it is revoked at the end of its overlap.
+/// The wait before a replaced key is revoked; `None` from `of` if it is revoked at the end of its
+/// overlap.
 struct WhenUnused {
     unused_for: Duration,
     deadline: Timestamp,
@@ -95,18 +97,19 @@ impl WhenUnused {
     }
 }
 
-/// When a replaced key is revoked at the latest.
+/// The latest time at which a replaced key is revoked.
 pub(super) fn revoked_by(rotation: Option<&Rotation>, key: &RetiredKey) -> Timestamp {
     WhenUnused::of(rotation, key).map_or(key.retire_at, |policy| policy.deadline)
 }
 
-/// A change of the last use is recorded no more often than eight times in spec.rotation.unusedFor: a key that is always in use has
-/// another last use in each list.
+/// A changed last use is recorded at most eight times in spec.rotation.unusedFor. A key in constant
+/// use has another last use in each list.
 fn pause(unused_for: Duration) -> Duration {
     unused_for / 8
 }
 
-/// When a replaced key is revoked. The platform's times are compared only with each other: its clock and ours may be days apart.
+/// When to revoke a replaced key. The platform's times are compared only with each other: its clock
+/// and ours may be days apart.
 pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
     let Some(WhenUnused { unused_for, deadline }) = WhenUnused::of(case.spec.rotation.as_ref(), key) else {
         return if key.retire_at <= case.now { Turn::Now(None) } else { Turn::At(key.retire_at) };
@@ -136,8 +139,8 @@ pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
     }
 }
 
-/// The key with the last use that the newest list shows, where that is another one than is recorded. A record of a time to come was
-/// made before our clock was put back.
+/// The key with the last use in the newest list, if it differs from the record. A record from the
+/// future was made before our clock was set back.
 fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) -> Option<RetiredKey> {
     let (seen, shown) = (key.last_use.as_ref(), use_.shown());
     let read_at = if let KeyListing::Read { at, .. } = &case.observed.known { *at } else { case.now };
@@ -155,7 +158,8 @@ fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) 
     })
 }
 
-/// Whether the key in use was seen to work: a list shows when, or an account has its credentials from the Secret.
+/// Returns true if the key in use was seen to work: a list shows a use, or an account has its
+/// credentials from the Secret.
 pub(super) fn is_seen_to_work(case: &Case) -> bool {
     let Some(current) = &case.identity.records.current else { return false };
     let is_used = match &case.observed.known {
@@ -169,11 +173,11 @@ fn is_read(case: &Case) -> bool {
     matches!(case.observed.listing, KeyListing::Read { .. })
 }
 
-/// What a list shows of the last use of a key.
+/// The last use of a key according to a list.
 enum Use<'a> {
-    /// No list was read yet.
+    /// No list has been read yet.
     Unread,
-    /// The platform does not show it, or not of this key.
+    /// The platform does not show it, or not for this key.
     NotShown,
     Never,
     Last {
@@ -183,7 +187,7 @@ enum Use<'a> {
 }
 
 impl Use<'_> {
-    /// The last use, or that there was none; `None` where that is not known.
+    /// The last use, or the fact that there was none; `None` if unknown.
     fn shown(&self) -> Option<Option<Timestamp>> {
         match self {
             Self::Last { at, .. } => Some(Some(*at)),
@@ -224,7 +228,7 @@ fn why_now(use_: &Use) -> String {
     format!("spec.rotation.deadline is over, and {known}.")
 }
 
-/// What is reported of replaced keys that are revoked once they are not used any more.
+/// The message about replaced keys that are revoked once they are unused.
 pub(super) fn outlook(case: &Case) -> Option<String> {
     let rotation = case.spec.rotation.as_ref();
     let mut texts = Vec::new();

@@ -1,33 +1,33 @@
-//! The Secret of a key, as decisions see it.
+//! The observed Secret of a key, as input of decisions.
 
 use super::super::identity::{KeyIdentity, ProjectKeyIdentity};
 use super::outcome::keys;
 
-/// The Secret for the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySecretView {
     Absent,
-    /// It exists and belongs to something else, which the text names.
+    /// It belongs to something else, which the text names.
     Foreign(String),
-    /// It contains this key as dbplane wrote it, for a former resource of this name: both may come from a backup.
+    /// It contains this key as dbplane wrote it, for a former resource of this name. Both may come
+    /// from a backup.
     Restored {
         key: KeyIdentity,
         version: String,
     },
-    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet.
+    /// dbplane made it for a resource of this name. It has no owner now, and is still empty.
     Unowned {
         version: String,
     },
-    /// It is this resource's.
+    /// It belongs to this resource.
     Ours(SecretContents),
 }
 
-/// What is in a Secret of this resource.
+/// The content of a Secret of this resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretContents {
     /// No key yet.
     Nothing,
-    /// A key as dbplane wrote it; whether the rest of the Secret is as declared.
+    /// A key as dbplane wrote it. `as_declared`: the rest of the Secret is as declared.
     Key { key: KeyIdentity, as_declared: bool },
     /// Data that dbplane did not write.
     Altered,

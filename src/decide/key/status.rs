@@ -1,4 +1,4 @@
-//! The status that goes with a decision.
+//! The status of a ProjectKey.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,6 @@ use super::{KeyListing, KeyObserved, Probe};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::domain::is_same_use;
 
-/// The key, and the conditions.
 pub fn status(
     report: &Report,
     observed: &KeyObserved,
@@ -19,7 +18,7 @@ pub fn status(
 ) -> ProjectKeyStatus {
     let mut status = match &observed.identity {
         Ok(identity) => known(&identity.records, observed, old, spec),
-        // What was known last is shown, and the record is kept: a person is to decide what becomes of both.
+        // The last known keys and the record stay: a user has to decide about both.
         Err(_) => old.clone(),
     };
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
@@ -29,7 +28,7 @@ pub fn status(
     status
 }
 
-/// What is recorded of the keys, and what is known of the one in use.
+/// The recorded keys, and the known facts about the key in use.
 fn known(
     records: &KeyRecords,
     observed: &KeyObserved,
@@ -69,7 +68,8 @@ fn known(
     }
 }
 
-/// When the key was last used, and from where. A use is reported once an hour, and never taken back: a list may lag behind.
+/// When and from where the key was last used. A use is reported once an hour and never withdrawn,
+/// because a list may lag.
 fn last_use(
     current: Option<&KeyIdentity>,
     observed: &KeyObserved,

@@ -1,4 +1,4 @@
-//! The further entries of a key's Secret.
+//! The additional entries of a key's Secret.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::super::identity::KeyIdentity;
 use super::super::template::Filler;
 use crate::api::ProjectKeySpec;
 
-/// The further entries of the Secret's data, with their placeholders replaced.
+/// The additional entries with their placeholders replaced.
 pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url: &str) -> BTreeMap<String, String> {
     let id = key.id.to_string();
     let value = |name: &str| match name {

@@ -1,5 +1,6 @@
-//! A new key is tried before it takes the place of one that works: a key that the platform refuses is never switched to. Meanwhile
-//! its secret is in memory alone; if the process dies, the key is found by its name, revoked, and another one is created.
+//! Tries a new key before it replaces a working one, so that a refused key is never switched to.
+//! Until then its secret is only in memory. If the process dies, the next one finds the key by its
+//! name, revokes it, and creates another.
 
 use jiff::Timestamp;
 
@@ -11,10 +12,10 @@ use super::upkeep::ready;
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents, YOUNG_AGAIN};
 use crate::domain::Fault;
 
-/// What the platform's answer to a new key shows; an error where it shows nothing.
+/// Interprets the platform's answer to a new key.
 ///
 /// # Errors
-/// The fault, where it says nothing of the key.
+/// The fault, if it says nothing about the key.
 pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result<Probe, Fault> {
     match answer {
         Ok(()) => Ok(Probe::Accepted(now)),
@@ -29,7 +30,7 @@ pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result
             | Fault::Unknown { .. }
             | Fault::Undecodable { .. }),
         ) => Err(fault),
-        // Whoever is told what it may not do was recognized.
+        // A permission error shows that the platform recognized the key.
         Err(
             Fault::Forbidden { .. }
             | Fault::NotFound { .. }
@@ -42,17 +43,17 @@ pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result
     }
 }
 
-/// What comes before the new key is written over one that works; `None` where nothing does.
+/// The step before the new key overwrites a working one; `None` if nothing is left to do.
 pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
     let current = working(case)?;
     let settle = case.observed.limits.settle;
-    // Another process may take the creation for interrupted at the end of the settle time.
+    // At the end of the settle time, another process may take the creation for interrupted.
     let saved_by = later(key.at, settle / 2);
     let given_up_by = later(key.at, settle.max(YOUNG_KEY + YOUNG_AGAIN));
     let again = match case.observed.unsaved_probe {
         Probe::Accepted(_) => return None,
         probe if probe.is_revoked() => return give_up(case, key, current),
-        // It is not known to be accepted, and cannot be kept in memory for ever.
+        // It is not known to be accepted, and must not stay in memory forever.
         Probe::Refused { .. } if given_up_by <= case.now => return give_up(case, key, current),
         Probe::NotAsked(_) if saved_by <= case.now => return None,
         probe @ Probe::Refused { at, .. } => Some(later(at, probe.again_after())),
@@ -78,7 +79,7 @@ pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
     }
 }
 
-/// The key in use, where it is in the Secret and, as far as is known, accepted.
+/// The key in use, if it is in the Secret and not known to be refused.
 fn working<'a>(case: &'a Case) -> Option<&'a KeyIdentity> {
     let current = case.identity.records.current.as_ref()?;
     let intent = case.identity.intent.as_ref()?;
@@ -87,7 +88,7 @@ fn working<'a>(case: &'a Case) -> Option<&'a KeyIdentity> {
     (is_there && !is_refused).then_some(current)
 }
 
-/// The refused key is recorded as lost, which has it revoked, and the attempt is over.
+/// Records the refused key as lost, which leads to its revocation, and ends the attempt.
 fn give_up(case: &Case, key: &KeyIdentity, current: &KeyIdentity) -> Option<Choice> {
     let intent = case.identity.intent.as_ref()?;
     let lost = LostKey {

@@ -1,5 +1,5 @@
-//! Lost keys that dbplane cannot revoke, and that somebody else has revoked: the list of keys tells. One list may lack a key that exists, so two
-//! have to, the settle time apart.
+//! Lost keys that dbplane cannot revoke and that somebody else has revoked. A list may lack an
+//! existing key, so two lists at least the settle time apart have to lack it.
 
 use jiff::Timestamp;
 
@@ -8,10 +8,10 @@ use super::super::{Action, Decision, Reason, Report, later};
 use super::outcome::without;
 use super::{Case, Choice, KeyListing, KeyStep};
 
-/// Records what the list shows of them, or drops one; `None` where it shows nothing new.
+/// Records the evidence of the list, or drops a key; `None` if the list shows nothing new.
 pub(super) fn noted(case: &Case) -> Option<Choice> {
     let KeyListing::Read { at, .. } = &case.observed.listed else { return None };
-    // Records are written without an open creation, which is resolved first.
+    // Records are written without an open creation, so it has to be resolved first.
     if case.identity.intent.is_some() || !is_left_to_people(case) || !shows_the_key_in_use(case) {
         return None;
     }
@@ -25,7 +25,7 @@ fn is_left_to_people(case: &Case) -> bool {
     case.cannot_revoke() || refused
 }
 
-/// A list that lacks the key in use is not complete, or people revoke that key as well.
+/// A list without the key in use is incomplete, or that key was revoked as well.
 fn shows_the_key_in_use(case: &Case) -> bool {
     let current = case.identity.records.current.as_ref();
     case.observed.meta.deleting || current.is_none_or(|current| case.observed.listed.has(current) == Some(true))
@@ -35,14 +35,14 @@ fn note(case: &Case, key: &LostKey, at: Timestamp) -> Option<KeyStep> {
     let settle = case.observed.limits.settle;
     let KeyListing::Read { keys, .. } = &case.observed.listed else { return None };
     let is_listed = keys.shown().iter().any(|entry| Some(entry.id) == key.id || entry.name == key.name);
-    // By number or by name: any entry that cannot be read may be it.
+    // The key is matched by number or by name, so any unreadable entry may be it.
     if !is_listed && !keys.unreadable().is_empty() {
         return None;
     }
     let records = &case.identity.records;
     match (is_listed, key.unlisted) {
         (true, Some(_)) => Some(record(records, key, None)),
-        // It shows keys that were created before it.
+        // A list shows only keys that were created before it.
         (false, None) if at >= later(key.since, settle) => Some(record(records, key, Some(at))),
         (false, Some(first)) if at >= later(first, settle) => {
             let event = Some(format!("Key {} is not listed any more: nobody has to revoke it.", key.name));

@@ -1,5 +1,6 @@
-//! Maintenance of a key that is in its Secret and accepted: the other parts of the Secret, rotation, and earlier keys. What
-//! cannot be done at present is reported on Synced, while Ready stays True, and does not delay the rest.
+//! Maintenance of an accepted key in its Secret: the other parts of the Secret, rotation, and
+//! earlier keys. Obstacles are reported on Synced, while Ready stays True, and do not delay the
+//! rest.
 
 use jiff::Timestamp;
 
@@ -39,7 +40,7 @@ struct Upkeep<'a> {
 }
 
 impl Upkeep<'_> {
-    /// The step, unless its last try failed too recently; then that failure is reported.
+    /// The step, unless its last attempt failed too recently. That failure is reported then.
     fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: impl FnOnce() -> KeyStep) -> Option<KeyStep> {
         let Some(Backoff { health, until }) = backoff else { return Some(step()) };
         self.wakes.push(until);
@@ -84,7 +85,8 @@ impl Upkeep<'_> {
         self.unless_backing_off(self.case.key_creation_backoff(), || step)
     }
 
-    /// Revokes replaced keys when it is their turn; where dbplane cannot, reports the key and lists it as lost.
+    /// Revokes replaced keys in their turn. A key that dbplane cannot revoke is reported and listed
+    /// as lost.
     fn retire(&mut self) -> Option<KeyStep> {
         let case = self.case;
         let turns = case.identity.records.previous.iter().map(|key| (key, turn(case, key)));
@@ -114,7 +116,7 @@ impl Upkeep<'_> {
         looks.then(|| self.unless_backing_off(case.backoff(Action::ListKeys), || KeyStep::ListKeys)).flatten()
     }
 
-    /// Records what was seen of the use of a replaced key.
+    /// Records the observed use of a replaced key.
     fn watch(&self, watched: RetiredKey) -> KeyStep {
         let mut records = self.case.identity.records.clone();
         records.previous.iter_mut().filter(|key| key.name == watched.name).for_each(|key| *key = watched.clone());
@@ -145,13 +147,13 @@ impl Upkeep<'_> {
         Some(KeyStep::Record { records, event: Some(event) })
     }
 
-    /// Reports that a replaced key is kept because these accounts may still work with it.
+    /// Reports that a replaced key is kept because these accounts may still use it.
     fn keep(&mut self, key: &RetiredKey, accounts: &str) {
         self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, accounts));
         self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
     }
 
-    /// Revokes the key that a repeated creation has made besides: nobody has its secret.
+    /// Revokes the second key of a repeated creation. Its secret was never stored.
     fn revoke_twin(&mut self) -> Option<KeyStep> {
         let key = twin(self.case)?;
         self.revoke_unrecorded(key)
@@ -167,7 +169,7 @@ impl Upkeep<'_> {
         let records = &self.case.identity.records;
         let ours = |key: &Named| self.case.issued(key.1);
         let lost: Vec<Named> = records.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
-        // Keys of another cluster are never revoked, so no list is read for them alone.
+        // Keys of another cluster are never revoked, so a list is not read only for them.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
         lost.into_iter().filter(|key| read || ours(key)).find_map(|key| self.revoke(revocation(self.case, key)))
     }
@@ -189,8 +191,9 @@ impl Upkeep<'_> {
         }
     }
 
-    /// Checks from time to time whether the platform still has the key. Where it lists keys, the list tells: a key that dbplane uses
-    /// itself would seem to be in use. The key is asked where a list does not show it, and where none is offered.
+    /// Checks periodically whether the platform still has the key. A list is preferred, because a
+    /// request with the key would make it seem in use. The key itself is tried if the list does not
+    /// show it, or if no list is offered.
     fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let last = match self.case.observed.probe {
             Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)) => at,
@@ -212,7 +215,8 @@ impl Upkeep<'_> {
         backoff.is_none().then_some(KeyStep::ListKeys)
     }
 
-    /// A creation that was never answered may be carried out late: its key is looked for in each list, for a while.
+    /// An unanswered creation may be carried out late. For `WATCHED`, each list is searched for its
+    /// key.
     fn look_for_late_key(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
         let begun = records.unanswered?;

@@ -63,7 +63,7 @@ fn retry_after_is_obeyed() {
     let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
     memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
     assert_eq!(memory.backoff(Action::Change, 1, at(1)).unwrap().until, at(17));
-    // Said again and again, it means no more than it says.
+    // Repeating the answer does not make the pause longer.
     for second in 20..30 {
         let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(1)) };
         memory.failed(Action::Change, Problem::Platform(fault), 1, at(second));
@@ -117,7 +117,7 @@ fn what_is_sent_again_counts_only_where_it_is_the_same_and_was_undone_soon() {
     )]);
     for (between, in_force_for, expected) in [
         (None, Duration::ZERO, Some(Reason::DriftPersists)),
-        // Something else was wanted meanwhile.
+        // Another change was declared meanwhile.
         (Some(&other), Duration::ZERO, None),
         // It was in force for long.
         (None, SETTLED, None),
@@ -162,7 +162,7 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
         assert_eq!(repeated(&memory, "size", until), None);
         now = until;
     }
-    // A correction that was in force for a while was not undone by that person.
+    // If a correction was in force for a while, a new difference is not a reversal of it.
     memory.sent(&parts(&["size"]), now);
     memory.note_differing(&[], later(now, SETTLED));
     assert_eq!(repeated(&memory, "size", later(now, SETTLED)), None);

@@ -1,4 +1,4 @@
-//! Which Computes belong to a set, and how each of them stands.
+//! Selects the Computes of a set, and reads the state of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,17 @@ use super::{Found, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
 use crate::domain::ComputeState;
 
-/// What a Compute has to do with a set.
+/// The relation of a Compute to a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It belongs to it.
     Member,
-    /// Nobody controls it, and the set selects it.
+    /// It has no controller, and the set selects it.
     Adoptable,
-    /// The set controls it, and does not select it any more.
+    /// The set controls it, but no longer selects it.
     Stranger,
 }
 
-/// What `compute` has to do with the set of this UID; `None` for nothing.
+/// The relation of `compute` to the set with this UID; `None` if there is none.
 pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Option<Relation> {
     let selected = holds(compute.metadata.labels.as_ref(), &spec.selector.match_labels);
     match controller(&compute.metadata) {
@@ -32,7 +31,7 @@ pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Opti
     }
 }
 
-/// Whether the Compute with this metadata, which cannot be read, is a replica of the set of this UID.
+/// Returns true if an unreadable Compute with this metadata is a replica of the set with this UID.
 pub fn is_replica_of(uid: &str, meta: &ObjectMeta) -> bool {
     controller(meta).is_some_and(|owner| owner.uid == uid) && meta.deletion_timestamp.is_none()
 }
@@ -41,7 +40,7 @@ fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
     meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
-/// Whether a Compute could be one of the set's.
+/// Returns true if the set may adopt the Compute.
 fn is_replica(spec: &ReadReplicaSetSpec, compute: &Compute) -> bool {
     let its = &compute.spec;
     its.type_ == ComputeType::ReadOnly
@@ -56,7 +55,8 @@ fn holds(stands: Option<&Texts>, wanted: &Texts) -> bool {
     wanted.iter().all(|(name, value)| stands.and_then(|stands| stands.get(name)) == Some(value))
 }
 
-/// Whether annotations have all that are wanted. A long text may be kept as its digest, which is made once for all replicas.
+/// Returns a check that annotations contain all wanted ones. A long text may be kept as its digest,
+/// which is computed once for all replicas.
 fn annotated(wanted: &Texts) -> impl Fn(Option<&Texts>) -> bool {
     let wanted: Vec<_> = wanted.iter().map(|(name, value)| (name, value, kept::text(value))).collect();
     move |stands| {
@@ -70,21 +70,21 @@ pub(super) fn named(compute: &Compute) -> Member {
     Member { name: name.unwrap_or_default(), uid: uid.unwrap_or_default(), version: resource_version }
 }
 
-/// A Compute of the set that is not being deleted.
+/// A Compute of the set, compared with the template.
 pub(super) struct Replica {
     pub compute: Arc<Compute>,
     /// It is on the branch of the template.
     pub current: bool,
-    /// Its spec, labels and annotations are those of the template.
+    /// Its spec, labels and annotations match the template.
     pub declared: bool,
 }
 
-/// The Computes of the set, in the order of their numbers.
+/// The Computes of the set that are not in deletion, in the order of their numbers.
 pub(super) fn replicas(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
     members(spec, computes, |meta| meta.deletion_timestamp.is_none())
 }
 
-/// Those that are being deleted, in the same order.
+/// The Computes in deletion, in the same order.
 pub(super) fn leaving(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
     members(spec, computes, |meta| meta.deletion_timestamp.is_some())
 }
@@ -119,7 +119,7 @@ impl Replica {
         self.condition(kind).is_some_and(|condition| condition.status == status)
     }
 
-    /// The status is about the spec as it is now.
+    /// The status is about the present spec.
     fn is_observed(&self) -> bool {
         let observed = self.compute.status.as_ref().and_then(|status| status.observed_generation);
         observed.is_some() && observed == self.compute.metadata.generation
@@ -133,17 +133,17 @@ impl Replica {
         self.is("Stalled", "True") && !self.is_ready() && !self.is_unknown()
     }
 
-    /// A person is needed for what it is now declared to be, or for its deletion, whether or not it serves meanwhile.
+    /// Its present spec or its deletion needs attention, even if it still serves.
     pub fn is_refused(&self) -> bool {
         self.is_observed() && self.is("Stalled", "True")
     }
 
-    /// A person has paused it: what is declared of it is not looked at.
+    /// A user has paused it, so its spec is not reconciled.
     pub fn is_paused(&self) -> bool {
         self.is("Paused", "True")
     }
 
-    /// The platform could be asked about it, and its status says what was seen, in states that dbplane knows.
+    /// The platform could be asked about it, and its status reports only states that dbplane knows.
     pub fn is_seen(&self) -> bool {
         let Some(status) = &self.compute.status else { return false };
         let mut states = [&status.state, &status.pending_state].into_iter().flatten();
@@ -151,29 +151,30 @@ impl Replica {
         status.last_seen_serving.is_some() && status.unseen_since.is_none() && are_known
     }
 
-    /// Nothing is lost with it: it was seen not to serve. One that cannot be seen, or whose status is of a version that did not say so,
-    /// may serve.
+    /// Deleting it loses no connection: it was observed not to serve. An unseen compute may serve,
+    /// and so may one whose status an older version wrote without that field.
     pub fn serves_nobody(&self) -> bool {
         let status = self.compute.status.as_ref();
         self.is_seen() && status.is_some_and(|status| status.last_seen_serving == Some(false))
     }
 
-    /// It is used through another account than the template's.
+    /// It uses another account than the template.
     pub fn has_other_account(&self, spec: &ReadReplicaSetSpec) -> bool {
         self.compute.spec.account_ref != spec.template.spec.compute().account_ref
     }
 
-    /// dbplane could not look at it.
+    /// dbplane could not observe it.
     pub fn is_unknown(&self) -> bool {
         self.is("Ready", "Unknown") && !self.is_paused()
     }
 
-    /// It is ready, and so is what was declared last, on the platform too.
+    /// It is ready, and its last declared spec is in force on the platform.
     pub fn is_settled(&self) -> bool {
         self.current && self.declared && self.is_observed() && self.is_ready() && self.is("Synced", "True")
     }
 
-    /// It can be used, and what was declared last is not in force: dbplane waits, or a person is needed.
+    /// It is usable, but its last declared spec is not in force: dbplane waits, or it needs
+    /// attention.
     pub fn is_held_back(&self) -> bool {
         self.is_ready() && (self.is_observed() && self.is("Synced", "False") || self.is_paused())
     }
@@ -184,7 +185,7 @@ impl Replica {
         state == Some(ComputeState::Active.to_string().as_str())
     }
 
-    /// Where clients reach it, once that is known.
+    /// The address for clients, once known.
     pub fn address(&self) -> Option<Address> {
         Address::seen(self.compute.status.as_ref()?)
     }

@@ -1,4 +1,5 @@
-//! Read replica sets: as many Computes as are declared, changed in turn, and one Secret for all of them.
+//! Read replica sets: keep the declared number of Computes, change them in turn, and write one
+//! Secret for all of them.
 
 mod member;
 mod report;
@@ -23,54 +24,55 @@ use super::memory::Backoff;
 use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
 use crate::api::{Compute, ReadReplicaSetSpec};
 
-/// Everything that a decision about a set rests on, besides its spec and the time.
+/// The input of a decision about a set, besides its spec and the time.
 #[derive(Clone, Debug)]
 pub struct SetObserved {
     pub meta: Meta,
-    /// The Computes that belong to it, and those that it may take as its own.
+    /// The Computes of the set, and those that it may adopt.
     pub computes: Vec<Found>,
-    /// What was seen shows all that this process has done to them.
+    /// The cache shows all writes of this process to these Computes.
     pub settled: bool,
-    /// How many Computes of the set cannot be read: they are there, and nothing is known of them.
+    /// The number of Computes of the set that cannot be read. They exist, and nothing else is known
+    /// about them.
     pub unreadable: usize,
-    /// The names of all Computes of the namespace.
+    /// The names of all Computes in the namespace.
     pub names: BTreeSet<String>,
     pub secret: SecretView,
     pub credentials: CredentialsView,
-    /// The name of the connection Secret, where it exists.
+    /// The name of the connection Secret, if it exists.
     pub connection_secret: Option<String>,
-    /// Secrets of this resource that its spec does not name any more.
+    /// Secrets of this resource that its spec no longer names.
     pub unused_secrets: Vec<String>,
     pub memory: Memory,
 }
 
-/// A Compute, and what it has to do with the set.
+/// A Compute and its relation to the set.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub relation: Relation,
     pub compute: Arc<Compute>,
 }
 
-/// What a set does.
+/// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetStep {
-    /// Creates a Compute of this name.
+    /// Create a Compute with this name.
     Create { name: String },
-    /// Takes a Compute as its own that nobody controls.
+    /// Become the owner of a Compute without a controller.
     Adopt(Member),
-    /// Lets go of one that the selector does not select any more.
+    /// Release a Compute that the selector no longer selects.
     Release(Member),
-    /// Makes one as the template says.
+    /// Update a Compute to the template.
     Update(Member),
-    /// Has one use the template's account, and changes nothing else of it.
+    /// Set the template's account, and change nothing else of the Compute.
     UseAccount(Member),
-    /// Deletes one that is one too many.
+    /// Delete a surplus Compute.
     Retire(Member),
-    /// Writes the connection Secret. The entries in `without` must not be in it.
+    /// Write the connection Secret. The entries in `without` must not be in it.
     WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
 }
 
-/// A Compute of the set, as it was when this was decided.
+/// A Compute of the set, at the version that the decision used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
@@ -88,10 +90,9 @@ struct Case<'a> {
     now: Timestamp,
 }
 
-/// How long the watch is given to show what this process has done, before it is asked about.
+/// How long to wait for the watch to show this process's writes before a direct read.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
-/// Decides what to do about a set.
 pub fn decide(spec: &ReadReplicaSetSpec, observed: &SetObserved, now: Timestamp) -> Decision<SetStep> {
     if observed.meta.deleting {
         return Decision::rest(Report::progressing(
@@ -123,7 +124,8 @@ impl<'a> Case<'a> {
         Self { spec, observed, replicas, leaving: member::leaving(spec, &observed.computes), now }
     }
 
-    /// A step, unless the API server refused the last one of its kind too recently. Replicas that serve go on meanwhile.
+    /// A step, unless the API server refused the last one of its kind too recently. Serving
+    /// replicas keep the set usable meanwhile.
     fn act(&self, action: Action, step: SetStep, report: &Report) -> Choice {
         match self.backoff(action) {
             Some(backoff) => Decision::wait(self.serving(report).beside(backoff.health), backoff.until),
@@ -139,7 +141,7 @@ impl<'a> Case<'a> {
         usize::try_from(self.spec.replicas).unwrap_or(usize::MAX)
     }
 
-    /// First of all it becomes clear which Computes are the set's.
+    /// Settles ownership before anything else: adopt or release Computes.
     fn membership(&self, report: &Report) -> Option<Choice> {
         let step = self.observed.computes.iter().find_map(|found| match found.relation {
             Relation::Member => None,

@@ -1,4 +1,4 @@
-//! What a set reports: how its replicas stand, taken together.
+//! The report of a set, derived from all its replicas.
 
 use super::super::compute::{reported, unfollowed};
 use super::super::conditions::Health;
@@ -32,7 +32,7 @@ impl Case<'_> {
             Health::Progressing(..) | Health::Stalled(..) | Health::Paused(_) => None,
         };
         let report = sync.map_or(report.clone(), |sync| report.with_sync(sync));
-        // Whether or not there is a replica that says so.
+        // Even if no replica reports it.
         reported(&unfollowed(self.spec.template.spec.compute(), "spec.template.spec"), report)
     }
 
@@ -46,7 +46,7 @@ impl Case<'_> {
         }
     }
 
-    /// The report, or that the set serves where it does although something is still to be done.
+    /// The report, or Ready if the set serves although work is in progress.
     pub(super) fn serving(&self, report: &Report) -> Report {
         let serves = self.replicas.len() >= self.desired() && self.are_ready();
         match report.health {
@@ -59,13 +59,13 @@ impl Case<'_> {
         self.replicas.iter().all(|replica| replica.is_ready() && replica.current)
     }
 
-    /// Every replica can be used, and one of them waits, or waits for a person, with a change.
+    /// All replicas are usable, and one of them has a change that waits for a time or for a user.
     fn is_held_back(&self) -> bool {
         self.are_ready() && self.replicas.iter().any(Replica::is_held_back)
     }
 
-    /// What needs a person before the set is as declared: of a replica, be it one that serves or one that is being deleted, or of one that
-    /// cannot be read.
+    /// Obstacles that need attention before the set is as declared. They concern a serving replica,
+    /// one in deletion, or one that cannot be read.
     fn refused(&self) -> Option<Sync> {
         let all = || self.replicas.iter().chain(&self.leaving);
         let refused = all().find(|replica| replica.is_refused()).and_then(|replica| said(replica, "Stalled"));
@@ -73,7 +73,7 @@ impl Case<'_> {
         refused.or_else(unreadable).map(|(reason, message)| Sync::Refused(reason, message))
     }
 
-    /// What waits although all replicas can be used.
+    /// Waiting changes while all replicas are usable.
     fn held_back(&self) -> Option<Sync> {
         let held_back = self.replicas.iter().find(|replica| replica.is_held_back());
         let paused = || self.leaving.iter().find(|replica| replica.is_paused());
@@ -82,12 +82,12 @@ impl Case<'_> {
     }
 }
 
-/// Why a replica has a condition, if this version knows the reason.
+/// The reason and message of a replica's condition, if this version knows the reason.
 fn said(replica: &Replica, kind: &str) -> Option<(Reason, String)> {
     Some((Reason::of(&replica.condition(kind)?.reason)?, told(replica, kind)?))
 }
 
-/// What a replica itself says.
+/// The message of a replica's condition.
 fn told(replica: &Replica, kind: &str) -> Option<String> {
     Some(format!("Compute {}: {}", replica.name(), replica.condition(kind)?.message))
 }

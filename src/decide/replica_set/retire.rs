@@ -1,4 +1,4 @@
-//! Which replica goes first where there are too many.
+//! Selects the replica to delete first if there are too many.
 
 use std::cmp::Reverse;
 
@@ -6,20 +6,20 @@ use jiff::Timestamp;
 
 use super::member::Replica;
 
-/// Whoever is missed least goes first.
+/// The lowest rank goes first: the replica whose loss costs least.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// Its deletion would wait for a person.
+    /// Its deletion would wait for a user.
     protected: bool,
-    /// It serves clients, or may do so.
+    /// It serves clients, or may serve them.
     serves: bool,
-    /// It has no compute yet.
+    /// False while it has no compute.
     has_compute: bool,
-    /// While a compute is active, the time of its last activity is known to the hour alone.
+    /// While a compute is active, the time of its last activity is only precise to the hour.
     active: bool,
-    /// One that was never active has no such time.
+    /// Absent if it was never active.
     last_active: Option<Timestamp>,
-    /// Of those that are alike, the one with the highest number goes.
+    /// Among equal replicas, the one with the highest number goes first.
     number: Reverse<(usize, String)>,
 }
 
@@ -37,7 +37,6 @@ impl Rank {
     }
 }
 
-/// The one that goes first.
 pub(super) fn first<'a>(replicas: impl IntoIterator<Item = &'a Replica>) -> Option<&'a Replica> {
     replicas.into_iter().min_by_key(|replica| Rank::of(replica))
 }

@@ -1,4 +1,4 @@
-//! How many replicas there are, and which of them is changed or replaced next.
+//! Keeps the number of replicas, and selects the next one to change or replace.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -9,8 +9,8 @@ use super::{Case, Choice, SetStep, retire};
 use crate::api::Share;
 
 impl Case<'_> {
-    /// Creates what is missing, and deletes what is too many. Of another branch are those that are to be replaced: new ones come
-    /// first, where there may be more than are declared.
+    /// Creates missing replicas and deletes surplus ones. Replicas of another branch are to be
+    /// replaced. Their successors are created first if more replicas than declared are allowed.
     pub(super) fn number(&self, report: &Report) -> Option<Choice> {
         let (current, former): (Vec<&Replica>, Vec<&Replica>) =
             self.replicas.iter().partition(|replica| replica.current);
@@ -25,7 +25,7 @@ impl Case<'_> {
         Some(self.act(Action::Delete, SetStep::Retire(member::named(&goes.compute)), report))
     }
 
-    /// The one of another branch that can go now.
+    /// The replica of another branch that can be deleted now.
     fn former<'a>(&self, former: &[&'a Replica], most: usize) -> Option<&'a Replica> {
         let goes = retire::first(former.iter().copied())?;
         let others = || self.replicas.iter().filter(|replica| replica.name() != goes.name());
@@ -35,15 +35,16 @@ impl Case<'_> {
             0 => self.desired().saturating_sub(self.unavailable()),
             _ => self.desired(),
         };
-        // What cannot be seen may serve: maxUnavailable is no reason to do without it.
+        // An unseen replica may serve, so maxUnavailable does not cover it.
         let is_spare = ready >= if goes.is_seen() { floor } else { self.desired() };
         let is_surplus = self.replicas.len() > most && serving >= self.desired();
         (goes.serves_nobody() || is_surplus || is_spare).then_some(goes)
     }
 
-    /// Changes one that is not as the template says, as long as enough of the others are ready. One that serves nobody has nothing to
-    /// lose, and may serve once it is changed. One that cannot be seen is left alone: all of them would be changed at once when the
-    /// platform can be asked again.
+    /// Updates one replica that differs from the template, as long as enough others are ready. A
+    /// replica that does not serve has nothing to lose, and may serve after the change. An unseen
+    /// replica is skipped: otherwise all of them would change at once when the platform is
+    /// reachable again.
     pub(super) fn change(&self, report: &Report) -> Option<Choice> {
         let current = || self.replicas.iter().filter(|replica| replica.current);
         let can_change = current().filter(|replica| !replica.declared && replica.is_seen());
@@ -55,8 +56,8 @@ impl Case<'_> {
         (next.serves_nobody() || may_take_one).then(|| self.act(Action::Change, step, report))
     }
 
-    /// Gives a replica that cannot be seen the account of the template. Otherwise a set whose account is gone could never move to another
-    /// account. This changes nothing on the platform.
+    /// Sets the template's account on a replica that cannot be observed. Otherwise a set whose
+    /// account is gone could never move to another account. This changes nothing on the platform.
     pub(super) fn account(&self, report: &Report) -> Option<Choice> {
         let mut replicas = self.replicas.iter();
         let next = replicas.find(|replica| !replica.is_seen() && replica.has_other_account(self.spec))?;
@@ -84,11 +85,12 @@ impl Case<'_> {
         }
     }
 
-    /// The set's name and the lowest number that no Compute has. Whoever decides on the same sight chooses the same name, so that
-    /// nobody creates one twice.
+    /// The set's name and the lowest free number. All processes with the same view choose the same
+    /// name, so none creates a replica twice.
     fn free_name(&self) -> String {
         let (set, names) = (&self.observed.meta.name, &self.observed.names);
-        // A name that is too long is cut and digested: once, for the longest of these numbers.
+        // A name that is too long is cut and digested. The longest number decides, so that all
+        // numbers share one beginning.
         let longest = format!("-{}", names.len());
         let last = derived(set, &longest);
         let beginning = last.strip_suffix(&longest).unwrap_or(set);

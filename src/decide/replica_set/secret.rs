@@ -5,11 +5,11 @@ use super::super::{Action, Decision, Report, Sync};
 use super::{Case, Choice, SetStep};
 
 impl Case<'_> {
-    /// Writes the Secret where one is declared and differs.
+    /// Writes the Secret if one is declared and differs.
     pub(super) fn connection(&self, report: &Report) -> Option<Choice> {
         let declared = self.declared()?;
         let target = self.target();
-        // Without a host there is nothing to connect to yet.
+        // Without a host, clients have nothing to connect to yet.
         let begun = matches!(self.observed.secret, SecretView::Ours(_) | SecretView::Foreign(_));
         if !begun && self.replicas.iter().all(|replica| replica.address().is_none()) {
             return None;
@@ -17,14 +17,14 @@ impl Case<'_> {
         match declared.due(&target)? {
             Due::Foreign(report) => Some(Decision::rest(report)),
             Due::Write { secret, without } => Some(match self.backoff(Action::WriteSecret) {
-                // Nobody can use what the Secret does not lead to.
+                // The set is not usable while its Secret does not lead to the replicas.
                 Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
                 None => Decision::act(SetStep::WriteConnection { secret, without }, report.clone()),
             }),
         }
     }
 
-    /// What is declared of it and cannot be written.
+    /// The declared parts of the Secret that cannot be written.
     pub(super) fn incomplete(&self) -> Option<Sync> {
         self.declared()?.incomplete(&self.target())
     }

@@ -1,4 +1,4 @@
-//! The status that goes with a decision.
+//! The status of a set.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,6 @@ use super::SetObserved;
 use super::member::{self, Replica};
 use crate::api::{ReadReplicaSetSpec, ReadReplicaSetStatus, ServiceBinding};
 
-/// The numbers, and the conditions.
 pub fn status(
     report: &Report,
     spec: &ReadReplicaSetSpec,
@@ -38,7 +37,7 @@ pub fn status(
     }
 }
 
-/// The selector, as autoscalers read it.
+/// The selector in the form that autoscalers read.
 pub fn selector(spec: &ReadReplicaSetSpec) -> String {
     let labels = spec.selector.match_labels.iter().map(|(name, value)| format!("{name}={value}"));
     labels.collect::<Vec<_>>().join(",")

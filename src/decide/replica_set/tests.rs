@@ -1,4 +1,4 @@
-//! Every decision about a set, as tables.
+//! Table tests of the decisions about a set.
 
 mod cost;
 mod numbers;
@@ -16,14 +16,14 @@ use crate::api::Compute;
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 const SET: &str = "5e700000-0000";
 
-/// A set called `reads`, and what it sees.
+/// A set called `reads`, and its observation.
 #[derive(Clone)]
 struct Given {
     spec: ReadReplicaSetSpec,
     observed: SetObserved,
 }
 
-/// The spec of a set of so many, with more in it and in its template.
+/// The spec of a set with this number of replicas, and with additions to it and to its template.
 fn spec(replicas: u32, more: &Value, of_template: &Value) -> ReadReplicaSetSpec {
     let mut template = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1"});
     template.as_object_mut().unwrap().extend(of_template.as_object().unwrap().clone());
@@ -36,7 +36,7 @@ fn spec(replicas: u32, more: &Value, of_template: &Value) -> ReadReplicaSetSpec 
     serde_json::from_value(spec).unwrap()
 }
 
-/// A Compute of the set that is ready, with this on top.
+/// A ready Compute of the set, with this merged into it.
 fn replica(number: u32, more: &Value) -> Arc<Compute> {
     let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "x", "message": "", "lastTransitionTime": "2026-11-20T10:00:00Z"});
     let mut compute = json!({
@@ -56,7 +56,7 @@ fn replica(number: u32, more: &Value) -> Arc<Compute> {
     Arc::new(serde_json::from_value(compute).unwrap())
 }
 
-/// RFC 7386.
+/// The merge patch of RFC 7386.
 fn merge(object: &mut Value, patch: &Value) {
     let (Some(members), Some(fields)) = (patch.as_object(), object.as_object_mut()) else {
         *object = patch.clone();
@@ -75,29 +75,29 @@ fn merged(mut one: Value, other: Value) -> Value {
     one
 }
 
-/// So many that are ready.
+/// This number of ready replicas.
 fn ready(count: u32) -> Vec<Arc<Compute>> {
     (0..count).map(|number| replica(number, &json!({}))).collect()
 }
 
-/// What makes a replica one of another branch.
+/// The patch for a replica on another branch.
 fn former() -> Value {
     json!({"spec": {"branchID": "br-0"}})
 }
 
-/// What makes a replica one that starts.
+/// The patch for a starting replica.
 fn starting() -> Value {
     let starts = conditioned("Ready", "False", "Starting", "It starts.");
     json!({"status": {"lastSeenServing": false, "conditions": [starts]}})
 }
 
-/// What makes a replica one that cannot be seen, and served when it was seen last.
+/// The patch for a replica that cannot be observed, and that served when it was last observed.
 fn unseen() -> Value {
     let unknown = conditioned("Ready", "Unknown", "PlatformUnreachable", "The platform answered 503.");
     json!({"status": {"unseenSince": "2026-11-20T10:00:00Z", "conditions": [unknown]}})
 }
 
-/// The ways in which a replica cannot be seen, or its status says nothing of what was seen.
+/// All variants of a replica that cannot be observed, or whose status lacks the last observation.
 fn blind() -> Vec<Value> {
     let with = |ready: &str, reason: &str, serving: Value, since: Value| {
         let conditions = [conditioned("Ready", ready, reason, "")];
@@ -109,9 +109,9 @@ fn blind() -> Vec<Value> {
         with("Unknown", "Unauthorized", json!(true), since()),
         with("False", "PlatformBusy", json!(true), since()),
         with("False", "NamespaceNotAllowed", json!(true), since()),
-        // It was starting when it was seen last, and may serve by now.
+        // It was starting when it was last observed, and may serve by now.
         with("Unknown", "PlatformUnreachable", json!(false), since()),
-        // The status is of a version that says nothing of it.
+        // The status is from a version without that field.
         with("Unknown", "PlatformUnreachable", Value::Null, Value::Null),
         with("False", "Starting", Value::Null, Value::Null),
         json!({"status": null}),
@@ -121,7 +121,7 @@ fn blind() -> Vec<Value> {
     ]
 }
 
-/// What makes a replica one in a state that dbplane does not know.
+/// The patch for a replica in a state that dbplane does not know.
 fn odd(status: Value) -> Value {
     let unknown = conditioned("Ready", "Unknown", "StateUnknown", "The state is not known.");
     let mut odd = json!({"status": {"conditions": [unknown]}});
@@ -166,7 +166,7 @@ impl Given {
         decide(&self.spec, &self.observed, NOW)
     }
 
-    /// The step, in one word and the name of whom it is about.
+    /// The step in one word, and the name of its Compute.
     fn does(&self) -> String {
         match self.decide().step {
             None => "rests".to_owned(),

@@ -1,4 +1,4 @@
-//! The attributes of one resource that may be looked at.
+//! The readable attributes of one resource.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::domain::ComputeUnits;
 
-/// Attributes by name, without those that the state marks as sensitive. Providers write blocks as objects, or as lists of one.
+/// Attributes by name, without those that the state marks as sensitive. Providers write blocks as
+/// objects, or as lists with one element.
 #[derive(Clone, Default)]
 pub struct Attributes(Map<String, Value>);
 
-/// Nothing of what they hold: it may be a secret.
+/// Leaves out the values because they may be secret.
 impl std::fmt::Debug for Attributes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -22,7 +23,7 @@ impl Attributes {
         Self(all.into_iter().filter(|(name, _)| !sensitive.contains(name)).collect())
     }
 
-    /// A text that is not empty, or a number as one: some providers write the id of a key so.
+    /// A non-empty text, or a number as text: some providers write the ID of a key as a number.
     pub fn text(&self, name: &str) -> Option<String> {
         match self.0.get(name)? {
             Value::String(text) if !text.is_empty() => Some(text.clone()),
@@ -40,18 +41,17 @@ impl Attributes {
         value.as_i64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64))
     }
 
-    /// Zero is what a provider writes that knows no size.
+    /// Some providers write zero if they do not know the size.
     pub fn size(&self, name: &str) -> Option<ComputeUnits> {
         self.0.get(name)?.as_f64().filter(|size| *size > 0.0).and_then(ComputeUnits::new)
     }
 
-    /// A map of texts.
     pub fn texts(&self, name: &str) -> BTreeMap<String, String> {
         let entries = self.0.get(name).and_then(Value::as_object).into_iter().flatten();
         entries.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
     }
 
-    /// The attributes within a block; none where there is no such block.
+    /// The attributes of a block; empty if there is no such block.
     pub fn block(&self, name: &str) -> Self {
         let block = match self.0.get(name) {
             Some(Value::Array(blocks)) => blocks.first(),

@@ -1,14 +1,15 @@
-//! The file itself, as `terraform state pull` writes it.
+//! Parses the file that `terraform state pull` writes.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::attributes::Attributes;
 
-/// The version of the format that is read: that of every Terraform since 0.12, and of OpenTofu.
+/// The supported version of the format, which every Terraform since 0.12 and OpenTofu use.
 const VERSION: u64 = 4;
 
-/// Why nothing was read. No text of the file is repeated: it holds secrets.
+/// The reason why nothing was read. No message repeats text of the file, because it contains
+/// secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     #[error("it is no JSON (line {line}, column {column}). Write the state with: terraform state pull")]
@@ -24,7 +25,7 @@ pub enum StateError {
 /// One object of a managed resource.
 #[derive(Debug)]
 pub struct Instance {
-    /// As `terraform state list` shows it.
+    /// In the form of `terraform state list`.
     pub address: String,
     /// The type of the resource.
     pub kind: String,
@@ -47,7 +48,7 @@ struct Resource {
 struct Object {
     #[serde(default)]
     index_key: Value,
-    /// Marks an object that another one has replaced already.
+    /// Marks an object that another one has already replaced.
     #[serde(default)]
     deposed: Option<String>,
     #[serde(default)]
@@ -91,7 +92,7 @@ impl Resource {
     }
 }
 
-/// As Terraform writes it behind an address: `[0]`, `["a"]`, or nothing.
+/// The index in an address, as Terraform writes it: `[0]`, `["a"]`, or nothing.
 fn index(key: &Value) -> String {
     match key {
         Value::Null => String::new(),
@@ -99,7 +100,8 @@ fn index(key: &Value) -> String {
     }
 }
 
-/// The attributes of which a part is sensitive. Each path is a list of steps, of which the first names the attribute.
+/// The attributes with sensitive parts. Each path is a list of steps, and the first step names the
+/// attribute.
 fn sensitive(paths: &Value) -> Vec<String> {
     let first = |path: &Value| {
         let step = path.as_array()?.first()?;

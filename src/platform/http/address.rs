@@ -1,5 +1,6 @@
-//! Which addresses are called. Whoever may write an Account chooses the host, and the operator stands where they may not: in the
-//! cluster's network, beside the API server and the node's own services.
+//! Decides which addresses dbplane may call. The author of an Account chooses the host. The
+//! operator can reach addresses that the author may not: the cluster's network, the API server and
+//! the node's services.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,11 +11,11 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use super::special::{self, Kind};
 use crate::platform::Reach;
 
-/// An address that is not called.
+/// An address that dbplane refuses to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RefusedAddress {
     what: &'static str,
-    /// Whether the administrator may have it called.
+    /// True if the administrator may allow it.
     local: bool,
 }
 
@@ -30,11 +31,12 @@ impl fmt::Display for RefusedAddress {
 
 impl std::error::Error for RefusedAddress {}
 
-/// The addresses that may be called for one platform. As a resolver it checks each new connection: what a name leads to may change.
+/// The addresses that may be called for one platform. As a resolver it checks each new connection,
+/// because a name may resolve to another address later.
 #[derive(Clone, Debug)]
 pub(super) struct Addresses {
     api_server: Vec<IpAddr>,
-    /// Whether those of private networks are among them.
+    /// True if private addresses are allowed.
     pub local: bool,
 }
 
@@ -43,7 +45,7 @@ impl Addresses {
         Self { api_server: reach.api_server.iter().copied().map(plain).collect(), local: reach.names(url) }
     }
 
-    /// Refuses the host of `url` where it is an address and not a name. Such a host is never resolved.
+    /// Rejects a forbidden host of `url` that is an address. The client never resolves such a host.
     pub fn check_literal(&self, url: &Url) -> Result<(), RefusedAddress> {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         host.parse().map_or(Ok(()), |address| self.check(address))
@@ -81,8 +83,9 @@ impl Resolve for Addresses {
     }
 }
 
-/// The IPv4 address that an IPv6 address leads to, where it does: IPv4-mapped, IPv4-compatible, translated (`::ffff:0:0:0/96`), behind a prefix
-/// of NAT64 (`64:ff9b::/96`, and in `64:ff9b:1::/48` one of 96 bits), or of 6to4 (`2002::/16`).
+/// The IPv4 address inside an IPv6 address, if there is one. Covers IPv4-mapped, IPv4-compatible,
+/// translated (`::ffff:0:0:0/96`), NAT64 (`64:ff9b::/96`, and prefixes of 96 bits in
+/// `64:ff9b:1::/48`) and 6to4 (`2002::/16`) addresses.
 fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let v4 = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
@@ -92,7 +95,8 @@ fn plain(address: IpAddr) -> IpAddr {
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => v4(high, low),
-        // Only with an inner address that nobody may have called: otherwise the block itself is judged.
+        // Use the inner address only if it is never allowed. Otherwise the rule of the block
+        // applies.
         [0x64, 0xff9b, 1, _, _, _, high, low] => match special::kind(v4(high, low)) {
             Kind::Never(_) => v4(high, low),
             _ => address,

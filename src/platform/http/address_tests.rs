@@ -6,7 +6,7 @@ fn addresses(local: bool) -> Addresses {
     Addresses { api_server: API_SERVER.map(|text| text.parse().unwrap()).to_vec(), local }
 }
 
-/// What is said of an address, and whether the administrator may have it called.
+/// The description of a refused address, and if the administrator may allow it.
 fn refused(address: &str) -> Option<(&'static str, bool)> {
     let check = |local| addresses(local).check(address.parse().unwrap()).err();
     let (by_default, named) = (check(false), check(true));
@@ -15,8 +15,8 @@ fn refused(address: &str) -> Option<(&'static str, bool)> {
     said
 }
 
-/// What is said of an address, and whether the administrator may have it called; for the first and the last address, or one, of each block of the
-/// registries of IANA for special purposes, as of 2025, and for their neighbours.
+/// The expected result of [`refused`], and its addresses. They are the first and last (or only)
+/// address of each block in IANA's special-purpose registries of 2025, and their neighbours.
 type Judged = (Option<(&'static str, bool)>, &'static [&'static str]);
 
 const JUDGED: &[Judged] = &[
@@ -131,7 +131,7 @@ fn which_addresses_are_called() {
     }
 }
 
-/// Each form of IPv6 that leads to an IPv4 address is judged as that address.
+/// Each IPv6 form that contains an IPv4 address gets the result of that address.
 #[test]
 fn an_address_inside_another_one_is_judged() {
     for (high, low, inner) in [
@@ -153,12 +153,13 @@ fn an_address_inside_another_one_is_judged() {
         ] {
             assert_eq!(refused(&outer), expected, "{outer} stands for {inner}");
         }
-        // A prefix of a network's own: public addresses behind it are not reached over the public internet.
+        // The prefix of a private network: public addresses behind it are not reached over the
+        // public internet.
         let own = format!("64:ff9b:1::{high:x}:{low:x}");
         let expected = expected.filter(|(what, local)| !local && *what != "the API server's address");
         assert_eq!(refused(&own), expected.or(Some(("a reserved address", true))), "{own} stands for {inner}");
     }
-    // However its own address is written.
+    // The API server's address may be written in another form.
     let reach = Reach { api_server: vec!["::ffff:192.31.196.1".parse().unwrap()], ..Reach::default() };
     let addresses = Addresses::of(&Url::parse("https://h/v2").unwrap(), &reach);
     assert!(addresses.check("192.31.196.1".parse().unwrap()).is_err());
@@ -209,7 +210,7 @@ fn every_spelling_of_an_address_in_a_url() {
     }
 }
 
-/// A star stands for names that others may choose.
+/// A pattern with a star matches names that others may choose.
 #[test]
 fn only_a_host_that_is_written_in_full_may_be_private() {
     for (platforms, may) in [

@@ -1,4 +1,4 @@
-//! The base URL, checked once, and the addresses of the platform's resources.
+//! The validated base URL, and the URLs of the platform's resources.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use reqwest::Url;
 
 use crate::platform::{ConnectError, Endpoint};
 
-/// A base URL that was checked.
+/// A validated base URL.
 #[derive(Clone)]
 pub(super) struct Base(Url);
 
@@ -41,9 +41,10 @@ impl Base {
         &self.0
     }
 
-    /// The address below the base, its segments percent-encoded; `None` where one of them would lead elsewhere.
+    /// The URL below the base, with percent-encoded segments, or `None` if a segment would lead
+    /// elsewhere.
     pub fn address(&self, segments: &[&str], query: &[(&str, &str)]) -> Option<Url> {
-        // URLs give these a meaning even when they are encoded.
+        // These have a special meaning in URLs even if they are encoded.
         if segments.iter().any(|segment| matches!(*segment, "" | "." | "..")) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! One request and its answer, or the fault that came instead.
+//! Sends one request and returns its answer, or a fault.
 
 use std::fmt;
 use std::ops::Deref;
@@ -27,17 +27,18 @@ use crate::spans;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Of an answer that is no list: those of the platform have a few KiB. A larger one has to wait for its turn.
+/// Limit for answers that are no lists; the platform's have a few KiB. A larger answer waits for
+/// its turn.
 const LARGEST_ANSWER: usize = 1024 * 1024;
 const LARGEST_REFUSAL: usize = 64 * 1024;
 
-/// What to ask for.
+/// The parameters of a request.
 pub(super) struct Call<'a> {
     pub method: Method,
     pub segments: &'a [&'a str],
     pub query: &'a [(&'a str, &'a str)],
     pub body: Option<Vec<u8>>,
-    /// Bytes that are read of a success.
+    /// Limit in bytes for the body of a success.
     pub largest: usize,
 }
 
@@ -51,11 +52,11 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The body of a success. It is not printed: it may hold a new key.
+/// The body of a success. It has no Debug output because it may contain a new key.
 #[derive(Default)]
 pub(super) struct Body {
     bytes: Vec<u8>,
-    /// Held while a larger one is in memory.
+    /// Held while a large body is in memory.
     turns: Vec<OwnedSemaphorePermit>,
 }
 
@@ -72,11 +73,13 @@ impl Deref for Body {
 pub(super) struct Exchange {
     transport: Arc<dyn Transport>,
     base: Base,
-    /// Named in every request: a personal key reaches an organization's projects only so, and other keys need it nowhere.
+    /// Sent with every request. A personal key sees an organization's projects only with it; other
+    /// keys do not need it.
     organization: Option<String>,
     secret: SecretString,
     request_timeout: Duration,
-    /// A namespace with many large lists has one of them in memory at a time, and a few that are smaller.
+    /// A namespace with many large lists has one of the largest in memory at a time, and a few
+    /// smaller ones.
     room: Arc<Room>,
     clock: fn() -> Timestamp,
 }
@@ -120,13 +123,13 @@ impl Exchange {
         })
     }
 
-    /// The same platform, called with another secret.
+    /// The same platform with another secret.
     pub fn with_secret(&self, secret: &SecretString) -> Self {
         Self { secret: trimmed(secret), ..self.clone() }
     }
 
-    /// Sends one request, once. The result is what a success answered; its body may have been lost on the way, which is
-    /// for the caller to weigh: the request was carried out.
+    /// Sends one request, once. The inner result is the body of a success. The body may have been
+    /// lost after the request was carried out, so the caller has to interpret that.
     pub async fn send(&self, call: Call<'_>) -> Result<Result<Body, Fault>, Fault> {
         let url = self.base.url();
         let span = spans::request(call.method.as_str(), call.segments, (url.host_str(), url.port_or_known_default()));
@@ -159,7 +162,8 @@ impl Exchange {
             let id = tidy_identifier(id, self.secret.expose_secret());
             span.record("dbplane.request_id", &id);
             if change {
-                // A pass makes one change at most; what is logged of it names its request.
+                // A pass makes at most one change, so its log lines carry the request ID of that
+                // change.
                 pass.record("request_id", id);
             }
         }
@@ -187,7 +191,8 @@ impl Exchange {
         Ok(body)
     }
 
-    /// Waits for the turn to have a large answer in memory. Whoever has it loses it by its own timeout.
+    /// Waits for permission to keep a large answer in memory. A holder loses it at its own timeout
+    /// at the latest.
     async fn turn(&self, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Fault> {
         let turn = timeout(self.request_timeout, Arc::clone(turns).acquire_owned()).await;
         turn.ok().and_then(Result::ok).ok_or_else(|| Fault::Unknown {
@@ -219,7 +224,8 @@ impl Exchange {
                 Err(_) => break,
             }
             if refusal.body.len() > LARGEST_REFUSAL {
-                // A token that the cut divides would not be recognized.
+                // A secret that the cut splits would not be recognized, so cut before it could
+                // begin.
                 refusal.body.truncate(LARGEST_REFUSAL.saturating_sub(secret.len()));
                 break;
             }
@@ -227,13 +233,13 @@ impl Exchange {
         refusal.into_fault(secret)
     }
 
-    /// A success whose body is not what it should be.
+    /// The fault for a success with an unexpected body.
     pub fn unreadable(&self, path: &str, message: &str) -> Fault {
         let secret = self.secret.expose_secret();
         Fault::Undecodable { path: tidy(path, secret), message: tidy(message, secret) }
     }
 
-    /// An operation whose texts can be shown.
+    /// An operation with texts that are safe to show.
     pub fn tidied(&self, operation: Operation) -> Operation {
         let secret = self.secret.expose_secret();
         Operation {
@@ -245,12 +251,12 @@ impl Exchange {
         }
     }
 
-    /// The answer broke off.
+    /// The fault for an answer that broke off.
     fn cut(&self, error: reqwest::Error) -> Fault {
         self.unanswered(&Unanswered::of(error, self.request_timeout))
     }
 
-    /// Only a connection that could not be made proves that nothing was sent.
+    /// Only a failed connection proves that nothing was sent.
     fn unanswered(&self, unanswered: &Unanswered) -> Fault {
         let message = tidy(&unanswered.message, self.secret.expose_secret());
         match unanswered.sent {
@@ -260,12 +266,12 @@ impl Exchange {
     }
 }
 
-/// A request that was not sent because it would be a mistake.
+/// The fault for a request that was not sent because it would be a mistake.
 pub(super) fn not_sent(message: &str) -> Fault {
     Fault::Rejected { status: 400, message: format!("not sent: {message}") }
 }
 
-/// Without the line break that keys read from files often end with.
+/// Removes the line break at the end of keys that are read from files.
 fn trimmed(secret: &SecretString) -> SecretString {
     SecretString::from(secret.expose_secret().trim())
 }

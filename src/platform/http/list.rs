@@ -1,4 +1,4 @@
-//! A list with all its pages, within bounds.
+//! Reads a list with all its pages, within limits.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use super::exchange::{Body, Call};
 use super::wire::{DecodeError, MOST_ENTRIES, Page};
 use crate::domain::{Fault, Listed, UnreadableEntry};
 
-/// Pages of one list that are followed before it is given up as endless.
+/// More pages than this count as an endless list.
 const MOST_PAGES: usize = 100;
-/// Bytes of one list, all its pages together: about 8,000 computes as the platform writes them. Several accounts are read at the
-/// same time, and what was read of each project is kept.
+/// Limit in bytes for one list with all its pages: about 8,000 computes as the platform writes
+/// them. dbplane reads several accounts at the same time, and keeps the list of each project.
 const LARGEST_LIST: usize = 8 * 1024 * 1024;
 
-/// A list of the platform.
+/// The parameters of a list.
 pub(super) struct List<'a> {
-    /// What it lists, for people.
+    /// The content of the list, for messages.
     pub of: String,
-    /// What a person can do where it is too large.
+    /// The advice to users if the list is too large.
     pub remedy: &'static str,
     pub segments: &'a [&'a str],
-    /// Asked for from the second page on.
+    /// Sent from the second page on.
     pub limit: Option<&'a str>,
 }
 
@@ -36,8 +36,9 @@ impl List<'_> {
 }
 
 impl HttpPlatform {
-    /// All pages of a list, up to an empty one or one without a cursor. The first request asks for no page; a platform that does
-    /// not page gets no other. The last page may repeat a cursor: then it leads to nothing that was not seen.
+    /// Reads all pages, up to an empty page or one without a cursor. The first request has no
+    /// paging parameters, so a platform without paging gets only that one. The last page may repeat
+    /// a cursor if that cursor leads only to known entries.
     pub(super) async fn pages<T>(
         &self,
         list: List<'_>,
@@ -82,7 +83,7 @@ impl HttpPlatform {
         Err(self.exchange.unreadable("pagination", "the list does not end"))
     }
 
-    /// The body of one page, which may have as many bytes as are left.
+    /// The body of one page, of at most `left` bytes.
     async fn page(&self, list: &List<'_>, cursor: Option<&str>, left: usize) -> Result<Body, Fault> {
         let mut query: Vec<(&str, &str)> = Vec::new();
         if let Some(cursor) = cursor {
@@ -98,7 +99,8 @@ impl HttpPlatform {
     }
 }
 
-/// All pages of a list. Where one of them shows an entry that cannot be read on another one, it is not known which is right.
+/// Joins all pages. An entry that is readable on one page and unreadable on another counts as
+/// unreadable.
 fn together<T>(mut items: Vec<T>, mut unreadable: Vec<UnreadableEntry>, id: impl Fn(&T) -> String) -> Listed<T> {
     unreadable.sort();
     unreadable.dedup_by(|one, other| one.id.is_some() && one.id == other.id);

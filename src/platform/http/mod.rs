@@ -1,7 +1,7 @@
 //! The platform over HTTP: [`HttpPlatform`].
 //!
-//! Each method sends one request that changes something, or none. What a fault means for a change is decided here, once:
-//! only a refusal or a connection that could not be made say that nothing was done.
+//! Each method sends at most one request that changes something. This module decides what a fault
+//! means for a change: only a refusal or a failed connection prove that nothing was done.
 
 mod address;
 mod endpoint;
@@ -38,27 +38,27 @@ pub use self::reads_only::{Answered, ReadsOnly};
 pub use self::text::{replace_runs, without_tokens};
 pub use self::transport::{Clients, Transport, Unanswered, client_error};
 
-/// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
+/// Sent once a platform pages its projects. Its own default may be as small as ten.
 const PROJECTS_A_PAGE: &str = "400";
-/// Each pass over a Compute has those of its branch in memory, several passes at the same time. The platform names no number.
+/// Concurrent passes each hold a branch's computes in memory. The platform documents no limit.
 const MOST_ON_A_BRANCH: usize = 1000;
-/// Enough to have those of one compute among them; further pages are not read.
+/// Enough to contain those of one compute; further pages are not read.
 const OPERATIONS: &str = "100";
 
-/// How to call, beyond where and as whom.
+/// Options of the client, besides its endpoint and its credential.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// For making a connection, TLS included; at most half of the request timeout.
+    /// For connecting, including TLS; at most half of the request timeout.
     pub connect_timeout: Duration,
-    /// For a whole request, from its first byte to the last byte of the answer.
+    /// For a whole request, until the last byte of the answer.
     pub request_timeout: Duration,
-    /// What the platform calls the type of a read replica.
+    /// The platform's name for the type of a read replica.
     pub replica_type: String,
-    /// Whether HTTPS_PROXY and its kin are obeyed.
+    /// Use HTTPS_PROXY and similar variables.
     pub environment_proxies: bool,
-    /// Measures a Retry-After that is a date where the answer does not say the platform's own time.
+    /// For a Retry-After that is a date, if the answer has no Date header.
     pub clock: fn() -> Timestamp,
-    /// Whose answers are read in turn where they are large.
+    /// The memory limit of the namespace: large answers are read in turn.
     pub room: Arc<Room>,
     /// Connections, which accounts with the same options share.
     pub clients: Clients,
@@ -78,9 +78,9 @@ impl Default for HttpOptions {
     }
 }
 
-/// A platform called over HTTP with one API key, over connections that are kept and used again.
+/// A platform that is called over HTTP with one API key. Connections are reused.
 ///
-/// Cheap to keep and meant to be kept: one for each account, replaced when its key or its address changes.
+/// Create one per account and keep it until its key or address changes. Keeping it is cheap.
 #[derive(Debug)]
 pub struct HttpPlatform {
     exchange: Exchange,
@@ -89,18 +89,18 @@ pub struct HttpPlatform {
 }
 
 impl HttpPlatform {
-    /// A client for the platform at `endpoint`, called with `secret`; white space around the secret is dropped.
+    /// A client for the platform at `endpoint`. White space around `secret` is dropped.
     ///
     /// # Errors
-    /// Where the base URL or the key cannot be used. Nothing is sent.
+    /// If the base URL or the key is unusable. Nothing is sent.
     pub fn new(endpoint: Endpoint, secret: SecretString, options: &HttpOptions) -> Result<Self, ConnectError> {
         Ok(Self::with(Exchange::new(&endpoint, &secret, options)?, options))
     }
 
-    /// The same over another transport than the network.
+    /// The same over a transport other than the network.
     ///
     /// # Errors
-    /// Where the base URL or the key cannot be used.
+    /// If the base URL or the key is unusable.
     pub fn over(
         transport: Arc<dyn Transport>,
         endpoint: Endpoint,
@@ -114,8 +114,7 @@ impl HttpPlatform {
         Self { exchange, replica_type: options.replica_type.clone(), budget: None }
     }
 
-    /// Takes from `budget` what one call needs beyond its first request: further pages, and questions that decide what
-    /// an answer meant.
+    /// Further requests of a call use `budget`: more pages, and reads that clarify an answer.
     #[must_use]
     pub fn sharing(self, budget: Arc<Budget>) -> Self {
         Self { budget: Some(budget), ..self }
@@ -143,8 +142,8 @@ impl HttpPlatform {
         self.exchange.send(call).await
     }
 
-    /// What a 404 on a revocation means: no such key, or no such call. Where keys cannot be listed, that cannot be told, and the key
-    /// must not count as revoked.
+    /// Interprets a 404 on a revocation: either the key or the call is missing. If keys cannot be
+    /// listed, this stays unknown, and the key must not count as revoked.
     async fn explain_missing(&self, organization: &str, id: i64, missing: Fault) -> Fault {
         match (self.is_listed(organization, id).await, missing) {
             (Ok(true), Fault::NotFound { message }) => Fault::Unsupported { status: 404, message },
@@ -154,7 +153,7 @@ impl HttpPlatform {
         }
     }
 
-    /// A success with another body, such as a login page, comes from something in front of the platform: the call may not have reached it.
+    /// Another body, such as a login page, is a gateway's: the platform may not have been reached.
     fn of_the_platform(&self, body: &[u8]) -> Result<(), Fault> {
         if has_form(body) { Ok(()) } else { Err(self.exchange.unreadable("the body", described(body))) }
     }
@@ -166,7 +165,7 @@ impl HttpPlatform {
         Ok(Answer { operations, ..answer })
     }
 
-    /// Whether a compute exists, as the answers in the platform's form say.
+    /// True if the compute exists, according to answers in the platform's form.
     async fn ask_for(&self, project: &str, compute: &str) -> Result<bool, Fault> {
         let segments = ["projects", project, "endpoints", compute];
         match self.exchange.send(Call::get(&segments)).await {
@@ -174,14 +173,14 @@ impl HttpPlatform {
                 let answer = self.answer(&body?, project).map_err(|error| self.undecodable(error))?;
                 return answer.compute.map(|_| true).ok_or_else(|| self.exchange.unreadable("endpoint", "missing"));
             }
-            // The compute is missing, or this call, which not every platform has.
+            // Either the compute or this call is missing: not every platform has the call.
             Err(Fault::NotFound { .. } | Fault::Unsupported { .. } | Fault::Gateway { status: 404 | 405, .. }) => {}
             Err(fault) => return Err(fault),
         }
         self.further_request().await;
-        // Every platform has this one; it names no attribute to change.
+        // Every platform has this call. It changes nothing because it names no attribute.
         match self.change(Method::PATCH, &segments, &ChangeBody::from(&ComputeChange::default())).await {
-            // A body that was lost on the way changes nothing.
+            // A lost body does not change the result.
             Ok(body) => body.map_or(Ok(()), |body| self.of_the_platform(&body)).map(|()| true),
             Err(Fault::NotFound { .. }) => Ok(false),
             Err(fault) => Err(fault),
@@ -231,7 +230,7 @@ impl Platform for HttpPlatform {
         };
         let read = |body: &[u8]| wire::computes(body, project);
         let (mut computes, unreadable) = self.pages(list, read, |compute| compute.id.clone()).await?.into_parts();
-        // A list that shifts while its pages are read shows a compute twice: the later page counts.
+        // If a list shifts while its pages are read, a compute appears twice: the later page wins.
         computes.reverse();
         computes.sort_by(|one, other| one.id.cmp(&other.id));
         computes.dedup_by(|other, one| other.id == one.id);
@@ -284,7 +283,7 @@ impl Platform for HttpPlatform {
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         let segments = ["projects", project, "endpoints", compute.as_str()];
         let body = self.exchange.send(Call::new(Method::DELETE, &segments)).await?;
-        // A body that was lost on the way changes nothing.
+        // A lost body does not change the result.
         body.map_or(Ok(()), |body| self.of_the_platform(&body))
     }
 
@@ -365,8 +364,8 @@ impl Platform for HttpPlatform {
     }
 }
 
-/// Whether the answer means "missing", in plain text. Some platforms write so themselves, and so do gateways. It counts as the
-/// platform's own where it comes again after the platform answered another request in its form.
+/// True for a 404 or 405 in plain text, as some platforms and gateways send. It counts as the
+/// platform's if it repeats after the platform answered another request in its own form.
 fn is_plain_missing<T>(answered: &Result<T, Fault>) -> bool {
     matches!(answered, Err(Fault::Gateway { status, form: Form::Text, .. }) if is_missing(*status))
 }
@@ -375,7 +374,7 @@ fn is_missing(status: u16) -> bool {
     matches!(status, 404 | 405)
 }
 
-/// Of a list that every organization or project has, empty perhaps: what is missing is the call.
+/// For lists that exist everywhere, even if empty: a 404 means that the call is missing.
 fn missing_call(fault: Fault) -> Fault {
     match fault {
         Fault::NotFound { message } => Fault::Unsupported { status: 404, message },

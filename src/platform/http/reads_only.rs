@@ -1,4 +1,4 @@
-//! A transport that lets nothing but reads through, and keeps the answers.
+//! A transport that sends only reads, and keeps the answers.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,10 +11,10 @@ use super::endpoint::Base;
 use super::transport::{Network, Transport, Unanswered};
 use crate::platform::{ConnectError, Endpoint};
 
-/// More than any list that is read.
+/// Larger than any list that dbplane reads.
 const LARGEST_BODY: usize = 16 * 1024 * 1024;
 
-/// The network for whoever must change nothing.
+/// The network, for commands that must not change anything.
 #[derive(Debug)]
 pub struct ReadsOnly {
     network: Network,
@@ -22,7 +22,6 @@ pub struct ReadsOnly {
     answers: Mutex<Vec<Answered>>,
 }
 
-/// The answer to a read.
 #[derive(Clone)]
 pub struct Answered {
     pub status: StatusCode,
@@ -30,7 +29,7 @@ pub struct Answered {
     pub body: Vec<u8>,
 }
 
-/// Without body and headers, which nobody has looked at.
+/// Leaves out headers and body, because they are not checked for secrets.
 impl std::fmt::Debug for Answered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answered").field("status", &self.status).finish_non_exhaustive()
@@ -39,13 +38,12 @@ impl std::fmt::Debug for Answered {
 
 impl ReadsOnly {
     /// # Errors
-    /// Where the platform cannot be called at this address.
+    /// If the platform cannot be called at this address.
     pub fn new(endpoint: &Endpoint, options: &HttpOptions) -> Result<Self, ConnectError> {
         let network = Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach)?;
         Ok(Self { network, timeout: options.request_timeout, answers: Mutex::default() })
     }
 
-    /// All answers so far.
     pub fn answers(&self) -> Vec<Answered> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,5 @@
-//! From an answer that is not a success to a fault. A 4xx counts as the platform's refusal only in the platform's form.
+//! Turns an answer that is not a success into a fault. A 4xx counts as the platform's refusal only
+//! in the platform's form.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 use super::text::{NO_REASON, described, has_form, looks_like_html, tidy, tidy_identifier};
 use crate::domain::{Fault, Form};
 
-/// The longest wait that a platform can impose with one Retry-After.
+/// The longest wait that one Retry-After can impose.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 const NOT_ALLOWED: &str = "not allowed";
 const NO_ROUTE: &str = "this route does not exist";
@@ -18,23 +19,23 @@ const NO_ROUTE: &str = "this route does not exist";
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub status: u16,
-    /// Whether the request asked for a change.
+    /// True if the request asked for a change.
     pub change: bool,
     pub retry_after: Option<Duration>,
-    /// Where a redirect leads.
+    /// The target of a redirect.
     pub location: Option<String>,
     /// `x-request-id` of the answer.
     pub request_id: Option<String>,
-    /// The `content-type` header says HTML.
+    /// True if the `content-type` header says HTML.
     pub html: bool,
     /// At most the first 64 KiB.
     pub body: Vec<u8>,
-    /// All of the body was read.
+    /// True if the whole body was read.
     pub complete: bool,
 }
 
 impl Refusal {
-    /// The fault; no text of it holds `secret`.
+    /// The fault. Its message never contains `secret`.
     pub fn into_fault(self, secret: &str) -> Fault {
         let form = self.foreign_form();
         let error = ErrorBody::from_body(&self.body);
@@ -47,10 +48,10 @@ impl Refusal {
                 let message = redirected(self.location.as_deref(), secret);
                 Fault::Gateway { status, form: Form::Foreign, message }
             }
-            // The form says nothing about these: the platform's own proxies may answer them.
+            // These count in any form, because the platform's own proxies may send them.
             (401, _) => Fault::Unauthorized { message },
             (429, _) => Fault::Throttled { status, retry_after },
-            // The server, or a proxy before it, gave up waiting: not a considered no.
+            // The server or a proxy timed out, which is not a refusal.
             (408, _) => Fault::Server { status, message },
             (400..=499, Some(form)) => Fault::Gateway { status, form, message },
             (403, None) => Fault::Forbidden { status, message },
@@ -61,13 +62,13 @@ impl Refusal {
             (409, None) => Fault::Conflict { message },
             (423, None) => Fault::Busy { message, retry_after },
             (400..=499, None) => Fault::Rejected { status, message },
-            // For a change it stays open whether it was made: not every server answers 503 only before it begins.
+            // The outcome of a change stays unknown: some servers answer 503 after they have begun.
             (503, _) if !self.change => Fault::Throttled { status, retry_after },
             _ => Fault::Server { status, message },
         }
     }
 
-    /// The form of the body where it is not the platform's.
+    /// The form of the body, if it is not the platform's.
     fn foreign_form(&self) -> Option<Form> {
         if self.html || !self.complete {
             return Some(Form::Foreign);
@@ -84,7 +85,7 @@ fn redirected(location: Option<&str>, secret: &str) -> String {
     format!("a redirect{target}, which is not followed because the API key would go with it; check the base URL")
 }
 
-/// What an error body says: the message, as the platform writes it or as servers of its family do.
+/// The content of an error body, in the form of this platform or of similar servers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ErrorBody {
     message: String,
@@ -104,7 +105,7 @@ impl ErrorBody {
         }
     }
 
-    /// `{message}`, `{error}` and `{error: {message, code}}`.
+    /// Reads `{message}`, `{error}` and `{error: {message, code}}`.
     fn from_members(members: &serde_json::Map<String, Value>) -> Self {
         let text = |members: &serde_json::Map<String, Value>, name| {
             let text = members.get(name).and_then(Value::as_str)?;
@@ -123,13 +124,13 @@ impl ErrorBody {
         self.message.to_ascii_lowercase().contains(words)
     }
 
-    /// The message, and behind it the code and the request's identifier where they are known.
+    /// The message, followed by the code and the request ID if they are known.
     fn into_message(self, request_id: Option<&str>, secret: &str) -> String {
         let mut message = tidy(&self.message, secret);
         if message.is_empty() {
             NO_REASON.clone_into(&mut message);
         }
-        // The body may be anything, and what looks like a token in it may be one.
+        // The body may be anything, so text that looks like a token may be one.
         let own = |value: Option<&str>| value.map(|value| tidy_identifier(&tidy(value, secret), secret));
         let request = own(self.request_id.as_deref()).or_else(|| Some(tidy_identifier(request_id?, secret)));
         let marks = [("code", own(self.code.as_deref())), ("request", request)];
@@ -145,7 +146,7 @@ impl ErrorBody {
     }
 }
 
-/// How long Retry-After asks to wait: seconds, or a date that is measured from `now`. At most an hour.
+/// The wait that Retry-After asks for: seconds, or a date relative to `now`. At most an hour.
 pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -157,7 +158,7 @@ pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-/// A date as HTTP headers write it.
+/// A date in the format of HTTP headers.
 pub(super) fn http_date(value: &str) -> Option<Timestamp> {
     rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(value.trim()).ok()
 }

@@ -109,11 +109,11 @@ fn an_answer_of_a_gateway_says_nothing_of_the_object() {
         assert!(fault.may_have_happened() && !fault.is_refusal(), "{status}");
         assert_eq!(fault.is_missing(), status == 404, "{status}");
     }
-    // Whoever answers these, they mean the same.
+    // These mean the same in any form.
     for (status, kind) in [(401, "unauthorized"), (429, "throttled")] {
         assert_eq!(fault(status, true, "<html>no</html>").kind(), kind);
     }
-    // A proxy that does not know the method, not a platform without the call.
+    // The answer of a proxy that does not know the method, not of a platform without the call.
     assert_eq!(fault(501, false, "<html>no</html>").kind(), "server");
 }
 

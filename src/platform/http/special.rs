@@ -1,18 +1,18 @@
-//! Addresses that are not of the public internet: the special-purpose registries of IANA, and the services that clouds have at addresses of
-//! their own.
+//! Addresses outside the public internet: IANA's special-purpose registries, and the fixed
+//! addresses of cloud services.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use Kind::{Local, Never, Public};
 
-/// Who may have an address called.
+/// Says if an address may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Everybody.
+    /// Always.
     Public,
-    /// Whoever installs the operator, by naming the host.
+    /// Only if the administrator names the host.
     Local(&'static str),
-    /// Nobody.
+    /// Never.
     Never(&'static str),
 }
 
@@ -21,15 +21,15 @@ const PRIVATE: Kind = Local("a private address");
 const RESERVED: Kind = Local("a reserved address");
 const EXAMPLE: Kind = Local("an address for documentation");
 
-/// The first block that has the address decides.
+/// The first matching block decides.
 const V4: &[(Ipv4Addr, u32, Kind)] = &[
-    // All of it means this machine.
+    // The whole block addresses this machine.
     (Ipv4Addr::new(0, 0, 0, 0), 8, Never("an unspecified address")),
     (Ipv4Addr::new(127, 0, 0, 0), 8, Never("a loopback address")),
     (Ipv4Addr::new(169, 254, 0, 0), 16, Never("a link-local address")),
     (Ipv4Addr::new(224, 0, 0, 0), 4, Never("a multicast address")),
     (Ipv4Addr::new(255, 255, 255, 255), 32, Never("the broadcast address")),
-    // Azure's wire server, Alibaba's and Oracle's metadata.
+    // Azure's wire server, and the metadata services of Alibaba and Oracle.
     (Ipv4Addr::new(168, 63, 129, 16), 32, METADATA),
     (Ipv4Addr::new(100, 100, 100, 200), 32, METADATA),
     (Ipv4Addr::new(192, 0, 0, 192), 32, METADATA),
@@ -46,18 +46,18 @@ const V4: &[(Ipv4Addr, u32, Kind)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, RESERVED),
 ];
 
-/// Outside of these nothing is given to anybody.
+/// Addresses outside these blocks are not assigned.
 const V6: &[(Ipv6Addr, u32, Kind)] = &[
     (Ipv6Addr::UNSPECIFIED, 128, Never("an unspecified address")),
     (Ipv6Addr::LOCALHOST, 128, Never("a loopback address")),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, Never("a link-local address")),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, Never("a multicast address")),
-    // Amazon's, Google's, Oracle's and Scaleway's.
+    // The metadata services of Amazon, Google, Oracle and Scaleway.
     (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0), 32, METADATA),
-    // What it leads to stands in it inverted, behind a server of anybody's choice.
+    // It contains its target inverted, behind a server that the author of the address chooses.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, Never("a Teredo address")),
     (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, PRIVATE),
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, RESERVED),
@@ -66,7 +66,7 @@ const V6: &[(Ipv6Addr, u32, Kind)] = &[
     (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, Public),
 ];
 
-/// Of an address that stands for itself alone.
+/// For an address that does not contain another one.
 pub(super) fn kind(address: IpAddr) -> Kind {
     match address {
         IpAddr::V4(address) => {

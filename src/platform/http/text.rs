@@ -1,4 +1,4 @@
-//! What is shown of a platform's texts: its own messages, on one line of bounded length, without anything like a token.
+//! Cleans the platform's messages for display: one line of bounded length, without tokens.
 
 use crate::text::is_hidden;
 
@@ -6,14 +6,14 @@ const LONGEST: usize = 300;
 const LONGEST_IDENTIFIER: usize = 64;
 const REDACTED: &str = "[redacted]";
 
-/// `raw` on one line of at most 300 characters, without control characters, and without `secret` or anything else that has the
-/// form of a token.
+/// `raw` on one line of at most 300 characters, without control characters, `secret` and anything
+/// else in the form of a token.
 pub(super) fn tidy(raw: &str, secret: &str) -> String {
-    // Before anything is cut: a part of a token is still a secret.
+    // Before anything is cut, because a part of a token is still a secret.
     line(&without_tokens(&without(raw, secret)))
 }
 
-/// The same for an identifier, which may have the form of a token.
+/// The same for an identifier, which may look like a token.
 pub(super) fn tidy_identifier(raw: &str, secret: &str) -> String {
     line(&without(raw, secret)).chars().take(LONGEST_IDENTIFIER).collect()
 }
@@ -25,12 +25,12 @@ fn without(raw: &str, secret: &str) -> String {
     }
 }
 
-/// The same text, with something else in place of what has the form of a token.
+/// Replaces everything in the form of a token.
 pub fn without_tokens(text: &str) -> String {
     replace_runs(text, is_of_token, |run| if is_token(run) { REDACTED.to_owned() } else { run.to_owned() })
 }
 
-/// Replaces each run of characters of a sort.
+/// Replaces each run of characters that match.
 pub fn replace_runs(text: &str, is_of_run: fn(char) -> bool, replace: impl Fn(&str) -> String) -> String {
     let piece = |piece: &str| {
         let end = piece.find(|c| !is_of_run(c)).unwrap_or(piece.len());
@@ -40,12 +40,12 @@ pub fn replace_runs(text: &str, is_of_run: fn(char) -> bool, replace: impl Fn(&s
     text.split_inclusive(|c| !is_of_run(c)).map(piece).collect()
 }
 
-/// The characters of base64 and of what joins the parts of a token.
+/// The characters of base64, and those that join the parts of a token.
 fn is_of_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '/' | '=')
 }
 
-/// Words and identifiers are shorter between two marks, UUIDs as well, or have no digits.
+/// Words, identifiers and UUIDs have shorter parts between separators, or parts without digits.
 fn is_token(run: &str) -> bool {
     let has = |part: &str, wanted: fn(&u8) -> bool| part.as_bytes().iter().any(wanted);
     run.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
@@ -73,7 +73,8 @@ fn bounded(mut line: String) -> String {
     line
 }
 
-/// What an answer is that is none of the platform's errors. It is not quoted: it may be anything, a new key included.
+/// Describes an answer that is not one of the platform's errors. It is not quoted, because it may
+/// contain anything, even a new key.
 pub(super) fn described(body: &[u8]) -> &'static str {
     if body.trim_ascii().is_empty() {
         return NO_REASON;
@@ -91,8 +92,8 @@ fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
 }
 
-/// Whether a body may be the platform's: an object or an array of JSON, or nothing. The specification shows no bodies of errors or of
-/// restarts, so more cannot be asked for.
+/// True if a body may be the platform's: a JSON object or array, or nothing. The specification
+/// shows no bodies of errors or of restarts, so dbplane cannot require more.
 pub(super) fn has_form(body: &[u8]) -> bool {
     let text = body.trim_ascii();
     text.is_empty() || (text.starts_with(b"{") || text.starts_with(b"[")) && is_json(text)
@@ -103,7 +104,7 @@ pub(super) fn looks_like_html(body: &[u8]) -> bool {
     text.starts_with("<!") || text.starts_with("<html") || text.contains("</")
 }
 
-/// What stands where an answer has no text.
+/// The message for an answer without text.
 pub(super) const NO_REASON: &str = "no reason given";
 
 #[cfg(test)]

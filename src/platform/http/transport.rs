@@ -1,4 +1,5 @@
-//! What carries requests to a platform and brings the answers back: the network, or what a test puts in its place.
+//! Sends requests to a platform and returns the answers: over the network, or a replacement in
+//! tests.
 
 use std::error::Error;
 use std::fmt;
@@ -14,37 +15,37 @@ use super::address::{Addresses, RefusedAddress};
 use crate::platform::{ConnectError, Reach};
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
-/// Idle connections are given up before the load balancers in front of such platforms usually do (60 s), so that a
-/// request seldom meets a connection that is being closed.
+/// Load balancers in front of such platforms usually close idle connections after 60 s. Closing
+/// them earlier avoids requests on a connection that is being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 
-/// Carries requests. What an answer means is not its business.
+/// Sends requests. It does not interpret the answers.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends one request, once.
     async fn carry(&self, request: Request) -> Result<Response, Unanswered>;
 }
 
-/// No whole answer came.
+/// No complete answer arrived.
 #[derive(Debug)]
 pub struct Unanswered {
-    /// Whether anything was sent, as far as that is known.
+    /// True unless it is known that nothing was sent.
     pub sent: bool,
     pub message: String,
 }
 
-/// HTTP clients that all accounts share. A client of its own, with its certificates and connections, would take more memory than the rest of an
-/// account.
+/// HTTP clients that all accounts share. A separate client, with its certificates and connections,
+/// would take more memory than the rest of an account.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
-    /// To public addresses alone.
+    /// For public addresses only.
     public: Arc<OnceLock<Client>>,
-    /// To those of private networks too, for hosts that the administrator named.
+    /// For private addresses too, if the administrator named the host.
     local: Arc<OnceLock<Client>>,
     unguarded: Arc<OnceLock<Client>>,
 }
 
-/// Connections that are kept and used again.
+/// Connections that are kept and reused.
 #[derive(Debug)]
 pub(super) struct Network {
     client: Client,
@@ -52,13 +53,13 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// For the platform at `url` alone.
+    /// For the platform at `url` only.
     pub fn new(options: &HttpOptions, url: &Url, reach: &Reach) -> Result<Self, ConnectError> {
         let addresses = (!reach.insecure).then(|| Addresses::of(url, reach));
         if let Some(addresses) = &addresses {
             addresses.check_literal(url).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
         }
-        // A proxy resolves the name itself, and may well be on this machine.
+        // A proxy resolves the name itself, and may well run on this machine.
         let guard = addresses.filter(|_| !(options.environment_proxies && has_proxy(url)));
         let kept = match &guard {
             Some(addresses) if addresses.local => &options.clients.local,
@@ -76,9 +77,9 @@ impl Network {
     }
 
     fn client(options: &HttpOptions, guard: Option<Addresses>) -> Result<Client, ConnectError> {
-        // What the kernel holds of a request outlives the client's interest in it. A request is sent as soon as its connection is
-        // made, so nothing of it leaves after the request timeout where making the connection and waiting for an
-        // acknowledgement share it.
+        // The kernel may send data after the client has given up. A request is sent as soon as it
+        // is connected. Connecting and waiting for an acknowledgement therefore share the request
+        // timeout, so nothing is sent after it.
         let connect_timeout = options.connect_timeout.min(options.request_timeout / 2);
         let mut builder = Client::builder()
             .user_agent(USER_AGENT)
@@ -88,13 +89,13 @@ impl Network {
             .pool_idle_timeout(IDLE_CONNECTION)
             .redirect(redirect::Policy::none())
             .referer(false)
-            // The size of an answer is counted as it arrives, so it must not become larger afterwards.
+            // The size of an answer is checked as it arrives, so it must not grow by decompression.
             .no_gzip()
             .no_brotli()
             .no_deflate()
             .no_zstd()
-            // A change that was sent is never sent again by the client on its own: HTTP/2 clients resend on GOAWAY and
-            // REFUSED_STREAM, so neither that protocol nor any policy of retrying is used.
+            // The client must never send a change again by itself. HTTP/2 clients resend on GOAWAY
+            // and REFUSED_STREAM, so neither HTTP/2 nor a retry policy is used.
             .http1_only()
             .retry(retry::never());
         if !options.environment_proxies {
@@ -107,7 +108,7 @@ impl Network {
     }
 }
 
-/// Whether the environment names a proxy for `url`, as the client finds it.
+/// True if the environment has a proxy for `url`, by the rules of the client.
 fn has_proxy(url: &Url) -> bool {
     url.as_str().parse().is_ok_and(|url| Matcher::from_system().intercept(&url).is_some())
 }
@@ -130,7 +131,7 @@ impl Unanswered {
     }
 }
 
-/// What lies at the bottom of a client error, without the address.
+/// The root cause of a client error, without the URL.
 pub fn client_error(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut causes = Vec::new();

@@ -1,4 +1,4 @@
-//! The computes of a project.
+//! Observes the computes of a project.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -16,24 +16,24 @@ pub struct Computes;
 /// The computes of one project as one list call showed them.
 pub type Snapshot = Reading<Computes>;
 
-/// What is known of a project.
+/// The latest known state of a project's computes.
 pub type LatestSnapshot = Latest<Computes>;
 
-/// What triggers a Compute.
+/// The changes that enqueue a Compute.
 pub type ComputeInterest = Interest<Computes>;
 
-/// What of a project concerns a subscriber.
+/// The computes that concern a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComputeMatters {
     /// Any change of a compute on these branches.
     pub branches: Vec<String>,
-    /// Any change of these computes, wherever they are.
+    /// Any change of these computes, on any branch.
     pub computes: Vec<ComputeId>,
-    /// The same of computes with these names.
+    /// Any change of computes with these names.
     pub names: Vec<String>,
 }
 
-/// The computes that are different, and the branches that they are or were on.
+/// The changed computes, and their branches before and after the change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedComputes {
     computes: HashSet<ComputeId>,
@@ -43,7 +43,7 @@ pub struct ChangedComputes {
 
 impl Listing for Computes {
     type Item = Compute;
-    /// The positions of the computes that have a name, in the order of the names.
+    /// The positions of computes with a name, ordered by name.
     type Index = Vec<usize>;
     type Matters = ComputeMatters;
     type Changed = ChangedComputes;
@@ -70,16 +70,17 @@ impl Listing for Computes {
         let more = [compute.host.as_ref(), compute.pooled_host.as_ref(), compute.name.as_ref()];
         let states = [Some(&compute.current_state), compute.pending_state.as_ref()].into_iter().flatten();
         let other = states.map(|state| if let ComputeState::Other(word) = state { text_weight(Some(word)) } else { 0 });
-        // An entry of a map, with its share of the nodes.
+        // The size of a map entry, including its share of the nodes.
         let setting = |(name, value): (&String, &String)| 96 + name.capacity() + value.capacity();
         let settings = compute.settings.postgres.0.iter().map(setting);
         let fixed = size_of::<Compute>() + size_of::<usize>();
         fixed + texts.into_iter().chain(more).map(text_weight).chain(other).chain(settings).sum::<usize>()
     }
 
-    /// Two times move without anything having happened: `updated_at`, which the platform's own upkeep touches, and
-    /// `last_active` while the compute is active, which every query touches. Everything else counts, also `last_active` of a
-    /// compute that is not active: then its activity has ended.
+    /// Two times change although nothing has happened. The platform's own maintenance touches
+    /// `updated_at`, and every query touches `last_active` while the compute is active. All other
+    /// changes count. `last_active` of an inactive compute counts too, because it shows that the
+    /// activity has ended.
     fn is_significant(before: &Compute, after: &Compute) -> bool {
         if before == after {
             return false;
@@ -106,7 +107,7 @@ impl Listing for Computes {
 }
 
 impl Snapshot {
-    /// What it shows of the compute with this id.
+    /// The compute with this ID, as the list shows it.
     pub fn compute(&self, id: &str) -> Shown<'_, Compute> {
         let index = self.items.binary_search_by(|compute| compute.id.as_str().cmp(id));
         match (index, self.unreadable.hiding(Some(id))) {

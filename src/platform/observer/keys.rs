@@ -1,4 +1,4 @@
-//! The API keys of an organization.
+//! Observes the API keys of an organization.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
@@ -16,40 +16,40 @@ pub struct Keys;
 /// The keys of one organization as one list call showed them.
 pub type KeyList = Reading<Keys>;
 
-/// What is known of an organization's keys.
+/// The latest known state of an organization's keys.
 pub type LatestKeys = Latest<Keys>;
 
-/// What triggers a ProjectKey.
+/// The changes that enqueue a ProjectKey.
 pub type KeyInterest = Interest<Keys>;
 
-/// What of an organization's keys concerns a subscriber.
+/// The keys that concern a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyMatters {
-    /// Keys by their numbers.
+    /// Keys with these IDs.
     pub ids: Vec<i64>,
-    /// Keys by their names.
+    /// Keys with these names.
     pub names: Vec<String>,
-    /// Keys whose name begins so, where this is not empty.
+    /// Keys whose name starts with this, unless it is empty.
     pub beginning: String,
 }
 
-/// The keys that are different.
+/// The changed keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedKeys {
     ids: HashSet<i64>,
     names: BTreeSet<String>,
 }
 
-/// Where keys are found.
+/// Indexes for finding keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions {
-    /// In the order of their names.
+    /// The positions ordered by name.
     by_name: Vec<usize>,
-    /// A key that shows its last use, where any does.
+    /// A key that shows its last use, if there is one.
     used: Option<usize>,
 }
 
-/// How long it is believed that the platform offers no list of keys, or not to this credential.
+/// How long dbplane assumes that the platform does not offer a list of keys to this credential.
 const NOT_OFFERED: Duration = Duration::from_secs(120);
 
 impl Listing for Keys {
@@ -80,7 +80,7 @@ impl Listing for Keys {
         size_of::<KeyEntry>() + size_of::<usize>() + texts.into_iter().map(text_weight).sum::<usize>()
     }
 
-    /// A key that is used all the time is looked at once an hour for that.
+    /// A key in constant use counts as changed only once an hour.
     fn is_significant(before: &KeyEntry, after: &KeyEntry) -> bool {
         let lasting = |key: &KeyEntry| (key.name.clone(), key.project_id.clone(), key.created_at);
         !is_same_use(before.last_used_at, after.last_used_at) || lasting(before) != lasting(after)
@@ -106,8 +106,9 @@ impl Listing for Keys {
 }
 
 impl KeyList {
-    /// The keys that matter, in the order of their numbers, and one that shows its last use: without it nobody could tell a key that was
-    /// never used from one whose uses the platform does not show. It costs little in an organization of any size.
+    /// The keys that matter, ordered by ID, and one key that shows its last use. Without that key,
+    /// an unused key would look the same as keys on a platform that shows no uses. The cost is
+    /// small in an organization of any size.
     pub fn excerpt(&self, matters: &KeyMatters) -> Vec<KeyEntry> {
         let KeyMatters { ids, names, beginning } = matters;
         let by_id = ids.iter().filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
@@ -118,7 +119,7 @@ impl KeyList {
         found.into_iter().map(|position| self.items[position].clone()).collect()
     }
 
-    /// The positions of the names from the first one that is not before `from`, as long as they are wanted.
+    /// The positions of the names from `from` on, as long as they are wanted.
     fn named(&self, from: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = usize> {
         let positions = &self.index.by_name;
         let name = |position: &usize| self.items[*position].name.as_str();

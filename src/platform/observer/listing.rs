@@ -1,4 +1,4 @@
-//! What can be observed: a list of the platform, and whom a difference between two readings of it concerns.
+//! The interface of a list that can be observed, and the comparison of two readings.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,53 +9,52 @@ use crate::platform::Admitted;
 
 /// A list of the platform that many resources share.
 pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// An entry.
     type Item: Clone + fmt::Debug + PartialEq + Send + Sync;
-    /// By what entries are found besides their order.
+    /// An index for finding entries other than by their order.
     type Index: Clone + fmt::Debug + PartialEq + Send + Sync;
-    /// What a subscriber is about.
+    /// The entries that a subscriber depends on.
     type Matters: Clone + fmt::Debug + Default + PartialEq + Send + Sync;
-    /// What has changed between two readings.
+    /// The changes between two readings.
     type Changed: Default + Send;
 
-    /// Whose list it is, for people.
+    /// The owner of the list, for messages.
     const OF: &'static str;
     /// Requested reads begin at least this far apart, so that one read serves many.
     const SPACING: Duration;
 
-    /// One reading.
+    /// Reads the list once.
     fn read(platform: Admitted, of: &str) -> impl Future<Output = Result<Listed<Self::Item>, Fault>> + Send;
 
-    /// The order of the entries; those of two readings that are equal in it are the same one.
+    /// The order of entries. Entries of two readings that compare equal are the same entry.
     fn order(one: &Self::Item, other: &Self::Item) -> Ordering;
 
-    /// Of entries in that order.
+    /// Builds the index of entries in that order.
     fn index(items: &[Self::Item]) -> Self::Index;
 
-    /// How many bytes it takes in memory, about.
+    /// The approximate size in memory, in bytes.
     fn weight(item: &Self::Item) -> usize;
 
-    /// Whether two readings of one entry differ in something that can change a decision or the status.
+    /// True if two readings of an entry differ in a way that can change a decision or the status.
     fn is_significant(before: &Self::Item, after: &Self::Item) -> bool;
 
-    /// The entry has come, gone or changed.
+    /// Records an added, removed or changed entry.
     fn note(changed: &mut Self::Changed, item: &Self::Item);
 
-    /// Whether what has changed concerns a subscriber.
+    /// True if the changes concern a subscriber.
     fn concerns(changed: &Self::Changed, matters: &Self::Matters) -> bool;
 
-    /// How long to believe a fault that says that the platform does not offer the list; `None` for any other.
+    /// For a fault that says that the platform does not offer the list: how long to believe it.
     fn not_offered(_fault: &Fault) -> Option<Duration> {
         None
     }
 }
 
-/// What a text takes besides its own place, about: the heap rounds up.
+/// The approximate size of a text on the heap, which rounds up.
 pub(super) fn text_weight(text: Option<&String>) -> usize {
     text.map_or(0, |text| text.capacity() + 16)
 }
 
-/// What the entries take that cannot be read.
+/// The size of the unreadable entries.
 pub(super) fn unreadable_weight(unreadable: &Unreadable) -> usize {
     let weight = |entry: &UnreadableEntry| {
         size_of::<UnreadableEntry>() + text_weight(entry.id.as_ref()) + text_weight(Some(&entry.field))
@@ -63,7 +62,7 @@ pub(super) fn unreadable_weight(unreadable: &Unreadable) -> usize {
     unreadable.iter().map(weight).sum()
 }
 
-/// What is different between two readings, both in their order; `None` where nothing is.
+/// The changes between two ordered readings, or `None` if there are none.
 pub(super) fn changes<L: Listing>(before: &[L::Item], after: &[L::Item]) -> Option<L::Changed> {
     let mut changed: Option<L::Changed> = None;
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());

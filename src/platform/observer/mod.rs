@@ -1,15 +1,22 @@
-//! Observing the platform: what a reflector does for Kubernetes, this does for the platform.
+//! Observes the platform, as a reflector observes Kubernetes.
 //!
-//! One task for each list that has subscribers (an account's computes of a project, or its keys of an organization) reads it, publishes
-//! the reading with the moment at which it began, and triggers the subscribers whose entries changed. A reconcile does not wait
-//! here: it takes the latest reading, requests what it needs, and is triggered when that is available. A step may wait for one.
+//! Each list with subscribers has one task: an account's computes of a project, or its keys of an
+//! organization. The task reads the list, publishes the reading with its start, and triggers the
+//! subscribers whose entries changed. A reconcile does not wait here. It takes the latest reading,
+//! requests a newer one if it needs that, and is triggered when it is available. Only a step may
+//! wait for a reading.
 //!
 //! Guarantees:
-//! - A subscriber that saw a [`Latest`] is triggered when a later reading differs for it, so nothing is missed between two reads.
-//! - A reading that satisfies `after` began later than that tick: a read that was in progress does not count.
-//! - At most one request is in progress for a list, and any number of subscribers costs no more requests than one.
-//! - A failed read never looks like an empty list: a fault keeps the last reading and is published with it.
-//! - Nor does an entry that cannot be read look as if it were gone: the reading has it, and another one triggers all subscribers.
+//! - A subscriber that saw a [`Latest`] is triggered when a later reading differs for it, so it
+//!   misses no change.
+//! - A reading that satisfies `after` began later than that tick. A read that was already in
+//!   progress does not count.
+//! - At most one request per list is in progress, and its number of subscribers does not add
+//!   requests.
+//! - A failed read never looks like an empty list: the last reading is kept and published with the
+//!   fault.
+//! - An unreadable entry never looks as if it were gone: the reading contains it, and each change
+//!   of the unreadable entries triggers all subscribers.
 
 mod computes;
 mod keys;
@@ -42,52 +49,52 @@ use self::watch::Watch;
 use super::{Jitter, RateLimited, Room};
 use crate::domain::{Fault, Listed, Unreadable};
 
-/// A moment of the observers' own logical clock. It orders "this read began" and "that write ended" without comparing wall
-/// clocks. It is not valid in another process.
+/// A moment of the observers' logical clock. It orders "this read began" and "that write ended"
+/// without comparing wall clocks. It is not valid in another process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(u64);
 
 impl Tick {
-    /// A moment of another clock of this kind, such as a model's.
+    /// A moment of another such clock, for instance a model's.
     pub const fn at(number: u64) -> Self {
         Self(number)
     }
 
-    /// For people, who compare it with others of the same process.
+    /// For display. It is comparable only within this process.
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// The clock that such moments are of. Clones are the same clock.
+/// The logical clock. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Ticks(Arc<AtomicU64>);
 
 impl Ticks {
-    /// The present moment. Taken after a write has ended, it is what [`Interest::after`] wants.
+    /// The current moment. After a write has ended, use it as [`Interest::after`].
     pub fn now(&self) -> Tick {
         Tick(self.0.fetch_add(1, Ordering::SeqCst) + 1)
     }
 }
 
-/// A list as one call showed it, all its pages together.
+/// A list as one call returned it, with all its pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading<L: Listing> {
-    /// When the read began; it shows every change that was made before.
+    /// The start of the read. The reading shows every earlier change.
     pub began: Tick,
-    /// The same by the wall clock, for people.
+    /// The same by the wall clock, for display.
     pub at: Timestamp,
-    /// When it had ended.
+    /// The end of the read.
     pub ended: Timestamp,
-    /// Those that can be read, in the order of [`Listing::order`].
+    /// The readable entries, in the order of [`Listing::order`].
     pub items: Vec<L::Item>,
-    /// The others.
+    /// The unreadable entries.
     pub unreadable: Unreadable,
     index: L::Index,
 }
 
 impl<L: Listing> Reading<L> {
-    /// A reading that began and ended then.
+    /// A reading with this start and end.
     pub fn new(began: Tick, (at, ended): (Timestamp, Timestamp), listed: impl Into<Listed<L::Item>>) -> Self {
         let (mut items, unreadable) = listed.into().into_parts();
         items.sort_unstable_by(L::order);
@@ -95,20 +102,19 @@ impl<L: Listing> Reading<L> {
         Self { began, at, ended, index: L::index(&items), items, unreadable }
     }
 
-    /// How many entries it has.
     pub fn count(&self) -> usize {
         self.items.len() + self.unreadable.len()
     }
 }
 
-/// What is known of a list.
+/// The latest known state of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latest<L: Listing> {
-    /// The newest read that succeeded, if any did.
+    /// The newest successful reading, if there is one.
     pub snapshot: Option<Arc<Reading<L>>>,
-    /// Why the newest attempt failed; `None` where it succeeded, and before there was any.
+    /// The fault of the newest attempt; `None` if it succeeded, or if there was none yet.
     pub fault: Option<Fault>,
-    /// When the newest attempt began, if there was any.
+    /// The start of the newest attempt, if there is one.
     pub attempted: Option<Tick>,
 }
 
@@ -126,20 +132,20 @@ impl<L: Listing> Latest<L> {
     }
 }
 
-/// What triggers a subscriber.
+/// The changes that trigger a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest<L: Listing> {
-    /// Any change of this.
+    /// The entries whose changes trigger it.
     pub matters: L::Matters,
-    /// A change is expected soon: dbplane reads often.
+    /// A change is expected soon, so dbplane reads often.
     pub pending: bool,
-    /// A reading that began later than this is needed; if there is none, it is made at once.
+    /// A reading that began later than this is needed. If there is none, the list is read at once.
     pub after: Option<Tick>,
 }
 
 /// The identity of a subscriber.
 pub trait Subscriber: Clone + Eq + Hash + Send + Sync + 'static {
-    /// The namespace that it is in: reads are made for the namespaces of all subscribers.
+    /// The subscriber's namespace. A read is made for the namespaces of all subscribers.
     fn namespace(&self) -> &str;
 }
 
@@ -152,36 +158,36 @@ where
     }
 }
 
-/// Which list to read, and how.
+/// The list to read, and how to read it.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The account's identity; with `of` it names the task.
+    /// The account. Together with `of` it identifies the task.
     pub account: String,
     /// The project or the organization.
     pub of: String,
-    /// If it differs from the one before, because of another key or address, the old reading is dropped and the list is read
-    /// at once.
+    /// If it differs from the previous one (another key or address), the old reading is dropped and
+    /// the list is read at once.
     pub platform: Arc<RateLimited>,
     /// The time between two reads while nothing changes; at least 1 s.
     pub poll_interval: Duration,
-    /// What its list shares with others of one namespace.
+    /// The memory limit that all lists of the namespace share.
     pub room: Arc<Room>,
 }
 
-/// The account, and what the list is of.
+/// The account, and the project or organization.
 pub type Place = (String, String);
 
-/// The task of a list, and what is known of it.
+/// The task of a list, and its latest state.
 type Subscribed<S, L> = (Arc<Watch<S, L>>, Latest<L>);
 
-/// The observers of all lists of one sort. `S` is a subscriber's identity. Clones are the same observers.
+/// The observers of all lists of one kind. `S` identifies a subscriber. Clones share the observers.
 pub struct Observers<S, L: Listing> {
     hub: Arc<Hub<S>>,
     registry: Arc<Mutex<Registry<S, L>>>,
     tasks: TaskTracker,
 }
 
-/// What all tasks share.
+/// The parts that all tasks share.
 struct Hub<S> {
     trigger: UnboundedSender<S>,
     ticks: Ticks,
@@ -191,7 +197,7 @@ struct Hub<S> {
 
 struct Registry<S, L: Listing> {
     watches: HashMap<Place, Arc<Watch<S, L>>>,
-    /// What each subscriber subscribes to: one list.
+    /// The list of each subscriber.
     subscribed: HashMap<S, Arc<Watch<S, L>>>,
     closed: bool,
 }
@@ -209,7 +215,8 @@ impl<S, L: Listing> fmt::Debug for Observers<S, L> {
 }
 
 impl<S: Subscriber, L: Listing> Observers<S, L> {
-    /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
+    /// Starts without observers. `trigger` receives the subscribers, `clock` dates the readings,
+    /// and `jitter` spreads them.
     pub fn new(ticks: Ticks, trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
         let registry = Registry { watches: HashMap::new(), subscribed: HashMap::new(), closed: false };
         Self {
@@ -219,18 +226,20 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         }
     }
 
-    /// What is known of the list now. The subscription of `subscriber` is made or replaced, also where it was to another
-    /// list, and the list's task is started where there is none: call it within a tokio runtime. Does not wait.
+    /// The latest state of the list. Subscribes `subscriber`, and replaces its earlier
+    /// subscription, even to another list. Starts the list's task if necessary, so it must run
+    /// within a tokio runtime. It does not wait.
     ///
-    /// The subscriber is triggered when an entry that it is interested in appears, disappears or changes significantly; when the
-    /// kind of fault changes, which includes the first read and recovery; and when the first attempt that began later than
-    /// `after` has ended, with or without success.
+    /// The subscriber is triggered when an entry that concerns it appears, disappears or changes
+    /// significantly. It is also triggered when the kind of fault changes, which includes the first
+    /// read and recovery. And it is triggered when the first attempt that began later than `after`
+    /// has ended, successful or not.
     pub fn read(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
         self.subscribe(source, subscriber, interest).map(|(_, latest)| latest).unwrap_or_default()
     }
 
-    /// The same, once an attempt has ended that began after this call: one for all who ask meanwhile. Nothing is known where the
-    /// observer ends before.
+    /// Like `read`, but waits for the end of an attempt that began after this call; callers share
+    /// attempts. The result is empty if the observer ends first.
     pub async fn read_anew(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
         let after = self.hub.ticks.now();
         let interest = Interest { after: Some(after), ..interest };
@@ -240,19 +249,19 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         }
     }
 
-    /// What is known of a list that somebody subscribes to.
+    /// The latest state of a list with subscribers.
     pub fn known(&self, account: &str, of: &str) -> Latest<L> {
         let registry = self.registry();
         let watch = registry.watches.get(&(account.to_owned(), of.to_owned()));
         watch.map(|watch| watch.view()).unwrap_or_default()
     }
 
-    /// What is known of every list that somebody subscribes to, with its account and what it is of.
+    /// The latest state of every list with subscribers, by account and list.
     pub fn all(&self) -> Vec<(Place, Latest<L>)> {
         self.registry().watches.values().map(|watch| (watch.place(), watch.view())).collect()
     }
 
-    /// When the oldest reading of each account began that somebody works with.
+    /// The start of each account's oldest reading in use.
     pub fn oldest(&self) -> BTreeMap<String, Timestamp> {
         let mut oldest = BTreeMap::new();
         for ((account, _), latest) in self.all() {
@@ -262,7 +271,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         oldest
     }
 
-    /// The entries of the account's lists that cannot be read, by what the lists are of.
+    /// The unreadable entries of the account's lists, by project or organization.
     pub fn unreadable(&self, account: &str) -> BTreeMap<String, Unreadable> {
         let registry = self.registry();
         let of_account = registry.watches.iter().filter(|((name, _), _)| name == account);
@@ -273,7 +282,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         unreadable.collect()
     }
 
-    /// Why a list of the account is not kept, where there is one that is too large.
+    /// The message of one of the account's lists that is too large to keep, if there is one.
     pub fn too_large(&self, account: &str) -> Option<String> {
         let registry = self.registry();
         let mut messages = registry.watches.iter().filter(|((of, _), _)| of == account).filter_map(|(_, watch)| {
@@ -282,7 +291,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         messages.next()
     }
 
-    /// `None` once all observers have ended.
+    /// `None` after all observers have ended.
     fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Option<Subscribed<S, L>> {
         let place = (source.account.clone(), source.of.clone());
         let mut registry = self.registry();
@@ -305,17 +314,17 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         Some((watch, latest))
     }
 
-    /// Ends the subscription. The task of a list without subscribers ends.
+    /// Ends the subscription. A task without subscribers ends.
     pub fn forget(&self, subscriber: &S) {
         self.registry().remove(subscriber);
     }
 
-    /// The number of lists that are being read.
+    /// The number of observed lists.
     pub fn lists(&self) -> usize {
         self.registry().watches.len()
     }
 
-    /// Ends all tasks and waits until they have. Later reads answer that nothing is known.
+    /// Ends all tasks and waits for them. Later reads return an empty state.
     pub async fn shutdown(&self) {
         let watches = {
             let mut registry = self.registry();

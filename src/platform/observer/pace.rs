@@ -1,36 +1,37 @@
-//! How long to wait between two reads of one list.
+//! Computes the wait between two reads of one list.
 
 use std::time::Duration;
 
-/// Bounds of the wait while something is pending, before it has been pending for long.
+/// Bounds of the wait while a change is pending and recent.
 const PENDING_FROM: Duration = Duration::from_secs(1);
 const PENDING_TO: Duration = Duration::from_secs(2);
-/// Something that has been pending for a time is read again after this part of that time, so that reads become rarer: every
-/// 1.5 s in the first two minutes, every 15 s after twenty.
+/// A change that has been pending for a time is read again after 1/80 of that time, so reads become
+/// rarer. That is every 1.5 s after two minutes, and every 15 s after twenty.
 const PENDING_PART: u32 = 80;
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
-/// Faults are retried at least this often, and at least as often as the project is polled.
+/// Retries after faults happen at least this often, and at least as often as regular polls.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-/// While the key is refused nothing is read. Opening the gate wakes the task; this is only a fallback.
+/// While the key is refused, nothing is read. Opening the gate wakes the task; this is only a
+/// fallback.
 const SUSPENDED: Duration = Duration::from_secs(600);
 
-/// What the wait depends on.
+/// The inputs for the wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     pub poll_interval: Duration,
-    /// How long the newest of what is pending has been so.
+    /// How long the newest pending change has been pending.
     pub pending_for: Option<Duration>,
-    /// Failed reads in a row.
+    /// Consecutive failed reads.
     pub failures: u32,
     pub retry_after: Option<Duration>,
     /// The platform refused the key.
     pub suspended: bool,
-    /// The platform does not offer the list, and how long that is believed.
+    /// The platform does not offer the list; the value says how long to believe it.
     pub not_offered: Option<Duration>,
 }
 
 impl Pace {
-    /// The wait; `jitter` is from 0 to 1.
+    /// The wait. `jitter` is from 0 to 1.
     pub fn delay(self, jitter: f64) -> Duration {
         if self.suspended {
             return SUSPENDED.max(self.poll_interval);

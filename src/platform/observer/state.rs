@@ -1,4 +1,4 @@
-//! The state of one list's task, and what follows from it: when to read next, and which subscribers to trigger.
+//! The state of one list's task. It decides when to read next, and which subscribers to trigger.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,22 +18,22 @@ const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
 pub(super) struct State<S, L: Listing> {
     pub platform: Arc<RateLimited>,
-    /// Counts the platforms, so that a read through an old one is not published.
+    /// Counts changes of the platform client, so that a read with an old client is not published.
     pub generation: u64,
     poll_interval: Duration,
     subscribers: HashMap<S, Subscription<L>>,
-    /// The namespaces of all who have subscribed since the last read ended.
+    /// The namespaces of all subscribers since the last read ended.
     namespaces: BTreeSet<Arc<str>>,
-    /// When the last of the pending subscribers became pending; may be out of date until the next read.
+    /// When the newest pending subscriber became pending; may be outdated until the next read.
     pending_since: Option<Instant>,
-    /// The latest moment that a subscriber needs a later snapshot than.
+    /// Subscribers need a snapshot that began later than this.
     after: Option<Tick>,
     pub view: Latest<L>,
-    /// For the reading that is kept.
+    /// The memory of the current reading.
     share: Share,
     newest: Option<Attempt>,
     failures: u32,
-    /// Spreads the next wait; drawn again for each.
+    /// Spreads the next wait; drawn again for each wait.
     pub jitter: f64,
 }
 
@@ -42,7 +42,7 @@ struct Subscription<L: Listing> {
     pending_since: Option<Instant>,
 }
 
-/// The newest read that has ended, with or without success.
+/// The newest read that has ended, successful or not.
 #[derive(Clone, Copy)]
 struct Attempt {
     began: Tick,
@@ -50,7 +50,7 @@ struct Attempt {
     ended: Instant,
 }
 
-/// The beginning of a read.
+/// The start of a read.
 pub(super) struct Begun {
     pub generation: u64,
     pub tick: Tick,
@@ -76,7 +76,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         }
     }
 
-    /// Applies the source; returns whether a read may be due sooner because of it.
+    /// Applies the source. Returns true if a read may be due sooner because of it.
     pub fn adopt(&mut self, source: &Source) -> bool {
         let poll_interval = source.poll_interval.max(SHORTEST_POLL);
         let sooner = poll_interval < self.poll_interval;
@@ -94,7 +94,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         true
     }
 
-    /// Applies the interest; returns whether a read may be due sooner because of it.
+    /// Applies the interest. Returns true if a read may be due sooner because of it.
     pub fn subscribe(&mut self, subscriber: &S, interest: Interest<L>) -> bool {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
@@ -102,7 +102,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
             let Subscription { interest, pending_since } = subscription;
             (interest.pending, pending_since, interest.after)
         });
-        // A new write begins a new time of waiting.
+        // A new write restarts the pending time.
         let continued = was_pending && interest.after <= old_after;
         let pending_since = interest.pending.then(|| since.filter(|_| continued).unwrap_or(now));
         let newly_pending = interest.pending && !continued;
@@ -124,19 +124,19 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.namespaces.iter().cloned().collect()
     }
 
-    /// Whether others have joined these.
+    /// True if other namespaces have joined these.
     pub fn has_more_than(&self, party: &Party) -> bool {
         self.namespaces.len() > party.len()
     }
 
-    /// Ends a subscription; returns whether no subscriber remains.
+    /// Ends a subscription. Returns true if no subscriber remains.
     pub fn unsubscribe(&mut self, subscriber: &S) -> bool {
         self.subscribers.remove(subscriber);
         self.subscribers.is_empty()
     }
 
-    /// Whether a subscriber needs a snapshot later than the newest attempt. A failed attempt counts: the backoff is there to
-    /// prevent immediate retries.
+    /// True if a subscriber needs a snapshot later than the newest attempt. A failed attempt
+    /// counts, because the backoff must prevent immediate retries.
     pub fn is_awaited(&self) -> bool {
         self.newest.is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
     }
@@ -144,13 +144,13 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     pub fn priority(&self) -> Priority {
         match self.is_awaited() {
             true => Priority::FreshRead,
-            // Where its key is accepted again, everybody waits for it.
+            // When the key may be accepted again, all subscribers wait for the read.
             false if self.is_suspended() || self.regular() <= Instant::now() => Priority::Poll,
             false => Priority::EarlyPoll,
         }
     }
 
-    /// When the next read would be due if nobody needed it and nothing were pending.
+    /// When the next read would be due if no subscriber needed it and no change were pending.
     pub fn regular(&self) -> Instant {
         self.newest.map_or_else(Instant::now, |newest| newest.ended + self.pace(None).delay(self.jitter))
     }
@@ -166,19 +166,19 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         }
     }
 
-    /// Whether nothing is sent with the key.
+    /// True if no requests are sent with the key.
     fn is_suspended(&self) -> bool {
         self.view.fault.as_ref().is_some_and(Fault::is_about_the_key)
     }
 
-    /// When the next read is due; `gate` is why the gate is closed.
+    /// When the next read is due. `gate` is the reason why the gate is closed.
     pub fn due(&self, gate: Option<&Fault>) -> Instant {
         let Some(newest) = self.newest else {
             return Instant::now();
         };
         let known = self.view.fault.as_ref().filter(|fault| fault.is_about_the_key());
         if gate.map(Fault::kind) != known.map(Fault::kind) {
-            // If the gate has closed, this costs no request; if it has opened, a read is due.
+            // If the gate has closed, this read costs no request. If it has opened, a read is due.
             return newest.ended;
         }
         if self.is_awaited() {
@@ -187,12 +187,12 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         newest.ended + self.pace(self.pending_since.map(|since| since.elapsed())).delay(self.jitter)
     }
 
-    /// Whether the list may be read at all: each one counts, however small it is.
+    /// True if the list may be read at all. Each list counts, even if it is small.
     pub fn has_room(&mut self) -> bool {
         self.share.is_held() || self.share.hold(0)
     }
 
-    /// The fault of a list for which there is no room.
+    /// The fault of a list that exceeds the memory limit.
     pub fn no_room(&self, of: &str) -> Fault {
         let (list, mib) = (L::OF, self.share.room().limit() >> 20);
         let message = format!(
@@ -202,13 +202,13 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         Fault::TooLarge { message }
     }
 
-    /// The entries, where there is room for them.
+    /// The entries, if there is memory for them.
     pub fn fitting(&mut self, of: &str, listed: Listed<L::Item>) -> Result<Listed<L::Item>, Fault> {
         let weight = listed.shown().iter().map(L::weight).sum::<usize>() + unreadable_weight(listed.unreadable());
         if self.share.hold(weight) { Ok(listed) } else { Err(self.no_room(of)) }
     }
 
-    /// Applies the outcome of a read; returns the subscribers to trigger.
+    /// Applies the result of a read. Returns the subscribers to trigger.
     pub fn publish(&mut self, begun: &Begun, outcome: Result<(Listed<L::Item>, Timestamp), Fault>) -> Vec<S> {
         let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
@@ -226,7 +226,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.failures = 0;
         let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
-        // What cannot be read may concern anybody.
+        // An unreadable entry may concern any subscriber.
         let comparable = |before: &Arc<Reading<L>>| !recovered && before.unreadable == snapshot.unreadable;
         let Some(before) = before.filter(comparable) else {
             return self.subscribers.keys().cloned().collect();

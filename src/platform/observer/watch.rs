@@ -1,4 +1,5 @@
-//! The task of one list: wait until a read is due, read, publish the snapshot, trigger the subscribers that it concerns.
+//! The task of one list: wait until a read is due, read, publish the snapshot, trigger the
+//! subscribers that it concerns.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -17,7 +18,6 @@ use crate::domain::{Fault, Listed, Unreadable};
 use crate::platform::{Party, Priority, RateLimited};
 use crate::spans;
 
-/// A read that is due.
 struct Due {
     platform: Arc<RateLimited>,
     generation: u64,
@@ -30,7 +30,7 @@ pub(super) struct Watch<S, L: Listing> {
     of: String,
     hub: Arc<Hub<S>>,
     state: Mutex<State<S, L>>,
-    /// Something happened that may make the next read due sooner. Only the task waits for it.
+    /// The next read may be due sooner. Only the task waits for this.
     wake: Notify,
     /// An attempt has ended.
     ended: Notify,
@@ -54,7 +54,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         self.account == source.account && self.of == source.of
     }
 
-    /// The account and what it is the list of.
+    /// The account, and the project or organization of the list.
     pub fn place(&self) -> Place {
         (self.account.clone(), self.of.clone())
     }
@@ -68,21 +68,22 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         state.view.clone()
     }
 
-    /// Ends a subscription; returns whether no subscriber remains.
+    /// Ends a subscription. Returns true if no subscriber remains.
     pub fn unsubscribe(&self, subscriber: &S) -> bool {
         self.state().unsubscribe(subscriber)
     }
 
-    /// What is known now.
+    /// The latest state.
     pub fn view(&self) -> Latest<L> {
         self.state().view.clone()
     }
 
-    /// What is known once an attempt has ended that began later; nothing where the task ends before.
+    /// Waits for the end of an attempt that began after `after`. The result is empty if the task
+    /// ends first.
     pub async fn attempted_after(&self, after: Tick) -> Latest<L> {
         loop {
             let mut ended = pin!(self.ended.notified());
-            // Listened to before it is looked, so that no end is missed.
+            // Enabled before the check, so that no notification is missed.
             ended.as_mut().enable();
             let view = self.view();
             if view.attempted.is_some_and(|attempted| attempted > after) {
@@ -99,7 +100,8 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         self.stop.cancel();
     }
 
-    /// Reads until it is stopped. A panic counts as a failed read: otherwise observation would end unnoticed.
+    /// Reads until it is stopped. A panic counts as a failed read; otherwise observation would end
+    /// unnoticed.
     pub async fn run(self: Arc<Self>) {
         let reads = async {
             loop {
@@ -116,7 +118,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         }
     }
 
-    /// One read, or none if something more urgent came first.
+    /// One read, or none if a more urgent one replaces it.
     async fn round(&self) {
         let due = self.until_due().await;
         self.read(due).instrument(spans::observe(L::OF, &self.of)).await;
@@ -157,7 +159,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
     async fn until_due(&self) -> Due {
         loop {
             let platform = Arc::clone(&self.state().platform);
-            // Subscribed to before the gate is checked, so that no change of it is missed.
+            // Subscribed before the gate is checked, so that no change of it is missed.
             let mut gate = platform.watch_gate();
             let due = {
                 let state = self.state();
@@ -180,8 +182,9 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         }
     }
 
-    /// Waits until the platform was replaced, or until the read is more urgent than that: where a subscriber needs it by now, or where the
-    /// time of a poll before its time has come. Also until it is to be made for more namespaces than those in `party`, if any.
+    /// Waits until the read has to start over: the platform client was replaced, the read has
+    /// become more urgent, or namespaces outside `party` need it. A read becomes more urgent when a
+    /// subscriber needs it, or when the regular time of an early poll has come.
     async fn until_overtaken(&self, generation: u64, priority: Priority, party: Option<&Party>) {
         loop {
             let regular = {
@@ -219,7 +222,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         state.jitter = (self.hub.jitter)();
         self.ended.notify_waiters();
         for subscriber in triggered {
-            // The receiver is closed only when the program ends.
+            // The receiver closes only when the program ends.
             let _ = self.hub.trigger.send(subscriber);
         }
     }

@@ -1,4 +1,5 @@
-//! What is counted when somebody asks, and never before: how the resources, the accounts, their budgets, lists and keys stand.
+//! Metrics that are computed only on request: the states of resources, accounts, their budgets,
+//! lists and keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use prometheus_client::registry::Unit;
 use super::left::{PAUSE, REQUESTS_LEFT};
 use crate::platform::BudgetFigures;
 
-/// How everything stands.
+/// The current counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Census {
     pub kinds: Vec<KindCensus>,
@@ -25,37 +26,36 @@ pub struct Census {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindCensus {
     pub kind: String,
-    /// How many there are, by the status and the reason of their conditions Ready.
+    /// Number of resources, by status and reason of the condition Ready.
     pub ready: BTreeMap<(&'static str, &'static str), usize>,
-    /// How many are stalled, by reason.
+    /// Number of stalled resources, by reason.
     pub stalled: BTreeMap<&'static str, usize>,
-    /// How many are not as declared, by the reason of their conditions Synced.
+    /// Number of resources that differ from their spec, by reason of the condition Synced.
     pub unsynced: BTreeMap<&'static str, usize>,
-    /// How many wait although nothing is wrong with them, by what for.
+    /// Number of healthy resources that wait, by the reason for the wait.
     pub waiting: BTreeMap<&'static str, usize>,
 }
 
-/// An account.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AccountCensus {
-    /// Names are in no label.
+    /// The UID, because labels contain no names.
     pub uid: String,
     pub kind: String,
-    /// Where its credentials are at hand: the time between two reads, and how its budget stands.
+    /// The poll interval and the budget, if its credentials are available.
     pub connected: Option<(Duration, BudgetFigures)>,
-    /// When the oldest reading of its lists began, in seconds since 1970, by what the lists are of.
+    /// The start of its oldest reading, in seconds since 1970, by type of list.
     pub oldest: BTreeMap<&'static str, i64>,
-    /// How many entries of its lists cannot be read, by what the lists are of.
+    /// Number of unreadable entries, by type of list.
     pub unreadable: BTreeMap<&'static str, usize>,
 }
 
-/// What state a key of a ProjectKey is in.
+/// The state of a ProjectKey's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyState {
     InUse,
     /// Replaced, and still valid.
     Previous,
-    /// For a person to revoke.
+    /// A user has to revoke it.
     Lost,
 }
 
@@ -76,7 +76,7 @@ impl KeyState {
 pub struct AccountKeys {
     /// The UID of the account.
     account: String,
-    /// All keys of its organization, where that is known.
+    /// The number of all keys of its organization, if it is known.
     organization: Option<usize>,
     states: BTreeMap<KeyState, KeysInState>,
 }
@@ -84,20 +84,20 @@ pub struct AccountKeys {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KeysInState {
     count: i64,
-    /// Since when the oldest is in this state, in seconds since 1970.
+    /// Since when the oldest key is in this state, in seconds since 1970.
     oldest: Option<i64>,
 }
 
-/// Names and values.
+/// Label names and values.
 type Labels<'a> = [(&'static str, &'a str); 2];
 
 impl AccountKeys {
-    /// No key of an account yet.
+    /// An account without keys so far.
     pub fn of(account: String, organization: Option<usize>) -> Self {
         Self { account, organization, states: BTreeMap::new() }
     }
 
-    /// Counts a key that is in this state since then.
+    /// Counts a key that has been in this state since `since`.
     pub fn add(&mut self, state: KeyState, since: Option<i64>) {
         let KeysInState { count, oldest } = self.states.entry(state).or_default();
         *count += 1;
@@ -112,7 +112,7 @@ impl AccountKeys {
     }
 }
 
-/// Exposes what it is told to count by.
+/// Exposes the counts of the function that it is given.
 #[derive(Default)]
 pub struct Counted(OnceLock<Box<dyn Fn() -> Census + Send + Sync>>);
 
@@ -123,9 +123,9 @@ impl fmt::Debug for Counted {
 }
 
 impl Counted {
-    /// From now on `census` counts.
+    /// From now on, `census` computes the counts.
     pub fn by(&self, census: impl Fn() -> Census + Send + Sync + 'static) {
-        // The first one counts for the life of the process.
+        // The first function is kept for the life of the process.
         let _ = self.0.set(Box::new(census));
     }
 }
@@ -229,7 +229,7 @@ fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
     exposed.gauges(("organization_keys", text, None), all)
 }
 
-/// Name without prefix and unit, help, unit.
+/// Name without prefix and unit, help text, unit.
 type Described<'a> = (&'a str, &'a str, Option<&'a Unit>);
 
 struct Exposed<'a>(DescriptorEncoder<'a>);

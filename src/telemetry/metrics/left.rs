@@ -1,16 +1,17 @@
-//! What is left of a budget, read back from the metrics of a running operator.
+//! Reads the remaining budget from the metrics of a running operator.
 
 use std::fmt;
 
 use serde::Serialize;
 
 pub(super) const REQUESTS_LEFT: &str = "budget_requests_left";
-/// In seconds, which the exposed name says too.
+/// In seconds; the exposed name includes the unit.
 pub(super) const PAUSE: &str = "budget_pause";
 
 pub(super) const LEADER: &str = "leader";
 
-/// Whether these metrics are of the process that leads: another one has no budgets. `None` where they are not dbplane's.
+/// True if these metrics are the leader's, because only the leader has budgets. `None` if they are
+/// not dbplane's.
 pub fn is_of_leader(metrics: &str) -> Option<bool> {
     let start = format!("dbplane_{LEADER} ");
     Some(metrics.lines().find_map(|line| line.strip_prefix(&start))? == "1")
@@ -19,14 +20,15 @@ pub fn is_of_leader(metrics: &str) -> Option<bool> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetLeft {
-    /// That may be made at once; none during a pause.
+    /// Requests that may be sent at once; none during a pause.
     pub requests: u32,
-    /// How long no request may be made because the platform asked for fewer.
+    /// Remaining pause that the platform asked for.
     pub pause_seconds: f64,
 }
 
 impl BudgetLeft {
-    /// Of the account with this UID; `None` where the operator knows of none, or does not lead.
+    /// The budget of the account with this UID. `None` if the operator does not know it, or is not
+    /// the leader.
     pub fn of(metrics: &str, account: &str) -> Option<Self> {
         let value = |name: &str| {
             let start = format!("dbplane_{name}{{account=\"{account}\"}} ");

@@ -1,5 +1,6 @@
-//! Metrics, in OpenMetrics text: one registry, and a file for each group. Labels are from closed sets, or the UID of an account; none
-//! contains the name of an object. docs/metrics.md is made of what is registered here.
+//! Metrics in OpenMetrics text, with one registry and a file for each group. Label values come from
+//! closed sets, or are the UID of an account; no label contains the name of an object.
+//! docs/metrics.md is generated from this registry.
 
 mod census;
 mod left;
@@ -26,7 +27,6 @@ pub use self::resources::Resources;
 pub use self::steps::{CreateOutcome, KeyChange, Steps};
 use crate::platform::Leadership;
 
-/// All metrics of one process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -56,16 +56,16 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Everything, as OpenMetrics text.
+    /// All metrics as OpenMetrics text.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
 
-    /// This process is the leader while `leadership` holds; before it is given one, it is not.
+    /// This process counts as the leader while `leadership` holds. Before this call it does not.
     pub fn leads_while(&self, leadership: Leadership) {
-        // A process leads once in its life.
+        // A process becomes the leader only once.
         let _ = self.leadership.set(leadership);
     }
 }
@@ -75,7 +75,7 @@ struct OfKind {
     kind: String,
 }
 
-/// From 2 ms to 33 s, each twice as long as the one before.
+/// Buckets from 2 ms to 33 s, each twice the previous one.
 fn durations() -> Histogram {
     Histogram::new(exponential_buckets(0.002, 2.0, 15))
 }

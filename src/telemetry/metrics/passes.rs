@@ -1,4 +1,4 @@
-//! Passes over resources.
+//! Metrics of passes over resources.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ impl Passes {
         Self { ended, seconds }
     }
 
-    /// A pass over a resource of `kind` begins.
+    /// Starts the timer for a pass over a resource of `kind`.
     pub fn begins(&self, kind: &str) -> Timer<'_> {
         Timer { passes: self, kind: kind.to_owned(), start: Instant::now() }
     }

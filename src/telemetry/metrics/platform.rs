@@ -1,4 +1,4 @@
-//! Requests to the platform.
+//! Metrics of requests to the platform.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -20,7 +20,7 @@ struct Call {
     account: Arc<str>,
 }
 
-/// Without the account: a histogram has 17 series for each of these.
+/// Has no account label, because a histogram has 17 series per label set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Timed {
     call: &'static str,
@@ -46,7 +46,8 @@ impl Requests {
         Self { sent, seconds, accounts: Arc::default() }
     }
 
-    /// What records the requests of the account with this UID. Its series go when nobody has it any more.
+    /// Records the requests of the account with this UID. Its series are removed when no client
+    /// uses it any more.
     pub fn of_account(&self, uid: &str) -> Arc<dyn Meter> {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = accounts.get(uid).and_then(Weak::upgrade) {
@@ -64,7 +65,7 @@ struct OfAccount {
     sent: Family<Call, Counter>,
     seconds: Family<Timed, Histogram>,
     account: Arc<str>,
-    /// That there is a series of.
+    /// The calls and outcomes that have a series.
     calls: Mutex<BTreeSet<(&'static str, &'static str)>>,
 }
 
@@ -112,7 +113,7 @@ mod tests {
             drop(gone);
         }
         assert_eq!(lines(), before);
-        // Another key makes another client of the same account.
+        // Another key creates another client of the same account.
         let anew = called("stays");
         drop(stays);
         let sent = r#"dbplane_platform_requests_total{call="list_projects",outcome="ok",account="stays"} 2"#;

@@ -1,4 +1,4 @@
-//! This process: its version, whether it leads, what it takes of its machine, and how its runtime is doing.
+//! Metrics of this process: its version, leadership, resource usage and runtime.
 
 use std::fmt::Error;
 use std::sync::{Arc, OnceLock};
@@ -30,14 +30,14 @@ impl Collector for Leads {
     }
 }
 
-/// Under the names that every client library of Prometheus uses.
+/// Uses the standard names of Prometheus client libraries.
 #[derive(Debug)]
 pub(super) struct Process;
 
 impl Collector for Process {
     #[cfg(target_os = "linux")]
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
-        // Without /proc nothing is known.
+        // Without /proc there are no values.
         let Ok(taken) = linux::taken() else { return Ok(()) };
         let text = "Processor time that the process has used";
         let mut cpu = encoder.encode_descriptor("process_cpu", text, Some(&Unit::Seconds), MetricType::Counter)?;
@@ -63,7 +63,7 @@ mod linux {
     use procfs::process::{LimitValue, Process};
     use procfs::{ProcResult, boot_time_secs, page_size, ticks_per_second};
 
-    /// What the process takes of its machine.
+    /// The resource usage of the process.
     pub(super) struct Taken {
         pub cpu_seconds: f64,
         pub resident_bytes: u64,
@@ -92,7 +92,7 @@ mod linux {
     }
 }
 
-/// The runtime that whoever asks is run by.
+/// The runtime that collects the metrics.
 #[derive(Debug)]
 pub(super) struct Runtime;
 

@@ -1,4 +1,4 @@
-//! docs/metrics.md: a line for each metric, made of what the registry exposes.
+//! Generates docs/metrics.md, with a line for each metric of the registry.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ not accept the key that it has created) or `not_recorded` (no call was made, sin
 |---|---|---|---|---|
 ";
 
-/// The page.
+/// The content of the page.
 ///
 /// # Errors
-/// Where the metrics cannot be written as text.
+/// If the metrics cannot be written as text.
 pub fn page() -> Result<String, fmt::Error> {
     let (metrics, _account) = specimen();
     let exposed = metrics.text()?;
@@ -41,7 +41,7 @@ pub fn page() -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// One of each, and what keeps the series of an account.
+/// Metrics with a sample of each, and the meter that keeps the series of an account.
 fn specimen() -> (Metrics, Arc<dyn Meter>) {
     let metrics = Metrics::default();
     metrics.leads_while(Leadership::default());
@@ -80,7 +80,7 @@ fn census() -> Census {
 
 #[derive(Debug, Default, PartialEq)]
 struct Described<'a> {
-    /// As it is asked for.
+    /// The name as queries use it.
     name: String,
     type_: &'a str,
     unit: &'a str,
@@ -88,7 +88,7 @@ struct Described<'a> {
     help: &'a str,
 }
 
-/// What OpenMetrics text says of each metric; the labels are those of its first sample.
+/// The description of each metric in OpenMetrics text. The labels are those of its first sample.
 fn described(text: &str) -> Vec<Described<'_>> {
     let mut all: Vec<Described> = Vec::new();
     for line in text.lines() {

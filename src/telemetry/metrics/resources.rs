@@ -1,4 +1,4 @@
-//! Resources, as the passes and the watches tell of them.
+//! Metrics of resources, reported by passes and watches.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -19,7 +19,7 @@ impl Resources {
         Self { unreadable }
     }
 
-    /// So many stored resources of `kind` cannot be read.
+    /// Sets the number of stored resources of `kind` that cannot be read.
     pub fn unreadable(&self, kind: &str, count: usize) {
         self.unreadable.get_or_create(&OfKind { kind: kind.to_owned() }).set(number(count));
     }

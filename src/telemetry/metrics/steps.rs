@@ -1,4 +1,4 @@
-//! Steps: what was done on the platform, and what could not be done.
+//! Metrics of steps on the platform, successful and failed.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,15 +7,15 @@ use prometheus_client::registry::Registry;
 
 use super::OfKind;
 
-/// What came of a create.
+/// The outcome of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateOutcome {
     Answered,
-    /// It was not carried out, as the platform answered or as no connection shows.
+    /// It was not carried out: the platform refused it, or there was no connection.
     Refused,
     /// It may have been carried out.
     Unresolved,
-    /// What it had created was found later.
+    /// Its result was found later.
     Recovered,
 }
 
@@ -30,13 +30,13 @@ impl CreateOutcome {
     }
 }
 
-/// What became of a key.
+/// A change of a key's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// A new one is in the Secret, in place of one that could still be used.
+    /// The Secret has a new key, instead of one that could still be used.
     Rotated,
     Revoked,
-    /// A person has to revoke it.
+    /// A user has to revoke it.
     Lost,
 }
 
@@ -107,7 +107,7 @@ impl Steps {
         steps
     }
 
-    /// A step for a resource of `kind` failed; `action` and `reason` are from closed sets.
+    /// Counts a failed step for a resource of `kind`. `action` and `reason` are from closed sets.
     pub fn failed(&self, kind: &str, action: &'static str, reason: &'static str) {
         self.failed.get_or_create(&Failure { kind: kind.to_owned(), action, reason }).inc();
     }
@@ -116,12 +116,12 @@ impl Steps {
         self.creates.get_or_create(&Create { kind: kind.to_owned(), outcome: outcome.label() }).inc();
     }
 
-    /// Something is deleted on the platform because a resource of `kind` was deleted.
+    /// Counts a deletion on the platform because a resource of `kind` was deleted.
     pub fn deletes(&self, kind: &str) {
         self.deletes.get_or_create(&OfKind { kind: kind.to_owned() }).inc();
     }
 
-    /// A declared field that somebody else had changed was corrected.
+    /// Counts the correction of a declared field that someone else had changed.
     pub fn corrected(&self, field: &str) {
         self.corrected.get_or_create(&OfField { field: field.to_owned() }).inc();
     }

@@ -1,27 +1,27 @@
-//! What the environment says of traces, in the standard's variables. What dbplane does not support is refused, so that nobody waits for
-//! traces that never come.
+//! The trace settings in the standard's environment variables. Unsupported settings are rejected,
+//! so that nobody waits for traces that never arrive.
 
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
-/// The timeout of the standard.
+/// The standard's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Traces are exported.
+/// The settings of enabled traces.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Of one request to the collector.
+    /// Timeout of one request to the collector.
     pub timeout: Duration,
-    /// How the service is called, where the environment says so apart from the other attributes.
+    /// The service name, if the environment sets it apart from the other attributes.
     pub service_name: Option<String>,
 }
 
-/// Whether traces are wanted, and how.
+/// The settings of traces, or `None` if they are disabled.
 ///
 /// # Errors
-/// Where something cannot be as it is asked for, with what to write. No value that may be a secret is in it.
+/// If a setting is unsupported, with advice. The message contains no value that may be a secret.
 pub fn wanted(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Wanted>, String> {
     let environment = Environment { variable };
     match environment.asks_for_traces()? {
@@ -35,7 +35,7 @@ struct Environment<F> {
 }
 
 impl<F: Fn(&str) -> Option<String>> Environment<F> {
-    /// A variable that is empty counts as absent.
+    /// An empty variable counts as absent.
     fn get(&self, name: &str) -> Option<String> {
         (self.variable)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
@@ -95,7 +95,7 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         Ok(())
     }
 
-    /// The text of an endpoint may hold a credential, and is not repeated.
+    /// An endpoint may contain a credential, so its text is not repeated.
     fn check_endpoint(&self) -> Result<(), String> {
         let Some((name, value)) = self.exporter("ENDPOINT") else { return Ok(()) };
         let url = Url::parse(&value).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -175,7 +175,7 @@ mod tests {
             &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none")],
             &[ENDPOINT, ("OTEL_SDK_DISABLED", "True")],
             &[("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_SDK_DISABLED", "true")],
-            // What is switched off needs not be right.
+            // Settings of disabled traces need not be valid.
             &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
         ] {
             assert_eq!(of(variables), Ok(None), "{variables:?}");

@@ -1,4 +1,5 @@
-//! Sending spans to a collector, on the runtime's threads and by the library that platforms are called with.
+//! Sends spans to a collector, on the runtime's threads and with the same HTTP library as for
+//! platforms.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,23 +17,24 @@ use tracing::{info, warn};
 use crate::platform::client_error;
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
-/// What an answer of a collector has is a few bytes.
+/// A collector's answer has only a few bytes.
 const LARGEST_ANSWER: usize = 64 * 1024;
 
-/// Exports spans, and logs when that begins to fail and when it works again. What is lost meanwhile is counted.
+/// Exports spans. Logs when exports begin to fail and when they work again, with the number of
+/// spans that were lost meanwhile.
 #[derive(Debug)]
 pub struct Exporter {
     otlp: Otlp,
     why: Arc<Mutex<String>>,
-    /// Spans lost since exporting began to fail; `None` while it works.
+    /// Spans lost since exports began to fail; `None` while they work.
     lost: Mutex<Option<usize>>,
 }
 
 impl Exporter {
-    /// As the environment says, with `timeout` for one request.
+    /// Uses the environment's settings, with `timeout` for one request.
     ///
     /// # Errors
-    /// Where no client can be made.
+    /// If no client can be created.
     pub fn new(timeout: Duration) -> Result<Self, String> {
         let why = Arc::<Mutex<String>>::default();
         let http = reqwest::Client::builder()
@@ -85,12 +87,12 @@ impl SpanExporter for Exporter {
     }
 }
 
-/// The SDK exports on a thread of its own, which has no reactor.
+/// The SDK exports on its own thread, which has no reactor.
 #[derive(Debug)]
 struct Client {
     http: reqwest::Client,
     runtime: Handle,
-    /// Why the last request failed: the SDK's own errors do not tell.
+    /// The reason of the last failure, because the SDK's own errors do not contain it.
     why: Arc<Mutex<String>>,
 }
 

@@ -1,4 +1,5 @@
-//! Traces, exported by the OpenTelemetry protocol where the environment asks for it: docs/guide/traces.md.
+//! Traces, exported with the OpenTelemetry protocol if the environment enables them:
+//! docs/guide/traces.md.
 
 mod environment;
 mod export;
@@ -23,16 +24,17 @@ const SERVICE: &str = "dbplane";
 /// How long the end of the program waits for a collector.
 const LAST_EXPORT: Duration = Duration::from_millis(1500);
 
-/// Traces that are exported. Spans wait in a queue, and where it is full, or the collector is away, they are dropped: nothing waits for
-/// them.
+/// Exported traces. Spans wait in a queue. They are dropped if the queue is full or the collector
+/// is unavailable, so that nothing waits for them.
 #[derive(Debug)]
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// As the environment says; `None` where it does not ask for traces. `instance` names this process.
+    /// The traces that the environment configures, or `None` if it enables none. `instance` names
+    /// this process.
     ///
     /// # Errors
-    /// Where something cannot be as the environment says, with what to write.
+    /// If a setting is unsupported, with advice.
     pub fn of_environment(instance: &str) -> Result<Option<Self>, String> {
         let Some(wanted) = wanted(|name| std::env::var(name).ok())? else { return Ok(None) };
         let exporter = Exporter::new(wanted.timeout)?;
@@ -40,7 +42,7 @@ impl Traces {
         Ok(Some(Self(provider.with_batch_exporter(exporter).build())))
     }
 
-    /// What takes the spans of this program's traces, and no others.
+    /// A layer for the spans of this program's traces only.
     pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> {
         let is_ours = filter_fn(|metadata| metadata.is_span() && metadata.target() == TARGET);
         let layer = tracing_opentelemetry::layer()
@@ -52,7 +54,7 @@ impl Traces {
         layer.with_filter(is_ours.with_max_level_hint(tracing::Level::INFO))
     }
 
-    /// Exports what waits in the queue; what the collector does not take in time is lost.
+    /// Exports the queue. Spans that the collector does not accept in time are lost.
     pub async fn end(self) {
         let ended = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(LAST_EXPORT)).await;
         if !matches!(ended, Ok(Ok(()))) {
@@ -61,7 +63,7 @@ impl Traces {
     }
 }
 
-/// Attributes of the environment count more than ours.
+/// Attributes of the environment override ours.
 fn resource(wanted: Wanted, instance: &str) -> Resource {
     let ours = [
         KeyValue::new("service.name", SERVICE),

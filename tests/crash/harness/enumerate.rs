@@ -1,4 +1,4 @@
-//! All points of a scenario.
+//! Runs all points of a scenario and counts the results.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use super::point::{Outcome, label, run};
 use super::scenarios::{Scenario, scenarios};
 use crate::support::{Error, Result};
 
-/// After how many points it is text how far a scenario has come.
+/// Points between two progress messages.
 const STRIDE: usize = 100;
 
-/// What became of a scenario's points.
+/// The results of a scenario's points.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub scenario: String,
-    /// Requests from the act to the end, without faults.
+    /// Requests from the act to the end, in a run without faults.
     pub requests: usize,
-    /// Points that these requests give.
+    /// Points derived from these requests.
     pub points: usize,
-    /// Points at which a request went wrong.
+    /// Points at which a request met its fault.
     pub tried: usize,
-    /// Points with a number that no request had that time.
+    /// Points whose request number was not reached in that run.
     pub not_reached: usize,
-    /// Points that a typical run in which nothing goes wrong has, and how many of these were not reached.
+    /// Points that a typical run without faults reaches, and how many of them were not reached.
     expected: (usize, usize),
     pub violations: Vec<String>,
-    /// What happened, where it is a single point.
+    /// The log of the run, for a single point.
     pub transcript: String,
 }
 
-/// Counts the scenario's requests without a fault, then tries every one of them in every mode that suits it. How many requests
-/// there are varies from time to time, most of all while all scenarios begin at once: a point that is not reached is one more
-/// run in which nothing goes wrong, and shows what is typical.
+/// Counts the scenario's requests in a run without faults, then tries each one in every suitable
+/// mode. The number of requests varies, most of all while all scenarios start together. A point
+/// that is not reached is another run without faults, and shows the typical number.
 pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tally {
     let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
     let whole = [Fault { mode: Mode::Nothing, at: Place::Request(0) }];
@@ -75,14 +75,14 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
     unhurt.sort_unstable();
     let typical = unhurt[unhurt.len() / 2];
     let typical = Place::Request(typical);
-    // A few pairs say nothing of the others.
+    // There are too few pairs to judge by them.
     let alone = |faults: &&Vec<Fault>| faults.len() == 1 && typical.is_due(faults[0].at);
     let expected = |points: &[Vec<Fault>]| points.iter().filter(alone).count();
     tally.expected = (expected(&points), expected(&missed));
     tally
 }
 
-/// One point by its name.
+/// Runs one point, given by its name.
 pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
     let Some((scenario, faults)) = name.split_once(':') else {
         return Err(Error::new(format!("{name:?} is not scenario:mode:number, for instance create-key:kill-after:7")));
@@ -109,7 +109,7 @@ async fn point(lab: Arc<Lab>, scenario: Scenario, faults: &[Fault]) -> Result<Ou
 }
 
 impl Tally {
-    /// Whether the check was one.
+    /// True if enough points were reached for the result to count: fewer than 20 % were missed.
     pub fn reached_most(&self) -> bool {
         let (expected, missed) = self.expected;
         self.tried > 0 && (missed == 0 || missed * 10 < expected * 2)
@@ -132,7 +132,8 @@ impl Tally {
         };
         if !violations.is_empty() {
             let what = violations.join("\n  ");
-            // At once, and past the test harness, which would keep it to the end.
+            // Written to stderr at once, because the test harness keeps captured output until the
+            // end.
             let _ = writeln!(std::io::stderr(), "VIOLATION {name}: {what}\nto repeat it: make verify point={name}\n");
             self.violations.push(format!("{name}: {}", violations[0]));
         }

@@ -1,4 +1,4 @@
-//! What passes the proxy: a number for each request, those that go wrong, and a log of all.
+//! The gate of the proxy: numbers the requests, decides which ones fail, and logs all of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,13 +14,13 @@ use super::passages::{Passage, Passages, Purpose};
 /// How long the API server refuses writes in an outage.
 const OUTAGE: Duration = Duration::from_secs(3);
 
-/// How many requests that are alike have a number, where they are repeated for as long as something else takes.
+/// Number of alike requests that are counted, in scenarios that repeat them while they wait.
 const DIFFERENT: usize = 4;
 
 #[derive(Debug)]
 pub struct Gate {
     state: Mutex<State>,
-    /// How many requests that are alike have a number.
+    /// Number of alike requests that are counted.
     alike: usize,
 }
 
@@ -28,34 +28,34 @@ pub struct Gate {
 struct State {
     armed: bool,
     counted: Vec<Counted>,
-    /// Requests for the Lease, which come by time and are counted apart.
+    /// Requests for the Lease. They depend on time, so they are counted separately.
     lease_requests: usize,
-    /// In the order in which they are waited for.
+    /// In the order in which they are due.
     faults: VecDeque<Fault>,
     met: Vec<Met>,
-    /// How many processes were started.
+    /// Number of processes started so far.
     processes: usize,
     victim: Option<Process>,
     down_until: Option<Instant>,
     last_write: Option<Instant>,
     passages: Passages,
-    /// How often each was made: what differs between events is left out.
+    /// Number of requests by kind. Events to the same API path are alike.
     alike: BTreeMap<String, usize>,
-    /// The keys' secrets that the platform has answered with.
+    /// Tokens of keys in the platform's answers.
     tokens: Vec<String>,
-    /// What requests were for that made something twice.
+    /// Purposes of the requests that created something twice.
     made_twice: Vec<Purpose>,
 }
 
-/// An operator's process.
+/// A process of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
-    /// From 1 on, in the order in which they were started.
+    /// Starts at 1, in the order in which processes are started.
     pub number: usize,
     pub id: u32,
 }
 
-/// A request that has a number.
+/// A request with a number.
 #[derive(Clone, Debug)]
 pub struct Counted {
     pub side: Side,
@@ -63,21 +63,21 @@ pub struct Counted {
     pub purpose: Purpose,
 }
 
-/// The request that went wrong.
+/// A request that met its fault.
 #[derive(Clone, Debug)]
 pub struct Met {
     pub mode: Mode,
     pub purpose: Purpose,
-    /// The process that it hit.
+    /// The process that the fault hit.
     pub victim: Option<Process>,
 }
 
-/// What is asked for, without the query.
+/// The path of a request target, without the query.
 pub fn path(target: &str) -> &str {
     target.split('?').next().unwrap_or_default()
 }
 
-/// What is to be done with a request.
+/// The gate's decision about a request.
 pub enum Verdict {
     Pass,
     Fail(Mode),
@@ -85,7 +85,7 @@ pub enum Verdict {
     Unavailable,
 }
 
-/// What the gate has to know of a request.
+/// A request as the gate sees it.
 pub struct Caller<'a> {
     /// The number of its process.
     pub process: usize,
@@ -107,17 +107,17 @@ impl Caller<'_> {
         self.method != "GET"
     }
 
-    /// Watches stream, and how often they are renewed is nothing of the scenario's.
+    /// Watches are not counted: they stream, and their number of renewals depends on time.
     pub fn is_watch(&self) -> bool {
         self.side == Side::ApiServer && self.target.contains("watch=true")
     }
 
-    /// Those come by time.
+    /// Requests for the Lease depend on time.
     fn is_of_lease(&self) -> bool {
         matches!(self.purpose(), Purpose::ReadsLease | Purpose::WritesLease)
     }
 
-    /// The same for the same request, whoever makes it.
+    /// A hash of the request, equal for equal requests of any process.
     fn asks(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.method, self.target, self.body).hash(&mut hasher);
@@ -148,7 +148,7 @@ impl Caller<'_> {
 }
 
 impl State {
-    /// Gives the request its number; `None` where it has none.
+    /// Assigns a number to the request; `None` if it is not counted.
     fn count(&mut self, caller: &Caller, most: usize) -> Option<Place> {
         if !self.armed || caller.is_watch() {
             return None;
@@ -166,7 +166,7 @@ impl State {
         Some(Place::Request(self.counted.len()))
     }
 
-    /// The fault that this request meets.
+    /// Takes the next fault if this request meets it.
     fn fault(&mut self, caller: &Caller, place: Place) -> Option<Mode> {
         let fault = self.faults.front()?;
         let due = place.is_due(fault.at) && fault.mode.suits(&caller.counted());
@@ -177,7 +177,8 @@ impl State {
 }
 
 impl Gate {
-    /// With `repeats`, mere repetitions have no number: how many there are differs too much from time to time.
+    /// With `repeats`, further alike requests are not counted: their number varies too much between
+    /// runs.
     pub fn new(repeats: bool) -> Self {
         Self { state: Mutex::default(), alike: if repeats { DIFFERENT } else { usize::MAX } }
     }
@@ -186,7 +187,7 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on requests are counted, and these faults are waited for, one after the other.
+    /// Starts to count requests. These faults become due one after the other.
     pub fn arm(&self, faults: &[Fault]) {
         let mut state = self.state();
         state.armed = true;
@@ -194,19 +195,20 @@ impl Gate {
         state.last_write = Some(Instant::now());
     }
 
-    /// Faults that were not met by now are not met any more. How many were.
+    /// Drops the remaining faults. Returns how many were met.
     pub fn disarm(&self) -> usize {
         let mut state = self.state();
         state.faults.clear();
         state.met.len()
     }
 
-    /// Whether a fault is waited for that comes by itself: a leader goes on renewing its Lease.
+    /// True if the next fault is at a request for the Lease. It needs no act, because a leader
+    /// keeps renewing its Lease.
     pub fn awaits_lease_request(&self) -> bool {
         self.state().faults.front().is_some_and(|fault| matches!(fault.at, Place::Lease(_)))
     }
 
-    /// The number of a process that is about to be started.
+    /// Assigns the number of a process that is about to start.
     pub fn admit(&self) -> usize {
         let mut state = self.state();
         state.processes += 1;
@@ -215,12 +217,12 @@ impl Gate {
         number
     }
 
-    /// The process that faults hit.
+    /// Sets the process that faults hit.
     pub fn aim(&self, process: Process) {
         self.state().victim = Some(process);
     }
 
-    /// A request arrives; its place in the log, and what to do with it.
+    /// Handles the arrival of a request. Returns its index in the log and the decision.
     pub fn arrives(&self, caller: &Caller) -> (usize, Verdict) {
         let mut state = self.state();
         let (write, purpose) = (caller.is_write(), caller.purpose());
@@ -250,7 +252,7 @@ impl Gate {
         };
         let victim = state.victim;
         state.met.push(Met { mode, purpose, victim });
-        // A kill that hits another process closes the sender's connection as well.
+        // A kill that hits another process also closes the sender's connection.
         let lives = victim.is_none_or(|victim| victim.number != process);
         if mode.withholds() || mode == Mode::KillAfter && lives {
             state.passages.withheld(place);
@@ -273,7 +275,7 @@ impl Gate {
         state.made_twice.push(purpose);
     }
 
-    /// How often a request of this purpose made something twice.
+    /// Number of requests with this purpose that created something twice.
     pub fn made_twice(&self, purpose: Purpose) -> usize {
         self.state().made_twice.iter().filter(|made| **made == purpose).count()
     }
@@ -285,29 +287,29 @@ impl Gate {
     pub fn signal(&self, signal: Signal) {
         let mut state = self.state();
         let Some(victim) = state.victim else { return };
-        // It may have ended by itself, which is found out and reported elsewhere.
+        // The process may have exited by itself; that is detected and reported elsewhere.
         let _ = kill(Pid::from_raw(victim.id.cast_signed()), signal);
         state.passages.signalled(victim.number, signal);
     }
 
-    /// Whether the process that was started last has asked who leads.
+    /// True if the newest process has read the Lease.
     pub fn newest_waits(&self) -> bool {
         let state = self.state();
         state.passages.asks_for_lead(state.processes)
     }
 
-    /// Whether the process that was started last has the lead.
+    /// True if the newest process is the leader.
     pub fn newest_leads(&self) -> bool {
         let state = self.state();
         state.passages.leader() == Some(state.processes)
     }
 
-    /// Something happened that writes may follow.
+    /// Records an act that may cause writes.
     pub fn touch(&self) {
         self.state().last_write = Some(Instant::now());
     }
 
-    /// How long nothing was written through the proxy; a renewed Lease is no write.
+    /// Time since the last write through the proxy. Renewals of the Lease do not count.
     pub fn quiet_for(&self) -> Duration {
         self.state().last_write.map_or(Duration::MAX, |last| last.elapsed())
     }

@@ -1,4 +1,4 @@
-//! What all points share: the control plane, the program, and how many points run at the same time.
+//! Resources that all points share: the control plane, the binary, and limits on concurrent points.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,20 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::proxy;
 use crate::support::{ControlPlane, Error, Options, Result, definition_files};
 
-/// They mostly wait.
+/// Concurrent points. They mostly wait.
 const AT_ONCE: usize = 12;
-/// Those that wait for leases to run out, beside the others: they do nothing else for most of their time.
+/// Additional concurrent points with leader election. They mostly wait for leases to expire.
 const ELECTED_AT_ONCE: usize = 12;
 
 pub struct Lab {
     pub cluster: ControlPlane,
-    /// The operator.
+    /// The operator's binary.
     pub program: PathBuf,
-    /// The administrator.
+    /// An administrator's client.
     pub client: Client,
-    /// Whom the operator is.
+    /// The operator's service account token.
     pub token: String,
-    /// For the proxy's requests to the API server.
+    /// The proxy's client for the API server.
     pub upstream: reqwest::Client,
     pub http: reqwest::Client,
     places: Semaphore,
@@ -30,13 +30,13 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Starts a control plane with dbplane's resources and rights.
+    /// Starts a control plane with dbplane's CRDs and RBAC.
     pub async fn open(program: PathBuf) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let cluster = ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await?;
         cluster.kubectl(&["apply", "-k", &root.join("deploy").to_string_lossy()]).await?;
         let path = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
-        // Kubeconfigs of the tests' clusters are JSON.
+        // The kubeconfigs of the tests' clusters are JSON.
         let kubeconfig: Value = serde_json::from_slice(&std::fs::read(path)?)
             .map_err(Error::while_doing("reading the operator's kubeconfig"))?;
         let text = |pointer: &str| {
@@ -63,7 +63,8 @@ impl Lab {
         places.acquire().await.map_err(|_| Error::new("the laboratory is closed"))
     }
 
-    /// A kubeconfig that leads to the API server through a proxy, for a process of the site of that name.
+    /// Writes a kubeconfig for a process of the named site. It leads to the API server through the
+    /// proxy.
     pub fn kubeconfig(&self, (name, process): (&str, usize), server: &str) -> Result<PathBuf> {
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "proxied",

@@ -1,4 +1,4 @@
-//! What is declared in the scenarios. Which account it refers to is filled in where it is created.
+//! Manifests of the scenarios. The account reference is added where they are created.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,6 @@ pub fn key(name: &str) -> Value {
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ProjectKey", "metadata": {"name": name}, "spec": spec})
 }
 
-/// So many read replicas of a branch.
 pub fn replica_set(name: &str, branch: &str, replicas: u32) -> Value {
     let labels = json!({"app": name});
     let template = json!({"metadata": {"labels": labels}, "spec": {"projectID": PROJECT, "branchID": branch}});
@@ -22,12 +21,12 @@ pub fn replica_set(name: &str, branch: &str, replicas: u32) -> Value {
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "metadata": {"name": name}, "spec": spec})
 }
 
-/// The Secret of the ProjectKey of that name.
+/// Name of the Secret of a ProjectKey.
 pub fn key_secret(name: &str) -> String {
     format!("{name}-key")
 }
 
-/// The same, with more in its spec.
+/// Merges fields into the spec of a manifest.
 pub fn with(mut manifest: Value, more: &Value) -> Value {
     for (field, value) in more.as_object().into_iter().flatten() {
         manifest["spec"][field] = value.clone();
@@ -51,7 +50,7 @@ pub fn account(base_url: &str) -> Value {
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Account", "metadata": {"name": "prod"}, "spec": spec})
 }
 
-/// The same for one namespace, with its credentials in another.
+/// A ClusterAccount for one namespace, with its credentials in another.
 pub fn cluster_account(name: &str, base_url: &str, credentials: &str) -> Value {
     let mut manifest = account(base_url);
     manifest["kind"] = json!("ClusterAccount");

@@ -1,8 +1,10 @@
-//! Crash-point enumeration: the real binary against a real API server and a simulated platform, with a proxy in front of
-//! both that numbers the requests and lets one of them go wrong. For each scenario every request is tried in every way.
+//! Crash points: the real binary against a real API server and a simulated platform. A proxy in
+//! front of both numbers the requests and makes one of them fail. Every request of each scenario is
+//! tried in every mode.
 //!
-//! A point is named `scenario:mode:number`, for instance `create-key:kill-after:7`. Requests for the Lease have numbers of their
-//! own (`create-elected:lost:lease-1`), and a second fault follows after a plus (`create-key:lost:5+kill-after:9`).
+//! A point is named `scenario:mode:number`, for instance `create-key:kill-after:7`. Requests for
+//! the Lease are numbered separately (`create-elected:lost:lease-1`). A second fault follows after
+//! a plus (`create-key:lost:5+kill-after:9`).
 
 #![allow(dead_code, unused_imports, reason = "the tests use a part of what make verify uses")]
 

@@ -1,4 +1,4 @@
-//! What goes wrong with the request that is chosen.
+//! Modes: the ways in which a chosen request can fail.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,52 +17,56 @@ pub enum Side {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing.
     Nothing,
     /// The operator is killed, and the request is never forwarded.
     KillBefore,
-    /// It is carried out; the operator is killed before the answer returns.
+    /// The request is carried out, but the operator is killed before the answer returns.
     KillAfter,
-    /// It is carried out, and its connection is closed without an answer.
+    /// The request is carried out, and its connection is closed without an answer.
     Lost,
-    /// It is carried out, and half of its answer's body arrives.
+    /// The request is carried out, and half of the answer's body arrives.
     Cut,
-    /// It is not forwarded; this is the answer.
+    /// The request is not forwarded, and gets this answer.
     Instead(u16),
-    /// It is carried out, and this is the answer.
+    /// The request is carried out, and gets this answer.
     After(u16),
-    /// It is not forwarded; a page of something in front of the platform is the answer.
+    /// The request is not forwarded. A proxy in front of the platform answers with a page.
     Page(u16),
-    /// It is carried out, and the answer is a redirect.
+    /// The request is carried out, and the answer is a redirect.
     Redirected,
-    /// It is carried out twice, and the second answer arrives.
+    /// The request is carried out twice, and the second answer arrives.
     Repeated,
-    /// A machine whose clock is an hour fast carries it out, and there is no answer.
+    /// The request is carried out with a clock that is an hour fast, and is not answered.
     ClockOff,
-    /// It is carried out, and there is no answer; the next lists have an entry that cannot be read.
+    /// The request is carried out and not answered. The next lists have an unreadable entry.
     OddEntry,
-    /// It is carried out, and there is no answer; then the platform's times name no zone for a while.
+    /// The request is carried out and not answered. Then the platform's times lack a zone for a
+    /// while.
     WithoutZone,
-    /// It is carried out, and the platform refuses keys for the first seconds of their lives.
+    /// The request is carried out, and the platform refuses keys in the first seconds of their
+    /// lives.
     YoungKey,
-    /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
+    /// The request is carried out while the operator is stopped. A second operator starts and does
+    /// everything, then the first one continues.
     Frozen,
-    /// It is carried out, and the operator is asked to end.
+    /// The request is carried out, and the operator is asked to end.
     Term,
-    /// It is carried out, and from then on the API server refuses every write for some seconds.
+    /// The request is carried out, and then the API server refuses every write for some seconds.
     Outage,
-    /// Both.
+    /// `Term` and `Outage` together.
     TermOutage,
-    /// It is carried out, and the operator is asked to end while another one waits for the lead, as a rolling update does it.
+    /// As in a rolling update: the request is carried out, and the operator is asked to end while
+    /// another one waits for the lead.
     Rolled,
-    /// Before it is forwarded, all resources are replaced by their manifests, which have neither annotations nor finalizers.
+    /// Before the request is forwarded, all resources are replaced by their manifests, which have
+    /// neither annotations nor finalizers.
     Replaced,
-    /// Before it is forwarded, all annotations of all resources are removed.
+    /// Before the request is forwarded, all annotations of all resources are removed.
     Stripped,
 }
 
 impl Mode {
-    /// What every scenario is tried with on every run of the tests.
+    /// Modes for every scenario in each run of the tests.
     pub const QUICK: [Self; 3] = [Self::KillBefore, Self::KillAfter, Self::Lost];
     pub const FEW: [Self; 6] =
         [Self::KillBefore, Self::KillAfter, Self::Lost, Self::Instead(503), Self::Frozen, Self::Term];
@@ -92,16 +96,16 @@ impl Mode {
         Self::TermOutage,
     ];
 
-    /// For processes of which one leads: what makes another follow.
+    /// Modes after which another process takes the lead.
     pub const SUCCESSIONS: [Self; 4] = [Self::KillAfter, Self::Frozen, Self::Term, Self::Rolled];
-    /// What happens to requests for the Lease.
+    /// Modes for requests for the Lease.
     pub const OF_THE_LEASE: [Self; 6] =
         [Self::KillAfter, Self::Lost, Self::Cut, Self::Instead(409), Self::Instead(500), Self::Frozen];
 
-    /// What people do meanwhile; nothing of it is for resources that are being deleted.
+    /// Concurrent edits by users. They do not apply to resources that are being deleted.
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
-    /// Whether such a thing can happen to such a request.
+    /// True if this mode applies to the request.
     pub fn suits(self, request: &Counted) -> bool {
         let Counted { side, write, purpose } = *request;
         match self {
@@ -113,18 +117,19 @@ impl Mode {
             Self::Repeated => matches!(purpose, Purpose::CreatesCompute | Purpose::CreatesKey),
             Self::YoungKey => purpose == Purpose::CreatesKey,
             Self::Page(_) => side == Side::Platform,
-            // Writes are what is refused: an outage that begins with a read is one that began with the write before.
+            // An outage refuses only writes, so one that begins at a read equals one that began at
+            // the write before.
             Self::After(_) | Self::Outage | Self::TermOutage => write,
             _ => true,
         }
     }
 
-    /// Whether the operator's process ends by it.
+    /// True if the operator's process ends.
     pub fn ends(self) -> bool {
         matches!(self, Self::KillBefore | Self::KillAfter | Self::Term | Self::TermOutage)
     }
 
-    /// Whether the request is carried out and the operator never learns what came of it, although it lives.
+    /// True if the request is carried out and the operator survives, but never gets the result.
     pub fn withholds(self) -> bool {
         match self {
             Self::Lost | Self::Cut | Self::After(_) | Self::Redirected => true,
@@ -133,7 +138,8 @@ impl Mode {
         }
     }
 
-    /// The fault of the platform itself that it begins with, where the request has this method.
+    /// The fault of the simulated platform with which this mode starts, for a request with this
+    /// method.
     pub fn order(self, method: &str) -> Option<Value> {
         Some(match self {
             Self::ClockOff => json!({"kind": "clock_off", "method": method, "seconds": 3600}),
@@ -191,27 +197,28 @@ impl FromStr for Mode {
     }
 }
 
-/// How many of the points are tried.
+/// Which points are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What fits into every run of the tests. A read changes nothing, so that being killed before it is as good as after it.
+    /// A subset small enough for every run of the tests. A read has no effect, so killing before it
+    /// equals killing after it.
     Quick,
-    /// Each alone, and some pairs, drawn by this seed.
+    /// All single faults, and a sample of pairs with this seed.
     Whole(u64),
-    /// These pairs alone.
+    /// Only the sample of pairs with this seed.
     Pairs(u64),
 }
 
-/// Which request, counted from the act on.
+/// The number of a request, counted from the act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Request(usize),
-    /// The requests for the Lease are counted by themselves, because they come by time.
+    /// Requests for the Lease are counted separately, because they depend on time.
     Lease(usize),
 }
 
 impl Place {
-    /// Whether that place is reached with the request that has this one.
+    /// True if a fault at `wanted` is due at a request with this place.
     pub fn is_due(self, wanted: Self) -> bool {
         match (self, wanted) {
             (Self::Request(number), Self::Request(wanted)) | (Self::Lease(number), Self::Lease(wanted)) => {
@@ -243,7 +250,8 @@ impl FromStr for Place {
     }
 }
 
-/// Which request, and what goes wrong with it; where nothing does, which of several tries it is.
+/// A mode and the request at which it applies. For `Nothing`, the number only distinguishes several
+/// runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub mode: Mode,

@@ -1,4 +1,4 @@
-//! The objects of one namespace, read and written by the administrator, past the proxy.
+//! Access to the objects of one namespace as an administrator, not through the proxy.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,9 @@ use dbplane::decide::names;
 
 use crate::support::{Error, PATIENCE, Result, objects};
 
-/// Between two looks at an object.
+/// Time between two reads of an object.
 const MOMENT: Duration = Duration::from_millis(20);
-/// How often an object is replaced that changes meanwhile.
+/// Attempts to replace an object that changes concurrently.
 const TRIES: usize = 20;
 
 #[derive(Clone)]
@@ -48,7 +48,8 @@ impl Objects {
         Ok(())
     }
 
-    /// Replaces all resources that are not being deleted by their manifests, or removes their annotations alone.
+    /// Replaces all resources by their manifests, or only removes their annotations. Skips
+    /// resources that are being deleted.
     pub async fn rewrite(&self, replace: bool) -> Result<()> {
         for kind in ["Compute", "ProjectKey", "ReadReplicaSet"] {
             for object in self.list(kind).await? {
@@ -73,11 +74,11 @@ impl Objects {
                 object.metadata.finalizers = None;
             }
             match api.replace(name, &PostParams::default(), &object).await {
-                // Somebody else has written it since.
+                // A concurrent write happened since the read.
                 Err(kube::Error::Api(status)) if status.code == 409 => continue,
                 other => drop(other?),
             }
-            // What was asked for may not have been seen yet: whoever takes it away asks again.
+            // The operator may not have seen the request for another key yet, so it is set again.
             if let Some(asked) = asked {
                 let again = json!({"metadata": {"annotations": {names::ROTATE: asked}}});
                 api.patch(name, &PatchParams::default(), &Patch::Merge(again)).await?;
@@ -92,8 +93,8 @@ impl Objects {
         Ok(())
     }
 
-    /// The same once the finalizer is there: who removes it and deletes the resource before the next pass has it forgotten
-    /// (docs/guarantees.md, 2).
+    /// Deletes a resource once it has a finalizer. Without one, it would be gone before the next
+    /// pass, and its compute forgotten (docs/guarantees.md, 2).
     pub async fn delete_held(&self, kind: &str, name: &str) -> Result<()> {
         let (api, begun) = (self.api(kind), Instant::now());
         while begun.elapsed() < PATIENCE {
@@ -102,7 +103,7 @@ impl Objects {
             let as_seen = Preconditions { resource_version, uid: None };
             if object.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
                 match api.delete(name, &DeleteParams::default().preconditions(as_seen)).await {
-                    // Somebody else has written it since.
+                    // A concurrent write happened since the read.
                     Err(kube::Error::Api(status)) if status.code == 409 => {}
                     other => return Ok(other.map(drop)?),
                 }

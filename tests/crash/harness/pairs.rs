@@ -1,4 +1,4 @@
-//! Two faults in one run: a sample, drawn by a seed.
+//! Two faults in one run, as a sample drawn with a seed.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -8,9 +8,9 @@ use super::gate::Counted;
 use super::modes::{Fault, Mode, Place};
 use super::scenarios::Scenario;
 
-/// How many pairs a scenario is tried with.
+/// Pairs per scenario.
 const PAIRS: usize = 3;
-/// How often is drawn for them: some are drawn twice.
+/// Draws per scenario. More than `PAIRS`, because some are duplicates or impossible.
 const DRAWS: usize = 12;
 
 const FIRST: [Mode; 8] = [
@@ -25,12 +25,13 @@ const FIRST: [Mode; 8] = [
 ];
 const SECOND: [Mode; 6] = [Mode::KillBefore, Mode::KillAfter, Mode::Lost, Mode::Instead(503), Mode::Frozen, Mode::Term];
 
-/// What ends a leader; and what then happens to the next request for the Lease, which gives it up, or with which another
-/// process wants to take it. A process that is frozen there has never led.
+/// The first fault ends a leader. The second one hits the next request for the Lease: the leader's
+/// release, or the attempt of another process to acquire it. `Frozen` is left out, because a
+/// process that is frozen there has never led.
 const ENDS: [Mode; 2] = [Mode::KillAfter, Mode::Term];
 const OF_THE_LEASE: [Mode; 5] = [Mode::KillAfter, Mode::Lost, Mode::Instead(409), Mode::Instead(500), Mode::After(500)];
 
-/// The scenario's pairs: the same for the same seed and the same number of requests.
+/// The scenario's pairs, determined by the seed and the number of requests.
 pub fn pairs(scenario: &Scenario, counted: &[Counted], seed: u64) -> Vec<[Fault; 2]> {
     if scenario.repeats() {
         return Vec::new();

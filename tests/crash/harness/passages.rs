@@ -1,16 +1,16 @@
-//! The requests that passed the proxy, and what they show of the processes that made them.
+//! The log of the requests that passed the proxy, and conclusions from it about the processes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-/// What a request is for, as far as the promises are about it.
+/// The purpose of a request, as far as the promises need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     CreatesCompute,
     CreatesKey,
-    /// Is the same however often it is made.
+    /// Idempotent.
     ChangesCompute,
     RestartsCompute,
     /// Any other change on the platform.
@@ -24,14 +24,14 @@ pub enum Purpose {
 
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// For people.
+    /// A log line.
     pub line: String,
     /// The number of the process that sent it.
     pub process: usize,
     pub purpose: Purpose,
-    /// Equal for requests that are equal to the letter.
+    /// A hash, equal for identical requests.
     pub asks: u64,
-    /// The operator lives and never learns what came of it.
+    /// The operator survives but never gets the result.
     pub withheld: bool,
     pub status: Option<u16>,
     pub at: Instant,
@@ -40,9 +40,9 @@ pub struct Passage {
 #[derive(Clone, Debug, Default)]
 pub struct Passages {
     all: Vec<Passage>,
-    /// How many requests there were when each process began.
+    /// Number of requests in the log when each process started.
     begun: BTreeMap<usize, usize>,
-    /// The last signal that each process got, and how many requests there were then.
+    /// The last signal to each process, and the number of requests at that time.
     signals: BTreeMap<usize, (Signal, usize)>,
 }
 
@@ -53,7 +53,7 @@ impl Passage {
 }
 
 impl Passages {
-    /// Its place.
+    /// Appends a request and returns its index.
     pub fn add(&mut self, passage: Passage) -> usize {
         self.all.push(passage);
         self.all.len() - 1
@@ -92,16 +92,17 @@ impl Passages {
         self.all.iter().enumerate().filter(move |(_, passage)| wanted(passage))
     }
 
-    /// How many keys were replaced although nobody asked for it, and with cause.
+    /// Number of keys that were replaced without a request, but with cause.
     pub fn keys_replaced_with_cause(&self) -> usize {
         let created: Vec<_> = self.of(|it| it.purpose == Purpose::CreatesKey && it.was_carried_out()).collect();
         created.windows(2).filter(|pair| self.may_replace(pair[0], pair[1])).count()
     }
 
-    /// Whether the second of two keys may have been created because the first was lost: where its answer was, or where another
-    /// process has written the ProjectKey before the creator recorded the key. If that process was there only when the creator
-    /// was killed or stopped, it can see the Secret, and replaces no key that is in it. If the creator was asked to end, it has
-    /// saved its keys. Two that work side by side without a lease may give up each other's.
+    /// True if the second of two keys may have been created because the first was lost. Either its
+    /// answer was lost, or another process wrote the ProjectKey before the creator recorded the
+    /// key. A process that started after the creator was killed or stopped sees the Secret, and
+    /// replaces no key in it. A creator that was asked to end has saved its keys. Two concurrent
+    /// processes without a lease may give up each other's keys.
     fn may_replace(&self, first: (usize, &Passage), second: (usize, &Passage)) -> bool {
         let (creator, between) = (first.1.process, &self.all[first.0..second.0]);
         if first.1.withheld {
@@ -109,7 +110,7 @@ impl Passages {
         }
         let written = |it: &Passage, purpose| it.purpose == purpose && it.was_carried_out();
         let saved = between.iter().position(|it| it.process == creator && written(it, Purpose::WritesSecret));
-        // Before its Secret is written, the creator's status does not record the key.
+        // The creator's status records the key only after its Secret is written.
         let records = |(place, it): &(usize, &Passage)| {
             let is_record = it.process != creator || saved.is_some_and(|saved| saved < *place);
             is_record && written(it, Purpose::WritesProjectKey)
@@ -123,8 +124,9 @@ impl Passages {
         }
     }
 
-    /// How many changes of computes a process has made that was stopped meanwhile, and that another one had made just so since then.
-    /// What it saw before it was stopped it may act on after that, where no lease says that its time has run out.
+    /// Number of compute changes that a process made after it was stopped, although another one had
+    /// made the same change since. Without a lease, a process may act on what it observed before
+    /// the stop.
     pub fn changes_repeated_after_a_stop(&self) -> usize {
         let change = |it: &Passage| it.purpose == Purpose::ChangesCompute && it.was_carried_out();
         let was_made = |place: usize, repeated: &Passage| {
@@ -136,7 +138,7 @@ impl Passages {
         self.of(change).filter(|(place, repeated)| was_made(*place, repeated)).count()
     }
 
-    /// The process that has written the Lease last.
+    /// The process with the last write of the Lease.
     pub fn leader(&self) -> Option<usize> {
         let is_write = |it: &Passage| it.purpose == Purpose::WritesLease && it.was_carried_out();
         self.of(is_write).last().map(|(_, write)| write.process)
@@ -146,7 +148,8 @@ impl Passages {
         self.of(|it| it.purpose == Purpose::ReadsLease && it.process == process).next().is_some()
     }
 
-    /// From the last time that a process wrote the Lease which was then asked to end, to the first time that its successor did.
+    /// Time without a leader: from the last Lease write of a process that was asked to end, to the
+    /// first one of its successor.
     pub fn without_leader(&self) -> Option<Duration> {
         let asked = self.signals.iter().find(|(_, (signal, _))| *signal == Signal::SIGTERM);
         let (former, (_, end)) = asked?;
@@ -156,7 +159,7 @@ impl Passages {
         Some(next.at.saturating_duration_since(last.at))
     }
 
-    /// The first change on the platform by a process whose successor has made one before.
+    /// The first change on the platform by a process whose successor had already made one.
     pub fn change_of_a_former_leader(&self) -> Option<String> {
         use Purpose::{ChangesCompute, ChangesPlatform, CreatesCompute, CreatesKey, RestartsCompute};
         let changes = [CreatesCompute, CreatesKey, ChangesCompute, RestartsCompute, ChangesPlatform];
@@ -176,9 +179,10 @@ impl Passages {
 mod tests {
     use super::*;
 
-    /// A letter for what was carried out, and a number for who asked for it: a key is created (K), its answer is withheld (L),
-    /// its Secret is written (S), the ProjectKey is written (P), a compute is changed in one way (C) or another (D), the
-    /// process begins (B), is killed (X), stopped (Z) or asked to end (T).
+    /// Each step is a letter and the number of the process. K: a key is created. L: the same, but
+    /// its answer is withheld. S: its Secret is written. P: the ProjectKey is written. C, D: a
+    /// compute is changed in one way or another. B: the process begins. X, Z, T: it is killed,
+    /// stopped or asked to end.
     fn passages(course: &str) -> Passages {
         let mut passages = Passages::default();
         for step in course.split(' ') {
@@ -219,15 +223,15 @@ mod tests {
             ("B1 P1 K1 S1 P1", 0),
             ("B1 P1 L1 P1 K1 S1 P1", 1),
             ("B1 P1 K1 P1 K1 S1 P1", 0),
-            // The next process finds it, and nobody has its secret.
+            // The next process finds the key, but its secret is lost.
             ("B1 P1 K1 X1 B2 P2 K2 S2 P2", 1),
             ("B1 P1 K1 X1 B2 P2 K2 X2 B3 P3 K3 S3 P3", 2),
-            // It could not be saved.
+            // The key could not be saved.
             ("B1 P1 K1 P1 Z1 B2 P2 K2 S2 P2", 1),
-            // It is in its Secret.
+            // The key is in its Secret.
             ("B1 P1 K1 S1 X1 B2 P2 K2 S2 P2", 0),
             ("B1 P1 K1 T1 B2 P2 K2 S2 P2", 0),
-            // Two side by side.
+            // Two processes side by side.
             ("B1 B2 P1 K1 P2 S1 P2 K2 S2 P2", 1),
             ("B1 B2 P1 K1 P2 P1 K1 S1 P1", 1),
             ("B1 B2 P1 K1 S1 P1 P2 K2 S2 P2", 0),
@@ -242,11 +246,12 @@ mod tests {
             ("B1 C1", 0),
             ("B1 Z1 B2 C2 C1", 1),
             ("B1 Z1 B2 C2 C1 C1", 1),
-            // Another change, the same one by the same process, and one from before it was stopped.
+            // A different change, a repeated change of the same process, and a change from before
+            // the stop.
             ("B1 Z1 B2 C2 D1", 0),
             ("B1 Z1 B2 C2 C2", 0),
             ("B1 B2 C2 Z1 C1", 0),
-            // Nobody was stopped.
+            // No process was stopped.
             ("B1 B2 C2 C1", 0),
         ] {
             assert_eq!(passages(course).changes_repeated_after_a_stop(), repeated, "{course}");

@@ -1,4 +1,4 @@
-//! What a plan says, beside what the operator then does.
+//! Checks that the operator makes exactly the calls of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::support::{Error, PATIENCE, Result};
 
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Calls that change something on the platform, as they were planned and as they were made.
+/// Calls that change the platform, as planned and as made.
 #[derive(Debug)]
 pub struct Compared {
     pub scenario: String,
@@ -24,7 +24,7 @@ pub struct Compared {
     pub differences: Vec<String>,
 }
 
-/// Sets the scene, ends the operator, has people act, plans, and has the operator go on.
+/// Sets the scene, stops the operator, performs the acts, makes a plan, and restarts the operator.
 pub async fn planned(lab: Arc<Lab>, scenario: Scenario) -> Result<Compared> {
     let _place = lab.place(scenario.elected).await?;
     alone(lab.clone(), &scenario).await
@@ -53,7 +53,7 @@ async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
         .filter(|entry| entry.method != "GET")
         .map(|entry| format!("{}: the plan sent {} {}", scenario.name, entry.method, entry.path))
         .collect();
-    // Kubernetes itself is at work in a namespace that goes.
+    // Kubernetes itself writes to a namespace that is being deleted.
     let is_left_alone = !scenario.act.iter().any(|act| matches!(act, Act::DeleteNamespace));
     if is_left_alone && versions(site).await? != objects {
         differences.push(format!("{}: the plan wrote to the cluster", scenario.name));
@@ -78,7 +78,7 @@ fn keys(site: &Site) -> Result<Vec<String>> {
     Ok(site.platform.keys()?.into_iter().map(|key| key.id.to_string()).collect())
 }
 
-/// Whatever is deleted with something else has heard of it.
+/// Waits until cascading deletions have reached every Compute and ProjectKey.
 async fn until_deletions_are_known(site: &Site, scenario: &Scenario) -> Result<()> {
     let of_all = |act: &Act| matches!(act, Act::DeleteNamespace | Act::Delete("ReadReplicaSet", _));
     if !scenario.act.iter().any(of_all) {
@@ -95,7 +95,7 @@ async fn until_deletions_are_known(site: &Site, scenario: &Scenario) -> Result<(
     Err(Error::new("what is deleted with something else is not being deleted in time"))
 }
 
-/// The version of everything that an operator may write.
+/// The resource versions of all objects that an operator may write.
 async fn versions(site: &Site) -> Result<BTreeMap<String, Value>> {
     let mut versions = BTreeMap::new();
     for kind in ["Account", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"] {
@@ -107,7 +107,7 @@ async fn versions(site: &Site) -> Result<BTreeMap<String, Value>> {
     Ok(versions)
 }
 
-/// The calls of a plan.
+/// The calls in a plan.
 fn of_plan(plan: &Value) -> Vec<String> {
     let steps = plan["resources"].as_array().into_iter().flatten().flat_map(|it| it["steps"].as_array());
     let call = |step: &Value| {
@@ -130,7 +130,7 @@ fn of_plan(plan: &Value) -> Vec<String> {
     steps.flatten().filter_map(call).collect()
 }
 
-/// The calls that were carried out since then.
+/// The calls carried out after the first `since` requests.
 fn made(site: &Site, since: usize, known: &BTreeSet<String>) -> Vec<String> {
     let entries = site.platform.requests().split_off(since).into_iter();
     let changes =
@@ -151,7 +151,7 @@ fn made(site: &Site, since: usize, known: &BTreeSet<String>) -> Vec<String> {
     changes.map(|it| call(&it.method, &it.path)).collect()
 }
 
-/// In order for each compute and key; what is made for different ones may be made in any order.
+/// Groups calls by compute or key. Their order matters only within one group.
 fn by_target(calls: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut by_target: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for call in calls {

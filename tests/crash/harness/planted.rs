@@ -1,4 +1,4 @@
-//! Promises that are broken on purpose, to see that this is reported.
+//! Breaks promises on purpose, to test that each violation is reported.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ pub enum Plant {
     RevokedKey,
 }
 
-/// Settles a Compute and a ProjectKey, then does these things one after the other; all violations after each.
+/// Settles a Compute and a ProjectKey, then breaks the promises one after the other. Returns the
+/// violations found after each.
 pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String>> {
     let goal = Goal { computes: vec!["orders"], keys: vec!["ci"], created: 1, created_keys: 1, ..Goal::default() };
     let scenario =
@@ -56,7 +57,8 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
             call(site, (Method::POST, &endpoints), twin).await
         }
         Plant::ForgottenKey => {
-            // Its name is a word of the ProjectKey's message: being mentioned is not being reported.
+            // The name also occurs as a word in the ProjectKey's message. A mere mention must not
+            // count as a report.
             call(site, (Method::POST, &keys), json!({"key_name": "contains", "project_id": PROJECT})).await
         }
         Plant::ForeignChange => call(site, (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])), other_pause).await,

@@ -1,4 +1,4 @@
-//! The platform of one point: what it has before anything is declared, and what was done to it.
+//! The platform of one point: its initial state, and checks of the changes that were made to it.
 
 use dbplane_simulator::log::Entry;
 use dbplane_simulator::world::Profile;
@@ -15,7 +15,8 @@ pub const ORGANIZATION: &str = "org-cool-darkness-1";
 pub const ADMIN: &str = "canary-6b1f04d2c9e7-planted-as-credential";
 const FOREIGN_TOKEN: &str = "canary-d83a5571be02-planted-as-foreign-key";
 
-/// A branch with a primary and a replica that are not ours; one without computes; one with a primary to adopt.
+/// A branch with a foreign primary and replica, one without computes, and one with a primary to
+/// adopt.
 pub const SHARED_BRANCH: &str = "br-main-42";
 pub const EMPTY_BRANCH: &str = "br-dev-7";
 pub const BRANCH_TO_ADOPT: &str = "br-reporting-3";
@@ -45,16 +46,16 @@ keys:
     )
 }
 
-/// The platform and what was foreign on it at the beginning.
+/// The platform, with the initial state of its foreign objects.
 #[derive(Debug)]
 pub struct Platform {
     pub simulator: Simulator,
-    /// Whether it shows its keys, and revokes them when asked to.
+    /// True if it lists keys and revokes them.
     pub lists_keys: bool,
     foreign: Value,
 }
 
-/// A project key as the platform has it.
+/// A project key on the platform.
 #[derive(Debug)]
 pub struct ProjectKey {
     pub id: i64,
@@ -74,7 +75,7 @@ impl Platform {
         Ok(platform)
     }
 
-    /// Orders a fault, as its console takes it.
+    /// Orders a fault, in the format of the simulator's console.
     pub fn order(&self, order: Value) -> Result<()> {
         let order = serde_json::from_value(order).map_err(Error::while_doing("reading an order for a fault"))?;
         self.simulator.order_fault(order).map(drop).map_err(Error::new)
@@ -88,7 +89,7 @@ impl Platform {
         lines.map_err(Error::while_doing("looking at the platform"))
     }
 
-    /// The computes that are neither foreign nor waiting for their adoption.
+    /// The computes that are neither foreign nor to be adopted.
     pub fn computes(&self) -> Result<Vec<String>> {
         let mut ids: Vec<String> = self.lines()?.into_iter().map(|line| line.id).collect();
         ids.retain(|id| !FOREIGN.contains(&id.as_str()) && id != TO_ADOPT);
@@ -99,13 +100,13 @@ impl Platform {
         Ok(self.lines()?.iter().any(|line| line.id == id))
     }
 
-    /// The size of a compute that clients can connect to, or wake, as the console shows it.
+    /// The size of a compute that clients can connect to or wake, as the console shows it.
     pub fn serves(&self, id: &str) -> Result<Option<String>> {
         let serving = self.lines()?.into_iter().find(|line| line.id == id && line.status != "Init");
         Ok(serving.map(|line| line.size))
     }
 
-    /// The project's keys but the foreign one.
+    /// The project's keys except the foreign one.
     pub fn keys(&self) -> Result<Vec<ProjectKey>> {
         let lines = self.simulator.with_world(|world, _| world.console_keys());
         let lines = lines.map_err(Error::while_doing("looking at the platform"))?;
@@ -113,7 +114,7 @@ impl Platform {
         Ok(ours.map(|key| ProjectKey { id: key.id, name: key.name, revoked: key.revoked }).collect())
     }
 
-    /// What is not ours, without what changes by itself.
+    /// The foreign objects, without fields that change by themselves.
     fn foreign_now(&self) -> Result<Value> {
         let computes: Vec<Value> = self
             .lines()?
@@ -133,7 +134,7 @@ impl Platform {
         Ok(json!({"computes": computes, "keys": keys}))
     }
 
-    /// What became of what is not ours; `None` where nothing did.
+    /// A message if a foreign object was changed.
     pub fn foreign_change(&self) -> Result<Option<String>> {
         let now = self.foreign_now()?;
         Ok((now != self.foreign).then(|| format!("foreign things changed: before {}, after {now}", self.foreign)))
@@ -143,15 +144,16 @@ impl Platform {
         self.simulator.requests(0)
     }
 
-    /// How many requests that change something were carried out, by method and the end of their path.
+    /// Number of changes that were carried out, by method and part of the path.
     pub fn done(&self, method: &str, part: &str) -> usize {
-        // A delete of what is gone already is answered with 204 and does nothing.
+        // A delete of something already gone is answered with 204 and has no effect.
         let carried_out = |entry: &Entry| entry.status.is_some_and(|status| matches!(status, 200..=203));
         let fits = |entry: &Entry| entry.method == method && entry.path.contains(part) && carried_out(entry);
         self.requests().iter().filter(|entry| fits(entry)).count()
     }
 
-    /// Requests to change a compute that is foreign, or that nobody may change although it may be adopted: none declares a setting of it.
+    /// Requests to change a foreign compute, or the adoptable one. No resource declares a setting
+    /// of the latter, so it must not be changed either.
     pub fn attacks(&self) -> Vec<String> {
         let foreign = |path: &str| FOREIGN.iter().chain([&TO_ADOPT]).any(|id| path.contains(id));
         let entries = self.requests().into_iter().filter(|entry| entry.method != "GET" && foreign(&entry.path));

@@ -1,4 +1,5 @@
-//! One point: set the scene, act, let one request go wrong, wait until all is quiet, compare.
+//! Runs one point: sets the scene, acts, lets one request fail, waits until everything is quiet,
+//! and checks the promises.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,21 +16,21 @@ use super::site::Site;
 use crate::support::{Error, Result};
 
 const TICK: Duration = Duration::from_millis(250);
-/// How long nothing must be written before it is quiet.
+/// A point is quiet after this time without a write.
 const QUIET: Duration = Duration::from_millis(1200);
-/// Longer than any pause that a fault of one request has cause for, on a busy machine.
+/// Longer than any wait that one fault can cause on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 pub struct Outcome {
-    /// The requests that went wrong; fewer than the faults where there were not enough requests.
+    /// The requests that met a fault. Fewer than the faults if there were not enough requests.
     pub met: Vec<Met>,
     pub counted: Vec<Counted>,
     pub violations: Vec<String>,
-    /// For whoever looks into it.
+    /// Requests and log, for debugging.
     pub transcript: String,
 }
 
-/// The name of a point, which `make verify point=` takes.
+/// The name of a point, as accepted by `make verify point=`.
 pub fn label(scenario: &Scenario, faults: &[Fault]) -> String {
     let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
     format!("{}:{}", scenario.name, faults.join("+"))
@@ -89,7 +90,7 @@ pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
     }
 }
 
-/// Whether the account and everything that is declared is ready.
+/// True if the account and all declared resources are Ready.
 async fn is_set(site: &Site, counts: [(&str, usize); 3]) -> Result<bool> {
     for (kind, count) in counts {
         let found = site.objects.list(kind).await?;
@@ -108,13 +109,13 @@ fn is_ready(object: &serde_json::Value) -> bool {
     condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// After each fault, and for the lease to run out.
+/// `PATIENCE` for each fault, and once more for the lease to expire.
 fn patience(site: &Site) -> Duration {
     let faults = u32::try_from(site.gate.met().len()).unwrap_or(u32::MAX).max(1);
     PATIENCE * (faults + u32::from(site.elected))
 }
 
-/// What the operators of a point went through.
+/// State of a point's operators.
 #[derive(Default)]
 struct Course {
     restarts: usize,
@@ -122,7 +123,7 @@ struct Course {
 }
 
 impl Course {
-    /// Does what the fault asks for; whether there is nothing more of that kind to come.
+    /// Reacts to the faults that were met. Returns true if no further reaction is due.
     async fn tend(&mut self, site: &mut Site, met: &[Met]) -> Result<bool> {
         let stopped = met.iter().any(|met| met.mode == Mode::Frozen);
         if stopped && !self.thawed && site.operators() == 1 {
@@ -142,7 +143,7 @@ impl Course {
         Ok(self.restarts == ends)
     }
 
-    /// Lets an operator that was stopped go on; whether there was one.
+    /// Resumes a stopped operator. Returns true if there was one.
     fn thaw(&mut self, site: &mut Site, met: &[Met]) -> Result<bool> {
         let stopped = !self.thawed && met.iter().any(|met| met.mode == Mode::Frozen);
         if stopped {
@@ -153,14 +154,15 @@ impl Course {
     }
 }
 
-/// Waits until everything is as it has to be and nothing more is written; what is not, where that does not come.
+/// Waits until the goal is reached and nothing more is written. Returns what is missing if that
+/// takes too long.
 pub async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
     let begun = Instant::now();
     let mut course = Course::default();
     loop {
         let met = site.gate.met();
         let at_work = course.tend(site, &met).await? && site.is_led() && site.all_ready().await;
-        // Looking costs more than waiting, and in the midst of writes there is nothing to be seen.
+        // Checking is more expensive than waiting, and shows nothing while writes continue.
         let late = begun.elapsed() > patience(site);
         let quiet = at_work && site.gate.quiet_for() >= QUIET && !site.gate.awaits_lease_request();
         let left = if quiet || late { unsettled(site, goal).await? } else { None };
@@ -174,7 +176,7 @@ pub async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>
     }
 }
 
-/// What happened.
+/// The last requests and log lines.
 fn transcript(site: &Site) -> String {
     let passed = site.gate.passages().lines();
     let shown = passed.iter().filter(|line| !line.contains("watch=true")).cloned().collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What has to hold in the end, on both sides.
+//! Checks of the final state, in the cluster and on the platform.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use super::site::{FOREIGN_SECRET, Site};
 use super::world::world;
 use crate::support::{Error, Result};
 
-/// What is not yet as it has to be; `None` where everything is.
+/// The first part of the goal that is not reached yet.
 pub async fn unsettled(site: &Site, goal: &Goal) -> Result<Option<String>> {
     if let Some(behind) = counts(site, goal).iter().find(|count| count.done < count.wanted) {
         return Ok(Some(behind.to_string()));
@@ -57,7 +57,7 @@ async fn unsettled_resources(site: &Site, goal: &Goal) -> Result<Option<String>>
     Ok(what.map(|(set, what)| format!("ReadReplicaSet {} {what}: {}", name(set), set["status"])))
 }
 
-/// What a set lacks.
+/// The first difference between a set and its declaration.
 fn incomplete(set: &Value) -> Option<String> {
     let declared = &set["spec"]["replicas"];
     let numbers = ["replicas", "readyReplicas", "updatedReplicas"];
@@ -67,7 +67,7 @@ fn incomplete(set: &Value) -> Option<String> {
     not_current(set)
 }
 
-/// Ready, in sync and current, and nothing under way.
+/// A set must be Ready, in sync and current, without anything in progress.
 fn not_current(object: &Value) -> Option<String> {
     let is = |kind: &str| condition(object, kind).is_some_and(|it| it["status"] == "True");
     if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
@@ -80,7 +80,7 @@ fn not_current(object: &Value) -> Option<String> {
     kind.map(|kind| format!("is {kind}"))
 }
 
-/// Ready, in sync, current, and with nothing under way or unresolved.
+/// A resource must be Ready, in sync and current, without anything in progress or unresolved.
 fn unready(object: &Value, site: &Site) -> Option<String> {
     let lists_keys = site.platform.lists_keys;
     let has = |kind: &str, field: &str, value: &str| condition(object, kind).is_some_and(|it| it[field] == value);
@@ -92,9 +92,10 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     if lost && lists_keys {
         return Some("has lost keys, which could be revoked".to_owned());
     }
-    // A person has to revoke them where dbplane cannot.
+    // A user has to revoke these keys where dbplane cannot.
     let waits = lost && has("Synced", "reason", "RevocationUnsupported");
-    // A compute of the simulator restarts in 200 ms. A list that comes later, from a new leader or on a busy machine, shows no trace of it.
+    // A restart takes 200 ms in the simulator. A later list, by a new leader or on a busy machine,
+    // shows no trace of it.
     let twin = site.gate.made_twice(Purpose::CreatesCompute) > 0;
     let waits = waits || twin && has("Synced", "reason", "StrayCompute");
     let waits = waits || lost_answer_to_restart(site) && has("Synced", "reason", "RestartUnconfirmed");
@@ -114,14 +115,15 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     is_open.then(|| "still has an intent".to_owned())
 }
 
-/// Whether the answer to a restart was lost, on a platform that does not show when a compute started.
+/// True if the answer to a restart was lost, on a platform that does not show when a compute
+/// started.
 fn lost_answer_to_restart(site: &Site) -> bool {
     let lost = |mode: Mode| mode.withholds() || matches!(mode, Mode::KillAfter | Mode::Frozen);
     let met = site.gate.met();
     !site.platform.lists_keys && met.iter().any(|it| it.purpose == Purpose::RestartsCompute && lost(it.mode))
 }
 
-/// The platform has what the resources have, and no more.
+/// Compares the platform with the resources, in both directions.
 async fn left_on_platform(site: &Site, goal: &Goal) -> Result<Option<String>> {
     let world = world(site, goal).await?;
     if let Some(forgotten) = guarantees::forgotten_computes(&world).first() {
@@ -134,7 +136,7 @@ async fn left_on_platform(site: &Site, goal: &Goal) -> Result<Option<String>> {
     Ok(computes.or_else(|| world.project_keys.iter().find_map(|it| guarantees::without_key(&world, it))))
 }
 
-/// How often something was to be done on the platform, and how often it was.
+/// The expected and the actual number of changes on the platform.
 struct Count {
     what: &'static str,
     wanted: usize,
@@ -161,7 +163,7 @@ fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
     .map(|(what, wanted, done)| Count { what, wanted, done })
 }
 
-/// What was done that may not be done, and what cannot be used that should be.
+/// Forbidden changes, and results that cannot be used.
 pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
     let platform = &site.platform;
     let mut found: Vec<String> = platform.attacks().into_iter().map(|what| format!("unasked: {what}")).collect();
@@ -191,14 +193,15 @@ pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Who is asked to end gives the lease up: whoever waits for it has not to wait until it runs out.
+/// A leader that is asked to end releases the Lease, so that its successor need not wait for the
+/// expiry.
 fn lease_that_ran_out(site: &Site) -> Option<String> {
     let rolled = site.gate.met().iter().any(|met| met.mode == Mode::Rolled);
     let without = site.gate.passages().without_leader().filter(|time| rolled && *time >= LEASE_DURATION);
     without.map(|time| format!("nobody led for {time:?} after the leader was asked to end"))
 }
 
-/// Another key than the wanted ones is made only where a secret can have been lost.
+/// Additional keys are created only if a secret can have been lost.
 fn wasted_keys(site: &Site, goal: &Goal) -> Option<String> {
     let created = site.platform.done("POST", "/api_keys");
     let twins = site.gate.made_twice(Purpose::CreatesKey);
@@ -206,7 +209,7 @@ fn wasted_keys(site: &Site, goal: &Goal) -> Option<String> {
     (created > most).then(|| format!("keys created: {created} instead of {}", goal.created_keys))
 }
 
-/// The Secret holds the key that the status names, and the platform accepts it.
+/// The Secret must hold a key that the platform accepts.
 async fn unusable(site: &Site, key: &str) -> Result<Option<String>> {
     let name = key_secret(key);
     let Some(secret) = site.objects.get("Secret", &name).await? else {
@@ -219,7 +222,7 @@ async fn unusable(site: &Site, key: &str) -> Result<Option<String>> {
     Ok((status != 200).then(|| format!("the key in Secret {name} is answered with {status}")))
 }
 
-/// A connection Secret names the compute that the status names.
+/// The connection Secret must name the same compute as the status.
 async fn misdirected(site: &Site, compute: &str) -> Result<Option<String>> {
     let Some(object) = site.objects.get("Compute", compute).await? else { return Ok(None) };
     let Some(name) = object["spec"]["connection"]["secretName"].as_str() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The proxy in front of the API server and of the platform.
+//! The proxy in front of the API server and the platform.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,13 +24,13 @@ use super::platform::Platform;
 use crate::support::{Error, Result};
 
 const LARGEST_BODY: usize = 8 << 20;
-/// Long enough for the first half of a body to leave before the connection is closed.
+/// Time for the first half of a body to arrive before the connection is closed.
 const BEFORE_THE_CUT: Duration = Duration::from_millis(20);
-/// Those that speak of one connection.
+/// Headers that concern a single connection.
 const HOP_BY_HOP: [HeaderName; 4] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::HOST];
 
-/// One listener of the proxy; it ends when this is dropped.
+/// A listener of the proxy. It closes when dropped.
 #[derive(Debug)]
 pub struct Door {
     pub address: SocketAddr,
@@ -44,28 +44,28 @@ impl Drop for Door {
 }
 
 pub struct Behind {
-    /// The number of the only process that comes through this door.
+    /// The number of the only process that uses this door.
     pub process: usize,
     pub side: Side,
-    /// Where the requests go, without a path.
+    /// The target of the requests, without a path.
     pub upstream: String,
     pub http: reqwest::Client,
     pub gate: Arc<Gate>,
     pub platform: Arc<Platform>,
     /// The objects of the point's namespace.
     pub objects: Objects,
-    /// The one ClusterAccount that the operator gets to see: those of other points are none of its business.
+    /// The only ClusterAccount visible to the operator, which must not see those of other points.
     pub cluster_account: String,
 }
 
-/// Opens a door on a free port of the loopback address.
+/// Opens a door on a free loopback port.
 pub async fn open(behind: Behind) -> Result<Door> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let router =
         Router::new().fallback(pass).with_state(Arc::new(behind)).into_make_service_with_connect_info::<Peer>();
     let served = tokio::spawn(async move {
-        // It ends with its task.
+        // Ends with its task.
         let _ = axum::serve(Lines(listener), router).await;
     });
     Ok(Door { address, served })
@@ -74,7 +74,7 @@ pub async fn open(behind: Behind) -> Result<Door> {
 async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<Peer>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
-        // Half a request of a process that ended is nothing that the server would have acted on.
+        // A server would not act on a partial request of a process that ended.
         return cut(&peer);
     };
     let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
@@ -83,7 +83,7 @@ async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<
     let (place, verdict) = behind.gate.arrives(&caller);
     let streams = caller.is_watch();
     let call = Call { method: parts.method.clone(), target: behind.narrowed(&target), headers: parts.headers, body };
-    // Once it has passed the gate a request is carried out, whatever becomes of whoever sent it.
+    // After the gate, a request is carried out even if its sender goes away.
     let passed = tokio::spawn(async move { behind.decide(verdict, call, (place, streams), peer).await });
     passed.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
@@ -144,7 +144,7 @@ impl Behind {
         self.after(mode, answer, &peer)
     }
 
-    /// What goes wrong once the request was carried out.
+    /// Applies a fault to a request that was carried out.
     fn after(&self, mode: Option<Mode>, answer: Answer, peer: &Peer) -> Response {
         match mode {
             Some(Mode::KillAfter) => {
@@ -177,7 +177,7 @@ impl Behind {
         answer.into_response()
     }
 
-    /// It is carried out two times; the answer is the second one.
+    /// Carries the request out twice and returns the second answer.
     async fn twice(&self, call: Call, place: usize) -> Result<Response, reqwest::Error> {
         let first = self.carry_out(call.clone()).await?;
         let second = self.carry_out(call).await?;
@@ -219,7 +219,7 @@ impl Behind {
         Ok((status, headers, Body::from_stream(pieces)).into_response())
     }
 
-    /// All points share one API server, and ClusterAccounts belong to no namespace.
+    /// All points share one API server, and ClusterAccounts are cluster-scoped.
     fn narrowed(&self, target: &str) -> String {
         match target.split_once('?') {
             Some((path, query)) if path.ends_with("/clusteraccounts") => {
@@ -229,7 +229,7 @@ impl Behind {
         }
     }
 
-    /// An answer that the server gives when it does not do what is asked.
+    /// The server's answer to a request that it does not carry out.
     fn refusal(&self, status: u16) -> Response {
         let message = format!("{status}, for a try");
         let reason = match status {
@@ -266,13 +266,13 @@ fn without_hops(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The connection is closed: whatever is returned here is never written.
+/// Closes the connection; the returned response is never written.
 fn cut(peer: &Peer) -> Response {
     peer.cut();
     StatusCode::OK.into_response()
 }
 
-/// The answer with its full length announced and half of its body sent.
+/// An answer with the full length in its header, but only half of the body.
 fn halved(answer: Answer, peer: &Peer) -> Response {
     let Answer { status, mut headers, body } = answer;
     if body.is_empty() {
@@ -292,7 +292,7 @@ fn bad_gateway(error: &reqwest::Error) -> Response {
     (StatusCode::BAD_GATEWAY, error.to_string()).into_response()
 }
 
-/// A client for requests to servers on this machine.
+/// A client for servers on this machine.
 pub fn client(authority: Option<&[u8]>) -> Result<reqwest::Client> {
     let mut builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     if let Some(pem) = authority {

@@ -1,4 +1,5 @@
-//! A scenario in which nothing goes wrong, and every version of its resources that the API server shows meanwhile.
+//! Runs a scenario without faults, and records every version of its resources that the API server
+//! shows.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,18 +20,19 @@ use super::site::Site;
 use crate::support::{Error, PATIENCE, Result, objects, wait_until};
 
 const KINDS: [&str; 5] = ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet"];
-/// The longest that the API server is asked for. A watch that ends makes the scenario fail: versions could be missing.
+/// The longest watch that the API server is asked for. A watch that ends fails the scenario,
+/// because versions could be missing.
 const WATCHED_SECONDS: u32 = 290;
 
 /// A version of a resource.
 #[derive(Clone, Debug)]
 pub struct Version {
     pub object: Value,
-    /// Whether the scene was set, so that it may come of what people do then.
+    /// True after the scene is set: the change may result from the act.
     pub after_the_act: bool,
-    /// Whether this is the last one, of a resource that is gone.
+    /// True if this is the last version of a deleted resource.
     pub gone: bool,
-    /// Why it cannot be used as declared, as the platform and the cluster were when it was seen; `None` where it can.
+    /// Why the resource was unusable when this version was seen; `None` if it was usable.
     pub unusable: Option<String>,
 }
 
@@ -52,7 +54,7 @@ impl Version {
     }
 }
 
-/// All versions of all resources, each resource's in the order in which they were written.
+/// All versions of all resources, in write order for each resource.
 pub async fn recorded(lab: Arc<Lab>, scenario: &Scenario) -> Result<Vec<Version>> {
     let _place = lab.place(scenario.elected).await?;
     let (mut site, recorder) = Recorder::open(lab.clone(), scenario).await?;
@@ -68,12 +70,12 @@ pub async fn recorded(lab: Arc<Lab>, scenario: &Scenario) -> Result<Vec<Version>
     recorder.finish(&site, act).await
 }
 
-/// The resources of a kind that belong to the scenario.
+/// The scenario's resources of one kind.
 struct Collection {
     api: Api<DynamicObject>,
-    /// The only name of interest: those of other scenarios are in no namespace.
+    /// The name to select, for cluster-scoped kinds.
     name: Option<String>,
-    /// The resource version from which on they are watched.
+    /// The resource version at which the watch starts.
     from: String,
 }
 
@@ -99,14 +101,14 @@ async fn collections(lab: &Lab, namespace: &str) -> Result<Vec<Collection>> {
     Ok(found)
 }
 
-/// Kubernetes 1.35 and newer promise that resource versions are numbers that grow.
+/// Since Kubernetes 1.35, resource versions are guaranteed to be increasing numbers.
 fn number(resource_version: Option<&str>) -> Result<u64> {
     resource_version.unwrap_or_default().parse().map_err(Error::while_doing("reading a resource version"))
 }
 
 type Versions = Arc<Mutex<Vec<Version>>>;
 
-/// Who watches a site.
+/// Watches the resources of a site.
 pub struct Recorder {
     collections: Vec<Arc<Collection>>,
     watches: Vec<JoinHandle<Result<()>>>,
@@ -120,7 +122,7 @@ impl Drop for Recorder {
 }
 
 impl Recorder {
-    /// Opens a site of its own, with a watch from before its account exists.
+    /// Opens a site. The watches start before its account exists.
     pub async fn open(lab: Arc<Lab>, scenario: &Scenario) -> Result<(Site, Self)> {
         let namespace = format!("{}-recorded", scenario.name);
         let collections = collections(&lab, &namespace).await?;
@@ -129,13 +131,13 @@ impl Recorder {
         Ok((site, recorder))
     }
 
-    /// A number that no later version is below.
+    /// A lower bound of all later resource versions.
     pub async fn now(&self) -> Result<u64> {
         let listed = self.collections[0].api.list(&ListParams::default()).await?;
         number(listed.metadata.resource_version.as_deref())
     }
 
-    /// The versions that have come since then.
+    /// The versions recorded after this number.
     pub fn since(&self, number: u64) -> Vec<Version> {
         let all = lock(&self.versions);
         all.iter().filter(|version| version.number().is_ok_and(|it| it > number)).cloned().collect()
@@ -152,7 +154,7 @@ impl Recorder {
         Self { collections, watches, versions }
     }
 
-    /// Waits for the last versions. Those that were written after `act` may come of it.
+    /// Waits for the last versions. Versions after `act` may result from the act.
     async fn finish(mut self, site: &Site, act: u64) -> Result<Vec<Version>> {
         wait_until("the watches to show the last versions", PATIENCE, async || {
             self.is_complete().await.unwrap_or_default() || self.watches.iter().any(JoinHandle::is_finished)
@@ -215,7 +217,7 @@ async fn watch(collection: Arc<Collection>, witness: Witness, versions: Versions
     Err(Error::new("a watch ended before its scenario"))
 }
 
-/// Who looks at both sides when a version is seen.
+/// Inspects the cluster and the platform when a version is seen.
 struct Witness {
     objects: Objects,
     platform: Arc<Platform>,
@@ -244,7 +246,7 @@ impl Witness {
         Ok((!requested.is_null() && !restarted).then(|| format!("compute {id} was not restarted for {requested}")))
     }
 
-    /// While a key is replaced the status may name either: what counts is the one that people find.
+    /// During a rotation the status may name either key, so the key in the Secret counts.
     async fn unusable_key(&self, object: &Value) -> Result<Option<String>> {
         let name = object["spec"]["secret"]["name"].as_str().unwrap_or_default();
         let secret = self.objects.get("Secret", name).await?.unwrap_or_default();

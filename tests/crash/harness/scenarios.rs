@@ -1,4 +1,4 @@
-//! What people do, and what has to come of it, whatever goes wrong meanwhile.
+//! The scenarios: their acts, and the goal that must be reached under any fault.
 
 use dbplane::decide::names;
 use dbplane_simulator::world::Profile;
@@ -10,20 +10,20 @@ use super::modes::{Extent, Fault, Mode, Place};
 use super::pairs::pairs;
 use super::platform::{BRANCH_TO_ADOPT, EMPTY_BRANCH, SHARED_BRANCH};
 
-/// How many of the requests with which a leader keeps its Lease go wrong.
+/// Number of Lease requests that are tried with faults.
 const LEASE_REQUESTS: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
     pub profile: Profile,
-    /// How many operators run from the beginning.
+    /// Number of operators at the start.
     pub operators: usize,
-    /// Whether they run with leader election.
+    /// True if they run with leader election.
     pub elected: bool,
-    /// Whether the account is a ClusterAccount whose credentials are in another namespace.
+    /// True if the account is a ClusterAccount with credentials in another namespace.
     pub elsewhere: bool,
-    /// What is declared and settled before the act.
+    /// Resources that are declared and settled before the act.
     pub before: Vec<Value>,
     pub act: Vec<Act>,
     pub goal: Goal,
@@ -38,14 +38,14 @@ pub enum Act {
     Annotate(&'static str, &'static str, &'static str, &'static str),
     Delete(&'static str, &'static str),
     DeleteNamespace,
-    /// Makes what is recorded of a resource three days older, as time would: the key in use, the last restart.
+    /// Makes the times in a resource's record three days older: the current key, the last restart.
     Age(&'static str, &'static str),
 }
 
-/// What has to be in the end, and how often what cannot be taken back was done.
+/// The final state, and the number of changes that cannot be undone.
 #[derive(Clone, Debug, Default)]
 pub struct Goal {
-    /// Computes and ProjectKeys that are Ready; all others are gone, from both sides.
+    /// Ready Computes and ProjectKeys. All others are gone from the cluster and the platform.
     pub computes: Vec<&'static str>,
     pub keys: Vec<&'static str>,
     pub namespace_gone: bool,
@@ -53,12 +53,13 @@ pub struct Goal {
     pub changed: usize,
     pub restarted: usize,
     pub deleted: usize,
-    /// Keys, where no secret was lost on the way.
+    /// Created keys, if no secret is lost.
     pub created_keys: usize,
 }
 
 impl Scenario {
-    /// In which ways its requests go wrong. Where there are very many of them, in those that differ most.
+    /// The modes for its requests. Scenarios with very many requests get only the most distinct
+    /// ones.
     fn modes(&self, extent: Extent) -> Vec<Mode> {
         let stays = !self.goal.computes.is_empty() || !self.goal.keys.is_empty();
         match extent {
@@ -72,7 +73,7 @@ impl Scenario {
         }
     }
 
-    /// The points: what goes wrong with which of the requests that were counted.
+    /// Combines the modes with the counted requests.
     pub fn points(&self, extent: Extent, counted: &[Counted]) -> Vec<Vec<Fault>> {
         let mut points = Vec::new();
         for mode in self.modes(extent) {
@@ -94,22 +95,23 @@ impl Scenario {
 
     fn tries(&self, extent: Extent, mode: Mode, request: &Counted) -> bool {
         let differs = match extent {
-            // Being killed before a read is as good as after it.
+            // A kill before a read equals one after it.
             Extent::Quick => mode != Mode::KillAfter,
-            // What the former leader has read is old when it goes on.
+            // Observations of the former leader are stale when it continues.
             Extent::Whole(_) if self.elected => mode == Mode::Frozen,
             Extent::Whole(_) | Extent::Pairs(_) => true,
         };
         mode.suits(request) && self.has_evidence(mode) && (request.write || differs)
     }
 
-    /// Whether somebody else than a person can tell what a create has made. Without names, clocks that differ leave it open.
+    /// True if the result of a create can be recognized without a user. Without names, differing
+    /// clocks make that impossible.
     fn has_evidence(&self, mode: Mode) -> bool {
         mode != Mode::ClockOff || self.profile != Profile::Minimal
     }
 
-    /// Whether it asks for the same many times: two operators that read the platform at different times correct each other's
-    /// status, and an account that is deleted waits for its resources.
+    /// True if requests repeat many times. Two operators that read the platform at different times
+    /// correct each other's status. A deleted account waits for its resources.
     pub fn repeats(&self) -> bool {
         self.operators > 1 || self.goal.namespace_gone
     }
@@ -175,7 +177,7 @@ fn keys() -> Vec<Scenario> {
     let create = Scenario::new("create-key", vec![Act::Create(key("ci"))], goal.clone());
     let replaced = Goal { created_keys: 2, ..goal };
     let rotated = with(key("ci"), &json!({"rotation": {"every": "1h", "overlap": "30m"}}));
-    // The key before is kept beside it, and revoked at once.
+    // The previous key stays in the Secret beside the new one, and is revoked at once.
     let secret = json!({"name": key_secret("ci"), "previousKey": "previous"});
     let at_once = with(key("ci"), &json!({"secret": secret, "rotation": {"every": "8760h", "overlap": "0s"}}));
     let ask = Act::Annotate("ProjectKey", "ci", names::ROTATE, "once");
@@ -204,7 +206,7 @@ fn changes() -> Vec<Scenario> {
         .after(vec![primary()]);
     let both = json!({"size": {"fixed": 2}, "restartToken": "once"});
     let daily = json!({"maintenance": {"restart": {"schedule": not_soon(), "startingDeadline": "168h"}}});
-    // Other platforms show that the compute has started since.
+    // Only the minimal profile: others show that the compute has started since.
     let maintain =
         Scenario::new("maintain", vec![Act::Age("Compute", "orders")], Goal { restarted: 1, ..kept.clone() })
             .after(vec![with(primary(), &daily)])
@@ -222,7 +224,7 @@ fn changes() -> Vec<Scenario> {
     ]
 }
 
-/// Several things at once, of each kind of call.
+/// Several concurrent changes, with each kind of call.
 fn busy() -> Scenario {
     let before = vec![
         with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &json!({"size": {"fixed": 1}})),
@@ -247,7 +249,7 @@ fn busy() -> Scenario {
     Scenario::new("busy", act, goal).after(before).elected("busy-elected")
 }
 
-/// A daily schedule whose next time is half a day away: only what is made older is due.
+/// A daily schedule that is half a day away, so that only an aged restart is due.
 fn not_soon() -> String {
     let now = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC);
     format!("0 {} * * *", (now.hour() + 12) % 24)
@@ -270,7 +272,8 @@ fn deletes() -> Vec<Scenario> {
     ]
 }
 
-/// A set of replicas grows, shrinks, goes to another branch, is changed in turn, and goes.
+/// A set of replicas is scaled up and down, moves to another branch, is changed one by one, and is
+/// deleted.
 fn replica_sets() -> Vec<Scenario> {
     let change = |spec: Value| vec![Act::Change("ReadReplicaSet", "reads", spec)];
     let of = |replicas| vec![replica_set("reads", SHARED_BRANCH, replicas)];
@@ -301,7 +304,7 @@ fn delete(kind: &'static str, name: &'static str) -> Act {
     Act::Delete(kind, name)
 }
 
-/// All of them.
+/// All scenarios.
 pub fn scenarios() -> Vec<Scenario> {
     [creates(), keys(), changes(), deletes(), replica_sets(), vec![busy()]].concat()
 }

@@ -1,4 +1,4 @@
-//! No token of a point may be found in anything that the operator has text.
+//! Checks that no token of a point occurs in anything that the operator wrote.
 
 use serde_json::json;
 

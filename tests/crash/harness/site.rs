@@ -1,4 +1,5 @@
-//! Where one point plays: a namespace, a platform, a proxy in front of both, and the operator.
+//! The site of one point: a namespace, a platform, a proxy in front of the platform and the API
+//! server, and the operators.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -25,20 +26,22 @@ use crate::support::{Error, PATIENCE, Result, Running, aged, free_port};
 /// Longer than the periods that scenarios declare.
 const AGE: SignedDuration = SignedDuration::from_hours(72);
 
-/// A Secret that is nobody's business.
+/// A Secret that dbplane must not touch.
 pub const FOREIGN_SECRET: &str = "unrelated";
-/// Where the operator is installed.
+/// The operator's own namespace.
 const OWN_NAMESPACE: &str = "dbplane-system";
-/// Between two looks whether a process has come so far.
+/// Time between two checks of a process's progress.
 const LOOK: Duration = Duration::from_millis(100);
-/// For one question whether an operator is ready.
+/// Timeout of one readiness check.
 const LONGEST_CHECK: Duration = Duration::from_secs(2);
-/// Nothing listens there: each process gets to the platform through a proxy of its own, which shows who asked for what.
+/// Nothing listens on this address. Each process reaches the platform through its own proxy, which
+/// identifies the sender.
 const BASE_URL: &str = "http://127.0.0.1:1/api/v2";
 const REQUEST_TIMEOUT: &str = "2";
-/// As short as the program allows without leader election, and a second for a busy machine.
+/// The shortest that the program accepts without leader election, plus one second for a busy
+/// machine.
 const SETTLE_TIME: &str = "4";
-/// The same with it.
+/// The same with leader election.
 const SETTLE_TIME_ELECTED: &str = "18";
 
 pub struct Site {
@@ -47,14 +50,14 @@ pub struct Site {
     pub platform: Arc<Platform>,
     pub gate: Arc<Gate>,
     pub foreign_secret: Value,
-    /// Of all processes, two for each; the proxy goes with this.
+    /// Two doors for each process. They close with the site.
     doors: Vec<Door>,
     operators: Vec<Operator>,
     elsewhere: bool,
     pub elected: bool,
-    /// Whether the first operator is stopped.
+    /// True if the first operator is stopped.
     stopped: bool,
-    /// Whether the second operator waits for the first one to end.
+    /// True if the second operator waits for the first one to end.
     relief_waits: bool,
 }
 
@@ -63,7 +66,7 @@ struct Operator {
     process: Running,
     health: u16,
     metrics: u16,
-    /// Whether it was seen to work.
+    /// True if it was ready at least once.
     ready: bool,
 }
 
@@ -74,7 +77,7 @@ impl Operator {
 }
 
 impl Site {
-    /// An account and the operators, on a platform of its own, in a namespace of that name.
+    /// Creates a namespace of this name with an account, its own platform, and the operators.
     pub async fn open(lab: Arc<Lab>, scenario: &Scenario, name: &str) -> Result<Self> {
         let platform = Arc::new(Platform::start(scenario.profile).await?);
         let gate = Arc::new(Gate::new(scenario.repeats()));
@@ -119,7 +122,7 @@ impl Site {
         self.objects.create(&cluster_account(name, BASE_URL, &other)).await
     }
 
-    /// What the operator may do with the Lease in its own namespace, in this one, where its kubeconfig leads to.
+    /// Copies the permissions for the Lease into this namespace, which the kubeconfig names.
     async fn allow_lease(&self) -> Result<()> {
         let (namespace, name) = (&self.objects.namespace, "dbplane-leader-election");
         let (from, to) = (&self.lab.client, self.lab.client.clone());
@@ -136,7 +139,7 @@ impl Site {
         format!("{}-accounts", self.objects.namespace)
     }
 
-    /// Starts one more operator; faults hit the first one.
+    /// Starts another operator. Faults hit the first one.
     pub async fn start_operator(&mut self) -> Result<()> {
         let ports = (free_port()?, free_port()?);
         let operator = self.operator(ports).await?;
@@ -147,13 +150,14 @@ impl Site {
         Ok(())
     }
 
-    /// The same, because the first one was stopped: nobody waits for that one until it goes on.
+    /// Starts another operator after the first one was stopped. The stopped one need not be ready
+    /// until it continues.
     pub async fn start_beside_the_stopped(&mut self) -> Result<()> {
         self.stopped = true;
         self.start_operator().await
     }
 
-    /// Starts one more operator, and waits until it waits for the lead.
+    /// Starts another operator and waits until it asks for the lead.
     pub async fn start_relief(&mut self) -> Result<()> {
         self.start_operator().await?;
         self.relief_waits = true;
@@ -167,7 +171,8 @@ impl Site {
         Ok(())
     }
 
-    /// Whether the first operator has ended, as it was asked to, while the second one waited for the lead.
+    /// True once the first operator has ended as requested, while the second one waited for the
+    /// lead.
     pub fn is_relieved(&mut self) -> Result<bool> {
         if !self.relief_waits {
             return Ok(true);
@@ -183,7 +188,7 @@ impl Site {
         Ok(true)
     }
 
-    /// The way of a process to the API server, and to the platform.
+    /// Opens the proxies of a process to the API server and the platform.
     async fn doors(&self, process: usize) -> Result<[Door; 2]> {
         let origin = self.platform.simulator.base_url().trim_end_matches("/api/v2").to_owned();
         let door = async |side, upstream: String, http: &reqwest::Client| {
@@ -219,13 +224,13 @@ impl Site {
         Ok(Operator { number, process, health, metrics, ready: false })
     }
 
-    /// What operators watch.
+    /// The namespaces that operators watch.
     fn watched(&self) -> String {
         let name = &self.objects.namespace;
         if self.elsewhere { format!("{name},{}", self.credentials_namespace()) } else { name.clone() }
     }
 
-    /// Ends all operators as people do, and starts none.
+    /// Stops all operators with SIGTERM.
     pub async fn stop_operators(&mut self) -> Result<()> {
         for operator in &mut self.operators {
             operator.process.terminate(PATIENCE).await?;
@@ -234,7 +239,8 @@ impl Site {
         Ok(())
     }
 
-    /// `dbplane plan` for the namespace, with the rights and the ways of the first operator, which has ended.
+    /// Runs `dbplane plan` for the namespace, with the permissions and proxies of the first
+    /// operator, which has ended.
     pub async fn plan(&self) -> Result<Value> {
         let (name, number) = (&self.objects.namespace, self.operators[0].number);
         let proxy = format!("http://{}", self.doors[1].address);
@@ -251,7 +257,7 @@ impl Site {
             .map_err(|error| Error::new(format!("no plan: {error}\n{}{}", text(&output.stdout), text(&output.stderr))))
     }
 
-    /// Does what people do; whatever refers to an account refers to this site's.
+    /// Performs an act. References to an account are set to this site's account.
     pub async fn perform(&self, act: &Act) -> Result<()> {
         match act {
             Act::Create(manifest) => self.declare(manifest).await,
@@ -285,7 +291,8 @@ impl Site {
         self.objects.create(&manifest).await
     }
 
-    /// Starts the first operator anew once it has ended; whether it has. `expected` says whether it may have.
+    /// Restarts the first operator if it has ended, and returns true if so. The end must be
+    /// `expected`.
     pub async fn tend(&mut self, expected: bool) -> Result<bool> {
         let mut ports = None;
         for operator in &mut self.operators {
@@ -303,7 +310,8 @@ impl Site {
         Ok(true)
     }
 
-    /// Whether every operator works. What one begins with counts as something that writes may follow.
+    /// True if every operator is ready. A first success counts as a touch, because writes may
+    /// follow.
     pub async fn all_ready(&mut self) -> bool {
         let asked = self.operators.iter_mut().skip(usize::from(self.stopped));
         for operator in asked.filter(|operator| !operator.ready) {
@@ -318,14 +326,15 @@ impl Site {
         true
     }
 
-    /// Lets an operator that was stopped go on.
+    /// Resumes a stopped operator.
     pub fn thaw(&mut self) -> Result<()> {
         self.stopped = false;
         self.gate.touch();
         self.operators[0].process.signal(Signal::SIGCONT)
     }
 
-    /// Whether the process that led before it was stopped has ended, as it has to; it is not started again.
+    /// True once the process that led before it was stopped has ended, as it must. It is not
+    /// restarted.
     pub fn former_leader_has_ended(&mut self) -> Result<bool> {
         let former = &mut self.operators[0].process;
         let Some(status) = former.ended()? else { return Ok(false) };
@@ -339,7 +348,7 @@ impl Site {
         Ok(true)
     }
 
-    /// Whether nobody else has to take over before the one that was started last does anything.
+    /// True unless the newest operator still has to acquire the lead.
     pub fn is_led(&self) -> bool {
         !self.elected || self.relief_waits || self.gate.newest_leads()
     }
@@ -348,7 +357,7 @@ impl Site {
         self.operators.len()
     }
 
-    /// Everything that operators of this site have logged.
+    /// The log of this site's operators.
     pub fn log(&self) -> String {
         self.operators.first().map(|operator| operator.process.log()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What there is on both sides in the end, as the guarantees are about it.
+//! The final state of the cluster and the platform, as input of the promises.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,13 +38,13 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
     })
 }
 
-/// The keys that the status lists as valid and not in use.
+/// Keys that the status lists as valid but not in use.
 fn keys_left(object: &Value) -> Vec<String> {
     let listed = ["lostKeys", "previousKeys"].into_iter().filter_map(|keys| object["status"][keys].as_array());
     listed.flatten().filter_map(|key| key["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// What people are told that a create has made besides.
+/// Names in the condition that reports additional computes of a create.
 fn strays(object: &Value) -> Vec<String> {
     let synced = condition(object, "Synced").filter(|synced| synced["reason"] == "StrayCompute");
     let message = synced.and_then(|synced| synced["message"].as_str());

@@ -1,4 +1,4 @@
-//! Commands about branches, and about what is on them.
+//! Commands for branches and their contents.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ pub fn create(at: &CommandLine) {
     assert!(failure(at, &["create", "--parent", "no-such-branch"]).contains("not found"));
 }
 
-/// A time as the command line writes it, in whole seconds.
+/// The time in a week as the command line formats it, in whole seconds.
 fn in_a_week(at: &CommandLine) -> String {
     at.platform.after_days(7)
 }
@@ -70,7 +70,8 @@ pub fn restore(at: &CommandLine) {
     assert!(restored.to_string().contains("before"), "{restored}");
     let main = branch(at, MAIN);
     assert_eq!((&main["name"], &main["default"]), (&json!("main"), &json!(true)));
-    // What was there is the parent now, also of the branches that were made of it; the compute stays with the name.
+    // The old data is the parent now, also of the branches made from it; the compute stays with the
+    // name.
     let before = text(&main["parent_id"]);
     assert_eq!(branch(at, before)["name"], "before");
     assert_eq!(branch(at, DEV)["parent_id"], before);
@@ -133,7 +134,7 @@ pub fn get(at: &CommandLine) {
     assert!(failure(at, &["get", "br-no-such-1"]).contains("not found"));
 }
 
-/// Databases are empty here: there is nothing to tell apart.
+/// Databases are empty, so there is no difference.
 pub fn schema_diff(at: &CommandLine) {
     let diff = at.text(&["branches", "schema-diff", "main", "dev", "--database", "app", "--project-id", PROJECT]);
     assert!(diff.contains(&format!("(Branch: {MAIN})")) && diff.contains(&format!("(Branch: {DEV})")), "{diff}");

@@ -1,4 +1,4 @@
-//! Commands that remember a project and a branch, or look at what was remembered.
+//! Commands that store a project and a branch, or use the stored ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -42,7 +42,7 @@ pub fn checkout(at: &CommandLine) {
     assert!(at.failure(&["checkout", "no-such-branch", "--no-env-pull"]).contains("no-such-branch"));
 }
 
-/// Services that the platform does not have are no obstacle.
+/// Services that the platform lacks must not make the command fail.
 pub fn status(at: &CommandLine) {
     linked(at);
     let status = at.json(&["status"]);
@@ -56,14 +56,14 @@ pub fn config_status(at: &CommandLine) {
     assert_eq!(at.json(&["config", "status"])["branch"]["parent"], "main");
 }
 
-/// What a branch is to be like, as the command line reads it.
+/// The desired state of a branch in the syntax of the command line.
 const POLICY: &str = r#"
 import { defineConfig } from "@neon/config/v1";
 const computeSettings = { autoscalingLimitMinCu: 1, autoscalingLimitMaxCu: 2, suspendTimeout: 600 };
 export default defineConfig({ branch: () => ({ protected: true, postgres: { computeSettings } }) });
 "#;
 
-/// A linked branch with a compute, and a policy for it.
+/// A linked branch with a compute and a policy.
 fn with_policy(at: &CommandLine) -> String {
     let compute = at.platform.compute(DEV);
     linked(at);
@@ -72,7 +72,7 @@ fn with_policy(at: &CommandLine) -> String {
     compute
 }
 
-/// Whether the branch and its compute are as the policy says.
+/// True if branch and compute match the policy.
 fn is_applied(at: &CommandLine, compute: &str) -> bool {
     let branch = at.platform.get(&of_project(&format!("branches/{DEV}")));
     let compute = &at.platform.get(&of_project(&format!("endpoints/{compute}")))["endpoint"];

@@ -1,4 +1,4 @@
-//! Commands about the account and its keys.
+//! Commands for the account and its keys.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ pub fn api_keys_create(at: &CommandLine) {
     let of_project = at.json(&["api-keys", "create", "--name", "ci", "--project-id", PROJECT]);
     assert_eq!(each(&at.platform.get("/api_keys"), "name"), ["laptop", "desk"]);
     assert_eq!(each(&at.platform.get(OF_ORGANIZATION), "name"), ["operator", "all", "ci"]);
-    // Each key works, and reaches what it is for.
+    // Each key works within its scope.
     let projects =
         |key: &Value| at.json(&["projects", "list", "--org-id", ORGANIZATION, "--api-key", text(&key["key"])]);
     assert_eq!(each(&projects(&personal), "id"), [PROJECT]);
@@ -62,12 +62,12 @@ pub fn api_keys_revoke(at: &CommandLine) {
     assert!(at.failure(&["api-keys", "revoke", &id, "--org-id", ORGANIZATION]).contains("No API key with id"));
 }
 
-/// A profile that holds the administrator's key.
+/// Creates a profile with the administrator's key.
 fn with_profile(at: &CommandLine) {
     at.text(&["profile", "create", "work", "--api-key", ADMIN]);
 }
 
-/// The key that the profile holds.
+/// The key in the profile.
 fn stored(at: &CommandLine) -> Value {
     serde_json::from_slice(&fs::read(at.file(".config/neon/credentials.work.json")).unwrap()).unwrap()
 }
@@ -92,7 +92,8 @@ pub fn profile_rotate_key(at: &CommandLine) {
     let first = at.json(&["profile", "rotate-key", "work"]);
     let second = at.json(&["profile", "rotate-key", "work"]);
     assert_ne!(first["keyId"], second["keyId"]);
-    // The first key that it made is gone; the one that it was given is not its own.
+    // The first generated key is revoked; the key from the user is not, as the command line did not
+    // create it.
     let left = at.platform.get("/api_keys");
     let ids: Vec<&Value> = left.as_array().unwrap().iter().map(|key| &key["id"]).collect();
     assert_eq!(ids, [&json!(1), &second["keyId"]]);

@@ -1,4 +1,4 @@
-//! Commands about projects and their operations.
+//! Commands for projects and their operations.
 
 use serde_json::json;
 
@@ -51,7 +51,7 @@ pub fn create(at: &CommandLine) {
     let uri = text(&created["connection_uris"][0]["connection_uri"]);
     let host = text(&compute["host"]);
     assert!(uri.starts_with("postgresql://writer:") && uri.contains(&format!("@{host}/posts?")), "{uri}");
-    // The new project is what the next command is about.
+    // The next command uses the new project.
     assert_eq!(each(&at.json(&["branches", "list"]), "name"), ["main"]);
 }
 
@@ -62,13 +62,13 @@ pub fn update(at: &CommandLine) {
     assert_eq!(project["name"], "store");
     assert_eq!(project["default_endpoint_settings"]["autoscaling_limit_max_cu"], 2);
     assert_eq!(project["settings"], json!({"hipaa": true}));
-    // What is not given stays, and what a new compute gets is what was set.
+    // Absent settings stay unchanged, and a new compute gets the default settings.
     at.json(&["projects", "update", PROJECT, "--block-vpc-connections"]);
     let project = &at.platform.get(&format!("/projects/{PROJECT}"))["project"];
     assert_eq!(project["settings"], json!({"hipaa": true, "block_vpc_connections": true}));
     at.platform.compute(DEV);
     assert_eq!(at.platform.get(&of_project("endpoints"))["endpoints"][0]["autoscaling_limit_max_cu"], 2);
-    // This suspends what is running.
+    // This suspends running computes.
     at.json(&["projects", "update", PROJECT, "--enable-logical-replication", "--yes"]);
     at.platform.settle();
     assert_eq!(at.platform.get(&of_project("endpoints"))["endpoints"][0]["current_state"], "idle");
@@ -107,7 +107,7 @@ pub fn operations_list(at: &CommandLine) {
     assert_eq!(each(&listed, "status"), ["finished"; 3]);
 }
 
-/// Computes have no commands of their own but this one, for any call.
+/// Computes have only this generic command.
 pub fn api(at: &CommandLine) {
     let path = of_project("endpoints");
     let call = |arguments: &[&str]| at.json(&[&["api"], arguments].concat());

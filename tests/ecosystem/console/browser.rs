@@ -1,7 +1,8 @@
-//! A Chromium without a window, and what a person does in it, over WebDriver.
+//! A headless Chromium, controlled over WebDriver.
 //!
-//! Of the clients on crates.io, one keeps the order of members in all JSON that is built together with it, also in the programs under
-//! test (thirtyfour), and the other brings a second HTTP and a second time library (fantoccini). A dozen commands are enough here.
+//! A small client of our own replaces those on crates.io. thirtyfour enables ordered JSON objects
+//! in everything built with it, including the programs under test. fantoccini adds a second HTTP
+//! and a second time library. A dozen commands are enough here.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,11 +16,11 @@ use serde_json::{Value, json};
 use crate::support::{PATIENCE, Running, Sandbox, wait_for, wait_until};
 use crate::{of_packages, tools};
 
-/// What WebDriver calls an element's identifier.
+/// The WebDriver key of an element's identifier.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-/// A name that leads to this machine in this browser, as one of somebody else could.
+/// A foreign name that resolves to this machine, but only in this browser.
 pub const STRANGER: &str = "evil.example";
-/// All traffic stays on the machine, whatever the browser would like to fetch. It is run by root as well, which rules out its sandbox.
+/// Keeps all traffic on the machine. There is no sandbox, since that does not work as root.
 const FLAGS: [&str; 14] = [
     "--headless=new",
     "--no-sandbox",
@@ -61,7 +62,7 @@ impl Browser {
         browser
     }
 
-    /// What chromedriver answers; an error says in words what it could not do.
+    /// A command to chromedriver; the error is its message.
     async fn ask(&self, method: Method, command: &str, body: Value) -> Result<Value, String> {
         let request = self.http.request(method.clone(), format!("{}{command}", self.session));
         let request = if method == Method::POST { request.json(&body) } else { request };
@@ -90,17 +91,17 @@ impl Browser {
         self.tell("/refresh", json!({})).await;
     }
 
-    /// The page's HTML as it stands now.
+    /// The current HTML of the page.
     pub async fn source(&self) -> String {
         self.ask(Method::GET, "/source", Value::Null).await.unwrap().as_str().unwrap().to_owned()
     }
 
-    /// What the body of a function in the page returns.
+    /// Runs a function body in the page and returns its result.
     pub async fn run(&self, body: &str, arguments: Value) -> Value {
         self.tell("/execute/sync", json!({ "script": body, "args": arguments })).await
     }
 
-    /// The same of a function that returns a promise.
+    /// Like `run`, for a body that uses promises.
     pub async fn run_to_its_end(&self, body: &str) -> Value {
         let script =
             format!("const done = arguments[0]; (async () => {{ {body} }})().then(done, e => done(String(e)));");
@@ -117,7 +118,8 @@ impl Browser {
         found.as_array().is_some_and(|found| !found.is_empty())
     }
 
-    /// Does something to an element once that is possible: it may not be there yet, or be exchanged by the page's script just now.
+    /// Runs an element command and retries: the element may not exist yet, or the page's script may
+    /// be replacing it.
     async fn on(&self, selector: &str, method: Method, command: &str, body: Value) -> Value {
         let mut last = String::new();
         let done = wait_for(selector, PATIENCE, async || {
@@ -139,7 +141,7 @@ impl Browser {
         self.on(selector, Method::POST, "click", json!({})).await;
     }
 
-    /// The text that is seen.
+    /// The visible text.
     pub async fn text(&self, selector: &str) -> String {
         self.on(selector, Method::GET, "text", Value::Null).await.as_str().unwrap().to_owned()
     }
@@ -156,7 +158,7 @@ impl Browser {
         assert!(shown.is_ok(), "{}: {seen}", shown.unwrap_err());
     }
 
-    /// Waits until the address of the page that is shown has this part.
+    /// Waits until the URL of the page contains this part.
     pub async fn arrives(&self, part: &str) {
         let arrived = async || self.run("return location.href", json!([])).await.as_str().unwrap().contains(part);
         wait_until(&format!("a page whose address has {part}"), PATIENCE, arrived).await.unwrap();
@@ -167,43 +169,43 @@ impl Browser {
         self.on(selector, Method::POST, "value", json!({ "text": text })).await;
     }
 
-    /// Chooses the value of a list.
+    /// Selects an option of a list.
     pub async fn choose(&self, list: &str, value: &str) {
         self.click(&format!("{list} option[value='{value}']")).await;
     }
 
-    /// Presses keys, one after the other, wherever the focus is.
+    /// Presses keys in sequence on the focused element.
     pub async fn press(&self, keys: &str) {
         let press = |key: char| [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })];
         let actions: Vec<Value> = keys.chars().flat_map(press).collect();
         self.tell("/actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] })).await;
     }
 
-    /// What the browser has complained about since it was asked last: errors of scripts, what the policy forbids, failed requests.
+    /// New messages of the browser's log: script errors, policy violations, failed requests.
     pub async fn complaints(&self) -> Vec<String> {
         let entries = self.tell("/se/log", json!({ "type": "browser" })).await;
         entries.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Gives the page a width and a height in pixels.
+    /// Sets the size of the page in pixels.
     pub async fn resize(&self, width: u32, height: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
     }
 
-    /// Prefers a colour scheme, `light` or `dark`.
+    /// Sets the preferred colour scheme, `light` or `dark`.
     pub async fn prefer(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await;
     }
 
-    /// Switches the pages' scripts off; those of the test go on.
+    /// Disables the scripts of pages; those of the test still run.
     pub async fn without_script(&self) {
         self.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
     }
 }
 
-/// Where chromedriver says that it listens.
+/// The address that chromedriver prints in its log.
 fn listening(log: &str) -> Option<String> {
     static STARTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"started successfully on port (\d+)\.").unwrap());
     STARTED.captures(log).map(|found| format!("http://127.0.0.1:{}", &found[1]))
@@ -217,7 +219,7 @@ fn capabilities(browser: &Browser) -> Value {
     json!({ "capabilities": { "alwaysMatch": wanted } })
 }
 
-/// The folders of the libraries that were unpacked; none where the system has the browser.
+/// The folders of unpacked libraries; none if the system has the browser installed.
 fn libraries() -> String {
     let folders =
         fs::read_dir(tools("browser").join("usr/lib")).into_iter().flatten().map(|entry| entry.unwrap().path());
@@ -226,7 +228,7 @@ fn libraries() -> String {
     all.map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
 }
 
-/// One family of fonts, so that pages look alike on every machine.
+/// A single font family, so that pages look the same on every machine.
 fn fonts(sandbox: &Sandbox) -> String {
     let folder = of_packages("browser", &["usr", "share", "fonts", "truetype", "dejavu"]);
     let default = |tests: &str, family: &str| {

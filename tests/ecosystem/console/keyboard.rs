@@ -1,4 +1,4 @@
-//! The console by keyboard alone, with a focus that is seen wherever it is.
+//! Uses the console only by keyboard, and checks that the focus is always visible.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,11 @@ use super::{BOTH, Script, Site, computes};
 
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
-/// More than any page has.
+/// More focusable elements than any page has.
 const MOST_STOPS: u64 = 300;
 
-/// Where the focus is, and what is wrong with how it is seen; the outline is the browser's own or the pages'.
+/// Describes the focused element and problems with its focus outline, which may be the browser's or
+/// the page's own.
 const STOP: &str = "
     const at = document.activeElement;
     const style = getComputedStyle(at), box = at.getBoundingClientRect();
@@ -19,12 +20,12 @@ const STOP: &str = "
     const inside = box.width > 4 && box.height > 4 && box.left >= 0 && box.right <= innerWidth && box.top < innerHeight && box.bottom > 0;
     return { name: at.tagName + '#' + at.id + ' ' + at.innerText.slice(0, 30), body: at === document.body, seen: outlined && inside };";
 
-/// What a person could want to use on a page.
+/// Counts the visible controls of a page.
 const CONTROLS: &str = "
     const all = document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex=\"0\"]');
     return [...all].filter(one => one.checkVisibility()).length;";
 
-/// The next stop; `None` behind the last one.
+/// Moves to the next element; `None` after the last one.
 async fn next(site: &Site) -> Option<Value> {
     site.browser.press(TAB).await;
     let stop = site.browser.run(STOP, json!([])).await;
@@ -35,7 +36,7 @@ async fn next(site: &Site) -> Option<Value> {
     Some(stop)
 }
 
-/// Goes on until the focus is there.
+/// Presses Tab until this element has the focus.
 async fn tab_to(site: &Site, selector: &str) {
     for _ in 0..MOST_STOPS {
         next(site).await.unwrap_or_else(|| panic!("Tab does not lead to {selector}"));
@@ -52,7 +53,7 @@ async fn a_key_is_created_and_revoked_by_keyboard() {
         let site = Site::start(script).await;
         let browser = &site.browser;
         site.open("/pages/keys").await;
-        // A project of an organization is the first choice.
+        // A project of an organization is preselected.
         tab_to(&site, "#key-name").await;
         browser.press("typed").await;
         tab_to(&site, "#create").await;

@@ -1,4 +1,4 @@
-//! API keys: a secret that is shown once, and a revocation that is asked about first.
+//! The pages for API keys: a secret is shown once, and a revocation needs a confirmation.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{PATIENCE, wait_until};
 
 const KEYS: &str = "/pages/keys";
 
-/// Creates a key of the sample project on the page; its secret.
+/// Creates a key of the sample project on the page and returns its secret.
 pub async fn create(site: &Site, name: &str) -> String {
     let browser = &site.browser;
     site.open(KEYS).await;
@@ -19,7 +19,7 @@ pub async fn create(site: &Site, name: &str) -> String {
     secret
 }
 
-/// The number of the only key of this name.
+/// The id of the only key with this name.
 pub async fn number(site: &Site, name: &str) -> i64 {
     let keys = site.console("/api_keys").await;
     let named: Vec<&Value> = keys.as_array().unwrap().iter().filter(|key| key["name"] == name).collect();
@@ -27,7 +27,7 @@ pub async fn number(site: &Site, name: &str) -> i64 {
     named[0]["id"].as_i64().unwrap()
 }
 
-/// Neither what is seen nor what is in the page has the secret, nor does its address.
+/// Checks that neither the page, its source nor its URL contains the secret.
 async fn is_gone(site: &Site, secret: &str, when: &str) {
     let source = site.browser.source().await;
     let address = site.browser.run("return location.href", json!([])).await.to_string();

@@ -1,4 +1,5 @@
-//! How the pages look: on a phone and on a desk, in light and in dark, and to those who do not see them.
+//! The appearance of the pages on phones and desktops, in light and dark mode, and their
+//! accessibility.
 
 use std::fs;
 
@@ -8,11 +9,12 @@ use super::keys::{create, number};
 use super::{ADMIN, ORGANIZATION_KEY, PROJECT, Script, Site, computes};
 use crate::tools;
 
-/// A narrow phone.
+/// The width of a small phone.
 const PHONE: u32 = 360;
 const DESK: u32 = 1000;
 
-/// A site with something of everything: each state of computes and operations, keys with strange names, faults, failed requests.
+/// A site with one of everything: all states of computes and operations, keys with odd names,
+/// faults, failed requests.
 pub async fn busy(script: Script) -> Site {
     let site = Site::start(script).await;
     let used = site.idle_compute("br-main-42").await;
@@ -43,7 +45,7 @@ pub async fn busy(script: Script) -> Site {
     site
 }
 
-/// Shows every kind of page, one after the other.
+/// Visits every kind of page.
 pub async fn each_page(site: &Site, look: impl AsyncFn(&str)) {
     let computes = site.console("/computes").await;
     let compute = format!("/pages/computes/{}", computes[0]["id"].as_str().unwrap());
@@ -91,7 +93,7 @@ async fn no_page_is_wider_than_a_phone() {
     .await;
 }
 
-/// Texts that are shown much higher than wide, but for those that only a screen reader is to find.
+/// Finds texts that are rendered much higher than wide, except those only for screen readers.
 const SQUEEZED: &str = "
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange(), found = [];
     const hidden = at => at !== null && (getComputedStyle(at).clipPath !== 'none' || hidden(at.parentElement));
@@ -108,7 +110,7 @@ async fn no_page_breaks_its_policy_or_fails_in_its_script() {
     each_page(&site, async |page| {
         site.says_that_it_is_a_simulator().await;
         let mut complaints = site.browser.complaints().await;
-        // Answers that say that something was not done are meant to.
+        // Responses with an error status are intended here.
         complaints.retain(|complaint| !complaint.contains("the server responded with a status of 40"));
         assert_eq!(complaints, Vec::<String>::new(), "{page}");
     })
@@ -134,7 +136,7 @@ async fn everybody_can_use_every_page_in_light_and_in_dark() {
     }
 }
 
-/// Every rule of axe, those for the size of targets too; colours that it cannot compare count as well.
+/// Runs all rules of axe, including target sizes. Colours that axe cannot compare count as errors.
 const AXE: &str = "
     const rules = { 'target-size': { enabled: true } };
     const found = await axe.run({ rules, preload: false });
@@ -143,7 +145,7 @@ const AXE: &str = "
     return [...found.violations, ...unclear].flatMap(rule => rule.nodes.map(node =>
         rule.id + ': ' + node.html.slice(0, 200) + ' ' + node.any.concat(node.all, node.none).map(check => check.message).join('; ')));";
 
-/// Whether the page's background is nearer to black than to white.
+/// True if the background is darker than medium grey.
 async fn is_dark(site: &Site) -> bool {
     let colour = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)";
     let colour: Value = site.browser.run(colour, json!([])).await;

@@ -1,4 +1,5 @@
-//! The pictures of docs/guide/simulator.md: `make console-pictures` takes them anew. The test takes the same ones, and leaves those alone.
+//! The screenshots in docs/guide/simulator.md. `make console-pictures` writes them; the test takes
+//! the same ones without replacing them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const DESK: u32 = 1000;
 const PHONE: u32 = 360;
 const LARGEST: usize = 80_000;
 
-/// The pictures, with their widths.
+/// The pictures with their widths.
 const PICTURES: [(&str, u32); 7] = [
     ("overview.png", DESK),
     ("compute.png", DESK),
@@ -30,7 +31,7 @@ fn guide() -> PathBuf {
     root().join("docs/guide/console")
 }
 
-/// A clock that stands still, and made-up names that are always the same.
+/// A site with a stopped clock and reproducible names.
 async fn site() -> (Site, String) {
     let site = Site::start(Script::On).await;
     let id = site.idle_compute("br-main-42").await;
@@ -52,7 +53,7 @@ async fn site() -> (Site, String) {
     (site, id)
 }
 
-/// Brings the page up that a picture shows.
+/// Opens the page of a picture.
 async fn show(site: &Site, picture: &str, compute: &str) {
     match picture {
         "overview.png" => site.open("/").await,
@@ -68,11 +69,11 @@ async fn show(site: &Site, picture: &str, compute: &str) {
 
 async fn take(site: &Site, width: u32) -> Vec<u8> {
     let browser = &site.browser;
-    // Lower than any page: its height is then that of the content.
+    // This is lower than any page, so `scrollHeight` is the height of the content.
     browser.resize(width, 100).await;
     let height = browser.run("return document.documentElement.scrollHeight", json!([])).await.as_u64().unwrap();
     browser.run("document.activeElement.blur()", json!([])).await;
-    // Nobody wants to scroll past more of it.
+    // Longer screenshots would be tedious to scroll past.
     let highest = if width == PHONE { 900 } else { 640 };
     let clip = json!({ "x": 0, "y": 0, "width": width, "height": height.min(highest), "scale": 1 });
     let wanted = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
@@ -80,7 +81,7 @@ async fn take(site: &Site, width: u32) -> Vec<u8> {
     serde_json::from_value::<ByteString>(taken["data"].clone()).unwrap().0
 }
 
-/// The width that a PNG names.
+/// The width in the header of a PNG.
 fn width(picture: &[u8]) -> u32 {
     assert!(picture.starts_with(b"\x89PNG"), "it is no PNG");
     u32::from_be_bytes(picture[16..20].try_into().unwrap())
@@ -106,7 +107,7 @@ async fn the_guide_shows_the_pages() {
     }
 }
 
-/// All pictures are there, and no other one; each is as wide as it should be, and small.
+/// Checks that exactly these pictures exist, with the right widths and of small size.
 fn check(folder: &Path) {
     let mut found: Vec<String> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

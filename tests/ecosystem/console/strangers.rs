@@ -1,4 +1,4 @@
-//! Pages of other sites in the same browser, and what the pages' policy forbids.
+//! Pages of other sites in the same browser, and the content security policy.
 
 use axum::Router;
 use axum::response::Html;
@@ -8,7 +8,7 @@ use super::browser::STRANGER;
 use super::{ADMIN, Script, Site};
 use crate::fixture::listener;
 
-/// A page on another port; its port.
+/// Serves a page on another port and returns the port.
 async fn serve(page: String) -> u16 {
     let listener = listener();
     let port = listener.local_addr().unwrap().port();
@@ -22,7 +22,7 @@ impl Site {
         reqwest::Url::parse(&self.platform.base_url()).unwrap().port().unwrap()
     }
 
-    /// What the answer that is shown was given with.
+    /// The HTTP status of the displayed page.
     async fn status(&self) -> u64 {
         let status = "return performance.getEntriesByType('navigation')[0].responseStatus";
         self.browser.run(status, json!([])).await.as_u64().unwrap()
@@ -125,7 +125,7 @@ async fn the_policy_forbids_what_no_page_of_ours_has() {
     }
 }
 
-/// What a page could have in it that somebody else has written.
+/// Elements that an attacker could inject into a page.
 const INJECTED: &str = "
     const add = (name, text) => { const it = document.createElement(name); it.textContent = text; document.body.append(it); return it };
     add('script', 'window.ran = true');

@@ -1,4 +1,5 @@
-//! What a developer does with the platform: uses a compute, lets requests fail, moves time.
+//! Typical work of a developer with the simulator: using a compute, ordering faults, changing the
+//! time.
 
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ async fn an_ordered_fault_meets_the_next_request_and_is_in_the_log() {
     }
 }
 
-/// The requests in the table and how they were answered, the newest first.
+/// The requests in the table with their statuses, newest first.
 async fn listed(site: &Site) -> Vec<String> {
     let rows = "return [...document.querySelectorAll('#requests tbody tr')].map(row => \
                 [row.cells[1], row.cells[2]].map(cell => cell.innerText.trim()).join(' '))";

@@ -1,4 +1,5 @@
-//! Argo CD: its own application-controller deploys from a Git repository, on a real control plane, beside the operator.
+//! Argo CD: the real application-controller deploys from a Git repository to a real control plane
+//! with the operator.
 
 mod application;
 mod changes;
@@ -11,7 +12,7 @@ use self::application::{Application, resource};
 use super::examples;
 use crate::fixture::{Fixture, root};
 
-/// What waits for what: Argo CD applies the next wave once this one is healthy.
+/// Sets the sync wave. Argo CD applies the next wave once the previous one is healthy.
 fn in_wave(manifest: &str, wave: &str) -> String {
     annotated(manifest, "argocd.argoproj.io/sync-wave", wave)
 }
@@ -21,13 +22,13 @@ fn annotated(manifest: &str, name: &str, value: &str) -> String {
     format!("{before}metadata: {{annotations: {{{name}: '{value}'}}, {after}")
 }
 
-/// The result of a sync for a resource: its message.
+/// The message of a resource in the result of a sync.
 fn result<'a>(application: &'a Value, name: &str) -> &'a str {
     let results = application["status"]["operationState"]["syncResult"]["resources"].as_array().unwrap();
     results.iter().find(|result| result["name"] == name).unwrap()["message"].as_str().unwrap()
 }
 
-/// What deploy/examples deploys, with a set of replicas.
+/// The files that deploy/examples deploys, and a ReadReplicaSet.
 fn everything_to_deploy(fixture: &Fixture) -> Vec<(String, String)> {
     let list = std::fs::read_to_string(root().join("deploy/examples/kustomization.yaml")).unwrap();
     let list: Value = serde_saphyr::from_str(&list).unwrap();

@@ -1,4 +1,5 @@
-//! Flux: its own kustomize-controller deploys from a source, on a real control plane, beside the operator.
+//! Flux: the real kustomize-controller deploys from a source to a real control plane with the
+//! operator.
 
 use serde_json::{Value, json};
 
@@ -8,10 +9,10 @@ use crate::fixture::{Fixture, compute, condition, key};
 
 const FINALIZER: &str = "dbplane.dev/finalizer";
 
-/// What Flux calls itself in managedFields.
+/// The manager name of Flux in managedFields.
 const MANAGER: &str = "kustomize-controller";
 
-/// Longer than the status poll of Flux (5 s), and than the operator takes to begin.
+/// Longer than the status poll of Flux (5 s) plus the operator's first reaction.
 const SLOW_START: u32 = 15_000;
 
 fn message(object: &Value, kind: &str) -> String {
@@ -60,11 +61,11 @@ async fn whatever_flux_reconciles_at_rest_changes_nothing() {
     for _ in 0..5 {
         flux.reconcile().await;
     }
-    // The same content under another revision, too.
+    // The same content under another revision must not change anything either.
     let next = flux.commit(&examples(&fixture)).await;
     flux.until_ready(&next).await;
 
-    // resourceVersion and generation among the rest.
+    // This includes resourceVersion and generation.
     for (name, object) in everything(&fixture).await {
         assert_eq!(object, objects[&name], "{name}");
     }
@@ -75,7 +76,8 @@ async fn whatever_flux_reconciles_at_rest_changes_nothing() {
     }
 }
 
-/// Flux owns what is in the repository, and dbplane what it adds: in no object has one a field of the other.
+/// Checks that the field managers are disjoint: Flux owns the fields in the repository, dbplane
+/// those that it adds.
 fn nobody_writes_what_is_another_s(name: &str, object: &Value) {
     let entries = object["metadata"]["managedFields"].as_array().unwrap();
     let of = |manager: &str| {
@@ -95,7 +97,7 @@ fn nobody_writes_what_is_another_s(name: &str, object: &Value) {
     }
 }
 
-/// The paths of fields that are set as a whole.
+/// The paths of all leaf fields.
 fn leaves(fields: &Value, path: &str) -> Vec<String> {
     let inner = fields.as_object().into_iter().flatten().filter(|(name, _)| *name != ".");
     let below: Vec<String> = inner.flat_map(|(name, more)| leaves(more, &format!("{path}/{name}"))).collect();
@@ -135,7 +137,7 @@ async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended()
     let revision = flux.commit_one(&[&wrong, &ci]).await;
     let check = |kind: &str, name: &str| json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "name": name, "namespace": fixture.namespace()});
     let checks = json!([check("Compute", "orders"), check("ProjectKey", "ci")]);
-    // Far longer than the test: it fails because it is told so.
+    // Much longer than the test: the check must fail because of the status, not of the timeout.
     let spec = json!({"healthChecks": checks, "timeout": "30m", "targetNamespace": fixture.namespace()});
     flux.declare(&spec).await;
 
@@ -179,7 +181,7 @@ async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobo
     fixture.until("compute/orders", "as the revision says", resized).await;
     flux.until("ready again", |seen| is_ready(seen) && condition(seen, "Reconciling").is_none()).await;
 
-    // What kubectl writes under its own name Flux takes for a mistake; under another one it stays.
+    // Flux reverts changes by kubectl's default manager; changes by another manager stay.
     for (manager, stays) in [("kubectl-annotate", false), ("people", true)] {
         let manager = format!("--field-manager={manager}");
         fixture.kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true", &manager]).await;
@@ -204,7 +206,7 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
     fixture.fault(json!({"method": "DELETE", "status": 503, "times": 1_000_000}));
 
     let fewer = flux.commit_one(&[&kept]).await;
-    // Flux waits for what is in Git alone.
+    // Flux only waits for objects in Git.
     flux.until_ready(&fewer).await;
     for object in ["compute/gone", "projectkey/ci", "compute/protected"] {
         let seen = fixture.get(object).await.unwrap();
@@ -226,7 +228,7 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
     assert_eq!(fixture.count("POST"), 4, "{:?}", changes(&fixture));
 }
 
-/// A field that cannot be changed is changed in Git.
+/// Git changes an immutable field.
 #[tokio::test]
 async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     let fixture = Fixture::new("flux-forced").await;
@@ -270,12 +272,12 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     assert_eq!(fixture.count("POST"), 5, "each of the two once more: {:?}", changes(&fixture));
 }
 
-/// To Flux everything that the API server refuses is a field that cannot be changed.
+/// Flux treats every rejection by the API server as an immutable field.
 #[tokio::test]
 async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() {
     let fixture = Fixture::new("flux-mistaken").await;
     let policy = std::fs::read_to_string(crate::fixture::root().join("deploy/deletion-protection.yaml")).unwrap();
-    // Of all tests, this one alone is protected.
+    // Only the namespace of this test is protected.
     let here = format!(
         "matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}",
         fixture.namespace()

@@ -1,4 +1,4 @@
-//! Helm: it waits for resources of a chart on a real control plane, beside the operator.
+//! Helm: it waits for a chart's resources on a real control plane with the operator.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,16 @@ use crate::chart::Helm;
 use crate::fixture::{Fixture, condition};
 use crate::support::PATIENCE;
 
-/// Longer than helm takes to look, and than the operator takes to begin.
+/// Longer than Helm's poll plus the operator's first reaction.
 const SLOW_START: u32 = 15_000;
 
-/// Far longer than any test: whatever ends before did not wait for it.
+/// Much longer than any test, so a command that returns has not timed out.
 const TIMEOUT: &str = "--timeout=30m";
 
 const NAMES: [&str; 3] = ["account/prod", "compute/orders", "projectkey/ci"];
 
-/// A chart with the Account, the Compute and the ProjectKey of deploy/examples and their Secrets, and a release of it in the namespace of the fixture.
+/// A chart with the Account, the Compute and the ProjectKey of deploy/examples and their Secrets,
+/// and its release in the namespace of the fixture.
 struct Release<'a> {
     fixture: &'a Fixture,
     helm: Helm,
@@ -39,7 +40,7 @@ impl<'a> Release<'a> {
         Self { fixture, helm, chart }
     }
 
-    /// What helm prints, or what it complains of; it has to end before its own timeout.
+    /// The output of helm or its error. It must return before its own timeout.
     async fn helm(&self, args: &[&str]) -> Result<String, String> {
         let kubeconfig = self.fixture.shared.cluster.kubeconfig_path().display().to_string();
         let chart = self.chart.display().to_string();
@@ -50,7 +51,7 @@ impl<'a> Release<'a> {
         ended.unwrap_or_else(|_| panic!("helm {all:?} waits on"))
     }
 
-    /// What helm says of the release.
+    /// Helm's status of the release.
     async fn status(&self) -> String {
         let told = self.helm(&["status", "--output=json"]).await.unwrap();
         let told: Value = serde_json::from_str(&told).unwrap();
@@ -69,7 +70,7 @@ impl<'a> Release<'a> {
         self.fixture.get("compute/orders").await.unwrap()["status"]["size"].clone()
     }
 
-    /// The compute and the key that exist.
+    /// The existing compute and key.
     async fn bound(&self) -> [Value; 2] {
         let (computes, keys) = (self.fixture.computes().await, self.fixture.live_keys().await);
         assert_eq!((computes.len(), keys.len()), (1, 1), "{:?}", changes(self.fixture));
@@ -77,7 +78,7 @@ impl<'a> Release<'a> {
     }
 }
 
-/// The entries of dbplane's own templates are none of Helm's.
+/// Escapes dbplane's own templates, so that Helm does not expand them.
 fn of_chart(manifests: &str) -> String {
     let text = manifests.replace("{{", "{{ \"{{").replace("}}", "}}\" }}");
     text.replace("size:\n    autoscaling: {min: 0.25, max: 2}", "size: {fixed: {{ .Values.size }}}")
@@ -101,7 +102,7 @@ async fn a_release_is_deployed_once_all_its_resources_can_be_used() {
     assert_eq!((release.status().await.as_str(), release.size().await), ("deployed", json!("1")));
     let bound = release.bound().await;
 
-    // A change is waited for, there and back, and that nothing changes is no change.
+    // Helm waits for a change and for its reversal; an upgrade without changes returns too.
     for (args, size) in [
         (&["upgrade", "--set=size=2"][..], "2"),
         (&["upgrade", "--set=size=2"], "2"),

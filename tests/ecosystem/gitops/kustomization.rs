@@ -1,4 +1,4 @@
-//! The real kustomize-controller of Flux, and one Kustomization of it with the source that it deploys.
+//! The real kustomize-controller of Flux, and a Kustomization with its source.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use crate::fixture::{Fixture, Shared, condition, free_address};
 use crate::support::{PATIENCE, Running, wait_for};
 use crate::tools;
 
-/// Of the Kustomization and its source.
+/// The name of the Kustomization and its source.
 const NAME: &str = "apps";
 
-/// One controller for all tests, beside the operator.
+/// A single controller for all tests.
 async fn controller(shared: &'static Shared) {
     static CONTROLLER: OnceCell<Running> = OnceCell::const_new();
     CONTROLLER
@@ -31,7 +31,7 @@ async fn controller(shared: &'static Shared) {
             command
                 .args(["--metrics-addr=0", "--log-level=debug", &format!("--health-addr={health}")])
                 .env("KUBECONFIG", cluster.kubeconfig_path())
-                // It tidies this folder up when it starts.
+                // The controller cleans this folder at its start.
                 .env("TMPDIR", scratch);
             let controller = cluster.sandbox().start("kustomize-controller", command).unwrap().log_on_panic();
             let ready = format!("http://{health}/readyz");
@@ -60,7 +60,8 @@ impl<'a> Flux<'a> {
         flux
     }
 
-    /// The Kustomization, with more in its spec. It acts when it is asked to, or when there is a new revision.
+    /// Applies the Kustomization with additions to its spec. It reconciles only on request or for a
+    /// new revision.
     pub async fn declare(&self, more: &Value) {
         let source = json!({"kind": "GitRepository", "name": NAME});
         let mut spec = json!({"interval": "1h", "timeout": "2m", "prune": true, "path": "./", "sourceRef": source});
@@ -68,7 +69,7 @@ impl<'a> Flux<'a> {
         self.create("kustomize.toolkit.fluxcd.io", "Kustomization", &spec).await;
     }
 
-    /// A new revision with these files, published as source-controller does it; the name of the revision.
+    /// Publishes a new revision with these files as source-controller does, and returns its name.
     pub async fn commit(&self, files: &[(String, String)]) -> String {
         let artifact = self.source.publish(files);
         let now = jiff::Timestamp::now().strftime("%FT%TZ").to_string();
@@ -85,7 +86,7 @@ impl<'a> Flux<'a> {
         artifact.revision
     }
 
-    /// The same with one file.
+    /// Like `commit`, with a single file.
     pub async fn commit_one(&self, manifests: &[&str]) -> String {
         let text = manifests.join("\n---\n").replace(crate::fixture::PROJECT, &self.fixture.project);
         self.commit(&[("apps.yaml".to_owned(), text)]).await
@@ -96,7 +97,7 @@ impl<'a> Flux<'a> {
         self.kustomizations().patch(NAME, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
     }
 
-    /// What `flux reconcile kustomization` does; returns once it was done.
+    /// Does the same as `flux reconcile kustomization`, and returns when it is done.
     pub async fn reconcile(&self) -> Value {
         let token = format!("{:016x}", rand::random::<u64>());
         let patch = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
@@ -121,7 +122,7 @@ impl<'a> Flux<'a> {
         found.await.unwrap_or_else(|error| panic!("{error}\nlast seen: {}", last["status"]))
     }
 
-    /// Waits until it says this of a revision.
+    /// Waits for this condition about a revision.
     pub async fn until_says(&self, revision: &str, status: &str, reason: &str) -> Value {
         let says = |seen: &Value| {
             let ready = condition(seen, "Ready");

@@ -1,4 +1,4 @@
-//! Resources that tools keep as they are declared in Git.
+//! GitOps tools that keep resources as they are declared in Git.
 
 mod argocd;
 mod flux;
@@ -15,7 +15,8 @@ use serde_json::Value;
 use crate::fixture::{Fixture, root};
 use crate::support::{PATIENCE, objects, wait_for};
 
-/// deploy/examples as a repository would have them for this fixture: its namespace, its project, and its platform's address.
+/// deploy/examples adapted to this fixture: its namespace, its project, and the URL of its
+/// platform.
 fn examples(fixture: &Fixture) -> Vec<(String, String)> {
     let folder = root().join("deploy/examples");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -30,12 +31,12 @@ fn examples(fixture: &Fixture) -> Vec<(String, String)> {
     files.iter().map(|path| (name(path), adapted(std::fs::read_to_string(path).unwrap()))).collect()
 }
 
-/// Everything in the namespace of the fixture that people declare or dbplane writes, by kind and name.
+/// All declared and generated objects in the namespace of the fixture, by kind and name.
 async fn everything(fixture: &Fixture) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for kind in ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"] {
         let listed = objects(fixture.client(), fixture.namespace(), kind).list(&ListParams::default()).await.unwrap();
-        // Those of other tests are no part of it.
+        // ClusterAccounts of other tests are ignored.
         let mine = |name: &str| kind != "ClusterAccount" || name.starts_with(fixture.namespace());
         for object in listed.into_iter().filter(|object| object.metadata.name.as_deref().is_some_and(mine)) {
             found.insert(
@@ -47,8 +48,7 @@ async fn everything(fixture: &Fixture) -> BTreeMap<String, Value> {
     found
 }
 
-/// What the operator has been asked to change in the cluster so far: verb and address of each of its requests that writes.
-/// Its own lease does not count.
+/// The operator's write requests to the API server so far, as verb and URI. Its lease is ignored.
 fn writes(fixture: &Fixture) -> Vec<String> {
     let log = std::fs::read_to_string(&fixture.shared.audit_log).unwrap();
     let asked = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -59,12 +59,13 @@ fn writes(fixture: &Fixture) -> Vec<String> {
         .collect()
 }
 
-/// The changes that the platform was asked for: method and path.
+/// The changes that were sent to the platform: method and path.
 fn changes(fixture: &Fixture) -> Vec<String> {
     fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
 }
 
-/// Everything, once it stays the same for longer than a poll and a check of the keys; with what was asked until then.
+/// Waits until nothing changes for longer than a poll and a check of the keys. Returns the objects
+/// and all requests so far.
 async fn at_rest(fixture: &Fixture) -> (BTreeMap<String, Value>, Vec<String>, Vec<String>) {
     const REST: Duration = Duration::from_secs(12);
     let (mut last, mut since) = (None, Instant::now());

@@ -1,4 +1,5 @@
-//! What source-controller is to Flux: a repository, whose revisions are served as archives on the loopback address.
+//! A replacement for source-controller: a repository whose revisions are served as archives on
+//! loopback.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fixture::listener;
 
-/// The archives, by the revision.
+/// The archives by revision.
 type Archives = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 pub struct Source {
@@ -21,7 +22,7 @@ pub struct Source {
     url: String,
 }
 
-/// One revision, as `status.artifact` of a source tells it.
+/// A revision as in `status.artifact` of a source.
 pub struct Artifact {
     pub url: String,
     pub revision: String,
@@ -38,7 +39,7 @@ impl Source {
         Self { archives, url }
     }
 
-    /// A new revision, with these files and no others.
+    /// Publishes a new revision that consists of these files.
     pub fn publish(&self, files: &[(String, String)]) -> Artifact {
         let bytes = packed(files);
         let digest = hex(&Sha256::digest(&bytes));

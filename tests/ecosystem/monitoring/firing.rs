@@ -1,4 +1,4 @@
-//! The alerts on an operator that is not well: what it exposes is what they ask for.
+//! Makes all alerts fire on an unhealthy operator, by the metrics that it really exposes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,14 +12,15 @@ use super::{Prometheus, read};
 use crate::fixture::{Fixture, Shared, account, compute, key, kill_operator};
 use crate::support::{Sandbox, wait_for};
 
-/// It fires on lists that are older than five minutes, which nobody waits for here: tests/ecosystem/alerts.yaml has them.
+/// This alert needs lists older than five minutes, which takes too long here.
+/// tests/ecosystem/alerts.yaml tests it.
 const NOT_HERE: &str = "DbplaneSnapshotsStale";
-/// DbplaneBudgetExhausted looks at a rate of ten minutes, and the operator pauses after each 429.
+/// DbplaneBudgetExhausted uses a rate over ten minutes, and the operator pauses after each 429.
 const FIRING: Duration = Duration::from_secs(240);
 const CREATES_OF_KEYS: &str = "^/organizations/[^/]+/api_keys$";
 const CREATES_OF_COMPUTES: &str = "/endpoints$";
 
-/// The rules, each of which fires at once.
+/// The rules without `for`, so that they fire at once.
 fn without_patience(sandbox: &Sandbox) -> PathBuf {
     let rules = read("deploy/monitoring/rules.yaml");
     let (patience, rest): (Vec<&str>, Vec<&str>) = rules.lines().partition(|line| line.trim().starts_with("for: "));
@@ -35,7 +36,7 @@ fn alerts() -> BTreeSet<String> {
     named.map(str::to_owned).collect()
 }
 
-/// Adds those that fire now.
+/// Adds the alerts that are firing.
 async fn note(prometheus: &Prometheus, fired: &mut BTreeSet<String>) {
     let answer = prometheus.ask("alerts", &[]).await.unwrap_or_default();
     let alerts = answer.pointer("/data/alerts").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -53,7 +54,7 @@ async fn until_fired(prometheus: &Prometheus, fired: &mut BTreeSet<String>, want
     all.unwrap_or_else(|error| panic!("{error}, and these did: {fired:?}"));
 }
 
-/// What goes wrong for a long time, of accounts and of resources.
+/// Causes lasting faults of accounts and resources.
 async fn accounts_and_resources_go_wrong(fixture: &Fixture) {
     fixture.secret("wrong-key", "of-nobody").await;
     let url = fixture.platform.base_url();
@@ -62,7 +63,7 @@ async fn accounts_and_resources_go_wrong(fixture: &Fixture) {
     fixture.apply(&compute("homeless", "br-dev-7", "").replace("{name: prod}", "{name: nobody}")).await;
 }
 
-/// More deletions than one a minute.
+/// Deletes more than one object per minute.
 async fn much_is_deleted(fixture: &Fixture) {
     const NAMES: [&str; 3] = ["one", "two", "three"];
     for name in NAMES {
@@ -78,7 +79,7 @@ async fn much_is_deleted(fixture: &Fixture) {
 async fn alerts_fire_on_what_the_operator_exposes() {
     let flags = ["--leader-elect", "--log", "info", "--deletes-per-minute", "1"];
     let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(&[], &flags).await));
-    // On such a platform dbplane cannot revoke a key that it has lost.
+    // On this profile dbplane cannot revoke a lost key.
     let fixture = Fixture::within(shared, "alarmed", |options| options.profile = Profile::Minimal).await;
     let sandbox = Sandbox::new("alerts").unwrap();
     let prometheus = Prometheus::with(&fixture.shared.metrics, &without_patience(&sandbox));
@@ -101,7 +102,7 @@ async fn alerts_fire_on_what_the_operator_exposes() {
     until_fired(&prometheus, &mut fired, &["DbplaneUnresolvedCreates", "DbplaneKeysToRevoke"]).await;
     fixture.fault(json!({"method": "GET", "status": 429, "retry_after": 1, "times": 60}));
     until_fired(&prometheus, &mut fired, &["DbplaneBudgetExhausted"]).await;
-    // It may have fired before the operator was scraped.
+    // This alert may have fired before the first scrape.
     fired.remove("DbplaneNoLeader");
     note(&prometheus, &mut fired).await;
     assert!(!fired.contains("DbplaneNoLeader"), "{fired:?}");

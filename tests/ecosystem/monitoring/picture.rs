@@ -1,4 +1,4 @@
-//! The dashboard as a picture: each panel in its place, with what Prometheus answers to its queries.
+//! Draws the dashboard as a picture: each panel in its place with the data from Prometheus.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,23 +12,23 @@ use super::Prometheus;
 type Drawn<T> = Result<T, Box<dyn Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// One unit of the dashboard's grid, in pixels.
+/// A unit of the dashboard's grid in pixels.
 const UNIT: (i64, i64) = (58, 26);
 const COLUMNS: i64 = 24;
-/// Of time, in seconds, at most.
+/// The longest shown period in seconds.
 const SHOWN: f64 = 300.0;
-/// Between two points, in seconds.
+/// The distance between two points in seconds.
 const STEP: f64 = 2.0;
 const MOST_LABELS: usize = 8;
 const UID: usize = 36;
 
-/// A line of a panel.
+/// A line in a panel.
 struct Series {
     label: String,
     points: Vec<(f64, f64)>,
 }
 
-/// Draws the dashboard as it is now into a file.
+/// Draws the current dashboard into a file.
 pub async fn draw(prometheus: &Prometheus, dashboard: &Value, path: &Path) -> Drawn<()> {
     let panels = dashboard["panels"].as_array().ok_or("the dashboard has no panels")?;
     let rows = panels.iter().map(|panel| of_grid(panel, "y") + of_grid(panel, "h")).max().unwrap_or_default();
@@ -73,18 +73,18 @@ async fn answers(prometheus: &Prometheus, panel: &Value) -> Vec<Series> {
     series
 }
 
-/// The legend's format, with the values of the labels that it names.
+/// The legend's format with the values of its labels.
 fn label(format: &str, labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     labels.fold(format.to_owned(), |text, (name, value)| {
         let value = value.as_str().unwrap_or_default();
-        // Of an identifier its beginning is enough.
+        // The beginning of a UID is enough.
         let value = if value.len() == UID { &value[..8] } else { value };
         text.replace(&format!("{{{{{name}}}}}"), value)
     })
 }
 
-/// Seconds before now, and values.
+/// Points as seconds relative to `now` and values.
 fn points(values: &Value, now: f64) -> Vec<(f64, f64)> {
     let values = values.as_array().into_iter().flatten();
     let point = |value: &Value| Some((value[0].as_f64()? - now, value[1].as_str()?.parse().ok()?));

@@ -1,4 +1,4 @@
-//! Has an operator bring objects into their states, and stops it in the midst.
+//! Makes an operator bring objects into their states, and kills it while work is in progress.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::site::{Operator, Site};
 use crate::recorded::{Deed, Moment, Object, Recording, Says, says};
 
-/// When the platform carries out what nobody waits for any more: after the process was killed, and before the next one starts.
+/// The delay of late calls: after the process is killed, but before the next one starts.
 const LATE: Duration = Duration::from_secs(40);
-/// The settle time of the operators, within which what is in the midst stays so.
+/// The settle time of the operators, during which open calls stay open.
 const SETTLE: Duration = Duration::from_secs(45);
-/// Longer than the settle time and what a create takes on a busy machine.
+/// Longer than the settle time plus a create on a busy machine.
 const STRAY: Duration = Duration::from_secs(55);
 const ALWAYS: u32 = 1_000_000;
 
@@ -22,7 +22,7 @@ const CREATES: &str = "/endpoints$";
 const RESTARTS: &str = "/restart$";
 const KEYS: &str = "/api_keys$";
 
-/// Brings all objects into their states, kills the operator, and returns what it left.
+/// Brings all objects into their states, kills the operator, and records the result.
 pub async fn bring_about(site: &Site, operator: &mut Operator, objects: &[Object]) -> Recording {
     declare(site, objects, Moment::Calm).await;
     until(site, objects, Moment::Calm, |object| Some(object.state.first)).await;
@@ -53,7 +53,7 @@ async fn declare(site: &Site, objects: &[Object], moment: Moment) {
     }
 }
 
-/// Does what people do at that moment.
+/// Performs the users' deeds of this moment.
 async fn act(site: &Site, objects: &[Object], moment: Moment) {
     for object in objects.iter().filter(|object| object.state.done == moment) {
         for deed in &object.state.deeds {
@@ -78,7 +78,7 @@ async fn status(site: &Site, kind: &str, name: &str, field: &str) -> Value {
     site.all(kind).await[name]["status"][field].clone()
 }
 
-/// Waits until all that were declared by then say what they should.
+/// Waits until all objects declared up to this moment have the wanted condition.
 async fn until(site: &Site, objects: &[Object], moment: Moment, wanted: impl Fn(&Object) -> Option<Says>) {
     let declared: Vec<&Object> = objects.iter().filter(|object| object.state.declared <= moment).collect();
     let what = format!("all that was declared to be as it is to be recorded ({moment:?})");
@@ -101,7 +101,7 @@ async fn until(site: &Site, objects: &[Object], moment: Moment, wanted: impl Fn(
     .await;
 }
 
-/// Whether what it says is about what is declared now.
+/// True if the condition is about the current generation.
 fn is_current(object: &Value, (kind, _): Says) -> bool {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|condition| {
@@ -117,7 +117,8 @@ fn order(site: &Site, method: &str, path: &str, times: usize, fault: &Value) {
     }
 }
 
-/// Creates that were never answered, and some that are carried out when nobody reckons with them any more.
+/// Orders creates that are never answered, and some that are executed after the operator has given
+/// them up.
 async fn in_vain(site: &Site, objects: &[Object]) {
     let late = json!({"kind": "late_work", "delay_ms": STRAY.as_millis()});
     for (moment, fault) in [(Moment::Unanswered, json!({"kind": "drop"})), (Moment::Stray, late)] {
@@ -139,7 +140,7 @@ async fn until_asked(site: &Site, since: u64, method: &str, count: usize) {
     .await;
 }
 
-/// From now on nothing is changed or deleted on the platform.
+/// Makes all later changes and deletions on the platform fail.
 async fn refuse(site: &Site, objects: &[Object]) {
     site.platform
         .order_fault(serde_json::from_value(json!({"method": "DELETE", "status": 503, "times": ALWAYS})).unwrap())
@@ -162,7 +163,7 @@ async fn refuse(site: &Site, objects: &[Object]) {
     .await;
 }
 
-/// Has calls go wrong so that nobody knows what came of them.
+/// Interrupts calls so that their outcome is unknown.
 async fn break_off(site: &Site, objects: &[Object], moment: Moment, fault: &Value) {
     let group = start(site, objects, moment, fault).await;
     site.until("all calls to be recorded as open", async || {
@@ -177,7 +178,7 @@ async fn break_off(site: &Site, objects: &[Object], moment: Moment, fault: &Valu
     .await;
 }
 
-/// What people do at that moment, and the fault that each of its calls meets.
+/// Performs the deeds of a moment, with this fault for each of the resulting calls.
 async fn start<'a>(site: &Site, objects: &'a [Object], moment: Moment, fault: &Value) -> Vec<&'a Object> {
     let group: Vec<&Object> =
         objects.iter().filter(|object| object.state.declared == moment || object.state.done == moment).collect();
@@ -192,7 +193,7 @@ async fn start<'a>(site: &Site, objects: &'a [Object], moment: Moment, fault: &V
     group
 }
 
-/// The call that goes wrong for an object.
+/// The path of the call that fails for an object.
 fn call_of(object: &Object) -> &'static str {
     match object.state.kind {
         "ProjectKey" => KEYS,
@@ -201,7 +202,7 @@ fn call_of(object: &Object) -> &'static str {
     }
 }
 
-/// Whether both places say that a call was begun.
+/// True if both copies of the record show an open call.
 fn is_open(object: &Value) -> bool {
     let open = |record: &Value| {
         record.as_str().is_some_and(|text| text.contains("\"intent\":") || text.contains("\"calling\":"))
@@ -209,7 +210,7 @@ fn is_open(object: &Value) -> bool {
     open(&object["metadata"]["annotations"][RECORD]) && open(&object["status"]["record"])
 }
 
-/// Waits until the platform has done what nobody waits for.
+/// Waits until the platform has executed the late calls.
 async fn until_carried_out(site: &Site, objects: &[Object]) {
     let late: Vec<&Object> = objects.iter().filter(|object| object.state.declared == Moment::Late).collect();
     site.until("what is late to be carried out", async || {
@@ -225,6 +226,7 @@ async fn until_carried_out(site: &Site, objects: &[Object]) {
         late.iter().filter(|object| !is_there(object)).map(|object| object.name.clone()).collect()
     })
     .await;
-    // What was ordered together comes together: a rotation and a restart show nothing before.
+    // Rotations and restarts are not visible yet, but have the same delay, so they arrive at the
+    // same time.
     site.until_at_rest().await;
 }

@@ -1,6 +1,8 @@
-//! From the version before to this one, and back: the programs of both, on a real control plane, with one simulated platform.
+//! Upgrades from the previous version and back: both programs on a real control plane with one
+//! simulated platform.
 //!
-//! `make record-objects` keeps what the version before leaves behind in `tests/ecosystem/recorded`, for the tests that have no program of it.
+//! `make record-objects` stores the objects of the previous version in `tests/ecosystem/recorded`,
+//! for tests that do not have its program.
 
 mod bring_about;
 mod rolling;
@@ -11,7 +13,7 @@ use std::path::PathBuf;
 
 use crate::tools;
 
-/// The operator of a version, or the one that is tested.
+/// An older version of the operator, or the one under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     Of(&'static str),
@@ -26,7 +28,7 @@ impl Version {
         }
     }
 
-    /// The definitions of its resources.
+    /// The files with the resource definitions of this version.
     fn definitions(self) -> Vec<PathBuf> {
         let this = crate::support::definition_files();
         match self {

@@ -1,4 +1,5 @@
-//! A rolling update while much is going on: the version that leads ends, and the other one takes over, in both directions.
+//! A rolling update under load, in both directions: the leading version ends, and the other one
+//! takes over.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,19 +17,19 @@ use crate::support::{PATIENCE, wait_for};
 const FLAGS: [&str; 1] = ["--leader-elect"];
 const READY: (&str, &str) = ("Ready", "Available");
 
-/// What the version before works on, and what is declared while it ends.
+/// Objects that exist before the update, and objects that are declared while the old leader ends.
 const SETTLED: [&str; 5] = ["primary", "replica", "key", "rotating", "set"];
 const DECLARED: [&str; 4] = ["full", "create-dropped", "create-replica-dropped", "key-dropped"];
 
-/// How long nobody calls the platform, at most: a successor looks at the lease every 2 s, and begins with what it has read; a busy machine
-/// takes the rest.
+/// The longest time without calls to the platform. A successor checks the lease every 2 s, and
+/// first reads the platform; the rest is reserve for a busy machine.
 const AFTER_A_RELEASE: Duration = Duration::from_secs(12);
-/// The same, and the 15 s of a lease that nobody renews.
+/// The same plus the 15 s until an abandoned lease expires.
 const AFTER_A_KILL: Duration = Duration::from_secs(27);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// SIGTERM, as a Deployment does it.
+    /// SIGTERM, as from a Deployment.
     Told,
     Killed,
 }
@@ -61,7 +62,7 @@ fn of(names: &[&str]) -> Vec<Object> {
     objects(Profile::Default).into_iter().filter(|object| names.contains(&object.state.name)).collect()
 }
 
-/// Returns how long nobody called the platform.
+/// Returns the time without calls to the platform.
 async fn rolled(from: Version, to: Version, end: End) -> Duration {
     let (settled, declared) = (of(&SETTLED), of(&DECLARED));
     let all = [settled.clone(), declared.clone()].concat();
@@ -90,7 +91,8 @@ async fn rolled(from: Version, to: Version, end: End) -> Duration {
     nothing_twice(&site, &before, &all, since, end);
     let gap = gap(&site, ended);
     let changes = site.changes(since).len();
-    // Past the test harness, which shows what a test prints only when it fails.
+    // Written directly to stderr, because the test harness shows a passing test's output only on
+    // request.
     let _ = writeln!(
         std::io::stderr(),
         "{from:?} to {to:?}, {end:?}: {changes} changes on the platform, nobody called it for {gap:?}"
@@ -105,7 +107,7 @@ async fn declare(site: &Site, objects: &[Object]) {
     }
 }
 
-/// Creates, changes, a rotation and a larger set, and a platform that takes its time.
+/// Causes creates, changes, a rotation and a larger set, on a slow platform.
 async fn load(site: &Site, declared: &[Object]) {
     let slow = json!({"method": "POST", "delay_ms": 1500, "times": 1_000_000});
     site.platform.order_fault(serde_json::from_value(slow).unwrap()).unwrap();
@@ -120,7 +122,7 @@ async fn load(site: &Site, declared: &[Object]) {
     site.patch("ReadReplicaSet", "set-0", &json!({"spec": {"replicas": 5}})).await;
 }
 
-/// Whether the platform works on a create.
+/// True if the platform is working on a create.
 fn is_under_way(site: &Site, since: u64) -> bool {
     let requests = site.platform.requests(since);
     requests.iter().any(|entry| entry.method == "POST" && entry.status.is_none() && !entry.over)
@@ -134,7 +136,7 @@ async fn until_waiting(successor: &Operator) {
     .unwrap();
 }
 
-/// Ends the process that leads; the number of the last request that it can have made.
+/// Ends the leading process, and returns the number of its last possible request.
 async fn end_of(site: &Site, former: &mut Operator, end: End) -> u64 {
     match end {
         End::Told => drop(former.process.terminate(PATIENCE).await.unwrap()),
@@ -158,7 +160,7 @@ async fn until_ready(site: &Site, objects: &[Object]) {
     .await;
 }
 
-/// Waits until what was changed shows.
+/// Waits until the changes are visible.
 async fn until_changed(site: &Site) {
     site.until("the changes to show", async || {
         let (computes, keys, sets) =
@@ -185,10 +187,10 @@ fn platform(site: &Site) -> Platform {
     Platform::of(&world.unwrap())
 }
 
-/// Each object has what it is to have, and no call was made without a cause.
+/// Checks that each object has exactly its computes and keys, and that no call was superfluous.
 fn nothing_twice(site: &Site, before: &Platform, all: &[Object], since: u64, end: End) {
     let after = platform(site);
-    // Some were carried out whose answer came to nobody.
+    // Some requests were executed although their answer was lost.
     let asked: Vec<_> = site.asked(since).into_iter().map(|(method, path, _)| (method, path)).collect();
     let calls = by_object(&changes_of(&asked, before, &after), (before, &after), all).unwrap();
     for object in all {
@@ -204,13 +206,14 @@ fn nothing_twice(site: &Site, before: &Platform, all: &[Object], since: u64, end
         let there = (after.computes_on(&object.branch()).len(), after.keys_of(&object.name).len());
         assert_eq!(there, (computes, keys), "{}: {made:?}", object.name);
         assert_eq!((count(Call::Restart), count(Call::DeleteCompute)), (0, 0), "{}: {made:?}", object.name);
-        // A change is the same however often it is made, and a key whose secret went with the process is replaced.
+        // A change is idempotent, so it may be repeated. A key whose secret was lost with the
+        // process is replaced.
         let again = usize::from(end == End::Killed);
         let changed = usize::from(object.state.name == "replica" && object.copy < 4);
         assert!((changed..=changed * (1 + again)).contains(&count(Call::ChangeCompute)), "{}: {made:?}", object.name);
         assert!(count(Call::RevokeKey) <= again && count(Call::CreateKey) <= 1 + again, "{}: {made:?}", object.name);
     }
-    // One that got no answer, because its process was killed, may be made again.
+    // A create whose answer was lost with the process may be repeated.
     let creates =
         site.asked(since).into_iter().filter(|(method, path, _)| method == "POST" && path.ends_with("/endpoints"));
     let (answered, unanswered): (Vec<_>, Vec<_>) = creates.partition(|(.., status)| status.is_some());
@@ -220,7 +223,7 @@ fn nothing_twice(site: &Site, before: &Platform, all: &[Object], since: u64, end
     assert!(end == End::Killed || unanswered.is_empty(), "{unanswered:?}");
 }
 
-/// Without the creates: whose they are is told by what there is.
+/// The paths of creates do not name objects, so creates are counted by their results.
 fn changes_of(asked: &[(String, String)], before: &Platform, after: &Platform) -> Vec<(String, String)> {
     let one = |path: &str| asked.iter().find(|(method, asked)| method == "POST" && asked.ends_with(path)).cloned();
     let computes = after.computes.keys().filter(|id| !before.computes.contains_key(*id)).count();
@@ -232,7 +235,7 @@ fn changes_of(asked: &[(String, String)], before: &Platform, after: &Platform) -
     others.chain(repeated(one("/endpoints"), computes)).chain(repeated(one("/api_keys"), keys)).collect()
 }
 
-/// From the last request of the former leader to the first of its successor.
+/// The time from the last request of the old leader to the first of its successor.
 fn gap(site: &Site, ended: u64) -> Duration {
     let times: BTreeMap<u64, Timestamp> =
         site.platform.requests(0).into_iter().map(|entry| (entry.n, entry.at.parse().unwrap())).collect();

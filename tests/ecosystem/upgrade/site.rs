@@ -17,7 +17,7 @@ use super::Version;
 use crate::recorded::{CLUSTER_ID, CREDENTIALS, KINDS, NAMESPACE, ORGANIZATION, Object, PROJECT, Recording, TOKEN};
 use crate::support::{ControlPlane, Options, PATIENCE, Running, free_listener, free_port, objects, wait_for};
 
-/// Nothing is written for so long by who is at rest: longer than a poll and a check of a key.
+/// A time without writes that counts as settled: longer than a poll and a check of a key.
 const REST: Duration = Duration::from_secs(12);
 const LONGEST: Duration = Duration::from_secs(200);
 
@@ -28,14 +28,15 @@ pub struct Site {
     pub profile: Profile,
 }
 
-/// An operator's process, and where it says whether it works.
+/// An operator's process with the URL of its health endpoint.
 pub struct Operator {
     pub process: Running,
     health: String,
 }
 
 impl Site {
-    /// A platform with the branches of these objects, an account, and the definitions of a version.
+    /// A platform with the branches of these objects, an account, and the definitions of this
+    /// version.
     pub async fn open(version: Version, profile: Profile, branches: &[Object]) -> Self {
         let options = Options { crds: version.definitions(), ..Options::default() };
         let cluster = ControlPlane::start_with(options).await.unwrap();
@@ -74,7 +75,7 @@ impl Site {
         self.create(&account("Account", "empty", json!({"apiKeySecretRef": {"name": "no-such-secret"}}))).await;
     }
 
-    /// What resources refer to.
+    /// The account reference for resources.
     pub fn account(&self) -> Value {
         match self.profile {
             Profile::Minimal => json!({"kind": "ClusterAccount", "name": "prod"}),
@@ -98,11 +99,11 @@ impl Site {
         objects(&self.client, NAMESPACE, kind).delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// All objects of a kind, by name.
+    /// All objects of a kind by name.
     pub async fn all(&self, kind: &str) -> BTreeMap<String, Value> {
         let listed = objects(&self.client, NAMESPACE, kind).list(&ListParams::default()).await.unwrap();
         let named = |mut object: DynamicObject| {
-            // A list leaves them to the list.
+            // Items of a list have no kind of their own.
             object.types = None;
             let mut object = serde_json::to_value(object).unwrap();
             let version = if kind == "Secret" { "v1" } else { "dbplane.dev/v1alpha1" };
@@ -112,7 +113,7 @@ impl Site {
         listed.items.into_iter().map(named).collect()
     }
 
-    /// What there is in the cluster and on the platform.
+    /// Records the cluster and the platform.
     pub async fn record(&self) -> Recording {
         let mut found = BTreeMap::new();
         for kind in KINDS {
@@ -125,7 +126,8 @@ impl Site {
         Recording::new(self.platform.now(), found, world.unwrap())
     }
 
-    /// Starts an operator, and waits until it works; with leader election until it waits for the lead or has it.
+    /// Starts an operator and waits until it is ready; with leader election it may still wait for
+    /// the lease.
     pub async fn start(&self, version: Version, name: &str, flags: &[&str]) -> Operator {
         let operator = self.launch(version, name, flags);
         operator.until_ready().await;
@@ -156,18 +158,18 @@ impl Site {
         Operator { process, health: format!("http://127.0.0.1:{health}/readyz") }
     }
 
-    /// How many requests the platform has had.
+    /// The number of requests to the platform so far.
     pub fn requests(&self) -> u64 {
         self.platform.requests(0).last().map_or(0, |entry| entry.n)
     }
 
-    /// The changes that were asked of the platform since: method, path and status.
+    /// The changes requested since then: method, path and status.
     pub fn asked(&self, since: u64) -> Vec<(String, String, Option<u16>)> {
         let entries = self.platform.requests(since).into_iter().filter(|entry| entry.method != "GET");
         entries.map(|entry| (entry.method, entry.path, entry.status)).collect()
     }
 
-    /// Those that it has carried out and answered.
+    /// The changes that were executed and answered.
     pub fn changes(&self, since: u64) -> Vec<(String, String)> {
         let done = |status: Option<u16>| status.is_some_and(|status| matches!(status, 200..=203));
         self.asked(since)
@@ -177,7 +179,7 @@ impl Site {
             .collect()
     }
 
-    /// Waits until nothing is written any more, on either side.
+    /// Waits until neither side changes any more.
     pub async fn until_at_rest(&self) {
         let (mut last, mut since) = (None, Instant::now());
         let found = wait_for("nothing to be written", LONGEST, async || {
@@ -190,7 +192,7 @@ impl Site {
         found.await.unwrap();
     }
 
-    /// Of all objects.
+    /// The resource versions of all objects.
     pub async fn versions(&self) -> BTreeMap<(&'static str, String), String> {
         let mut versions = BTreeMap::new();
         for kind in KINDS {
@@ -201,7 +203,7 @@ impl Site {
         versions
     }
 
-    /// Waits until nothing is found to be missing; the error names what still is.
+    /// Waits until nothing is missing; the error lists missing items.
     pub async fn until(&self, what: &str, mut missing: impl AsyncFnMut() -> Vec<String>) {
         let mut last = Vec::new();
         let found = wait_for(what, LONGEST, async || {
@@ -223,7 +225,7 @@ impl Operator {
     }
 }
 
-/// Computes stay active, since nobody connects to them.
+/// Computes stay active, as no client connects to them.
 fn world(objects: &[Object]) -> String {
     let branches: Vec<String> = objects
         .iter()

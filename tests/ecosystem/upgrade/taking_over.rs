@@ -1,4 +1,4 @@
-//! This version begins with what the version before has left in the midst of everything.
+//! This version starts with the objects that the previous version left while work was in progress.
 
 use dbplane_simulator::world::Profile;
 
@@ -28,7 +28,7 @@ async fn taken_over(profile: Profile) {
     if std::env::var_os(RECORD).is_some() {
         recording.save(&folder(BEFORE, profile));
     }
-    // Definitions and operator are upgraded together.
+    // Definitions are upgraded together with the operator.
     for file in Version::This.definitions() {
         site.cluster
             .kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file.display().to_string()])
@@ -43,19 +43,21 @@ async fn taken_over(profile: Profile) {
     let before = Before { recording: &recording, objects: &objects };
     let found = differences(&before, &after, &site.changes(since));
     assert!(found.is_empty(), "{found:#?}");
-    // And once more: then there is nothing left to do. What is missing or refused is looked for anew, and said again.
+    // After another restart there is nothing left to do. Missing and refused things are only
+    // checked and reported again.
     let since = site.requests();
     this.process.kill().unwrap();
     let _again = site.start(Version::This, "again", &[]).await;
     site.until_at_rest().await;
     site.until("everything to be as it was", async || changed(&after, &site.record().await)).await;
-    // Of a compute that is missing the platform is asked by a change of nothing: where there is one, it would be answered otherwise.
+    // The operator checks a missing compute by an empty PATCH, which gets 404. An existing compute
+    // would answer with another status.
     let asked =
         site.asked(since).into_iter().filter(|(method, _, status)| (method.as_str(), *status) != ("PATCH", Some(404)));
     assert_eq!(asked.collect::<Vec<_>>(), []);
 }
 
-/// Waits until every object says what it is to say in the end.
+/// Waits until every object has its final condition.
 async fn until_ended(site: &Site, objects: &[crate::recorded::Object]) {
     site.until("all objects to end as they should", async || {
         let mut missing = Vec::new();

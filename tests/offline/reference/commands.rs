@@ -1,4 +1,4 @@
-//! Pages about what the programs take: their verbs, arguments, flags and variables.
+//! Reference pages of the programs: commands, arguments, flags and variables.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::command_line::verbs;
 const MADE: &str =
     "This page is made by `make reference` from what `--help` and the man pages are made of, and a test compares them.";
 
-/// The page about dbplane.
+/// The page of dbplane.
 pub fn operator() -> String {
     let mut page = format!(
         "# The commands of dbplane\n\n{MADE} [The guide](../guide/command-line.md) explains how the verbs work together, with examples.\n\n\
@@ -27,7 +27,7 @@ pub fn operator() -> String {
     page
 }
 
-/// The page about the simulated platform.
+/// The page of the simulator.
 pub fn simulator() -> String {
     let program = built(dbplane_simulator::arguments::command());
     let guide = "[The guide](../guide/simulator.md) shows what the simulated platform does, and its console.";
@@ -39,7 +39,7 @@ fn built(mut command: Command) -> Command {
     command
 }
 
-/// What there is to say of one verb.
+/// The section of a command.
 fn section(mut verb: Command) -> String {
     let mut page = said(verb.get_long_about().or(verb.get_about()));
     let usage = verb.render_usage().to_string();
@@ -56,7 +56,7 @@ fn section(mut verb: Command) -> String {
     page
 }
 
-/// One argument or flag, with its default, its variable and its values.
+/// An argument or flag with its default, variable and values.
 fn argument(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
     let plain = arg.to_string();
@@ -82,7 +82,7 @@ fn argument(arg: &Arg) -> String {
     line
 }
 
-/// The examples and the exit codes, which stand behind the flags.
+/// Examples and exit codes follow the flags.
 fn after(verb: &Command) -> String {
     let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
     let (examples, codes) = help.split_once("\n\nExit status:\n").unwrap();
@@ -104,7 +104,7 @@ fn after(verb: &Command) -> String {
     page.replace("status:\n\n\n", "status:\n\n") + "\n"
 }
 
-/// Help as Markdown shows it.
+/// Escapes a help text for Markdown.
 fn said(help: Option<&impl ToString>) -> String {
     help.map(ToString::to_string).unwrap_or_default().replace('<', "\\<").replace('*', "\\*").replace('|', "\\|")
 }

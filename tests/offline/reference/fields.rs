@@ -1,4 +1,4 @@
-//! A page for each kind: every field of its definition.
+//! A page for each kind with all fields of its definition.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 const MADE: &str =
     "This page is made by `make reference` from the definition that is installed, and a test compares the two.";
 
-/// The name of a kind's page.
+/// The file name of a kind's page.
 pub fn file(definition: &Value) -> String {
     format!("{}.md", definition["spec"]["names"]["singular"].as_str().unwrap())
 }
 
-/// The page of one of `kinds`.
+/// The page of a kind. `kinds` are all definitions.
 pub fn page(definition: &Value, kinds: &[Value]) -> String {
     let schema = schema(definition);
     let mut page = head(definition, schema);
@@ -74,24 +74,24 @@ fn head(definition: &Value, schema: &Value) -> String {
     head
 }
 
-/// Names as code, separated by commas.
+/// Names as inline code, separated by commas.
 fn code<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// A description, as Markdown shows it.
+/// A description, escaped for Markdown.
 fn text(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().replace('<', "\\<")
 }
 
 struct Walk<'a> {
     page: &'a mut String,
-    /// The kind whose spec stands in `spec.template.spec` as well.
+    /// The kind whose spec also occurs in `spec.template.spec`.
     twin: Option<&'a Value>,
 }
 
 impl Walk<'_> {
-    /// Links to the fields of one level.
+    /// Links to the fields of a level.
     fn contents(&mut self, path: &str, schema: &Value) {
         let links: Vec<_> =
             properties(schema).map(|(name, _)| format!("[{name}](#{})", anchor(&join(path, name)))).collect();
@@ -112,7 +112,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The fields of an object, of the objects of a list, or of the values of a map.
+    /// The fields of an object, of a list's items, or of a map's values.
     fn inner(&mut self, path: &str, field: &Value) {
         if path == "spec.template.spec" && self.as_its_twin(path, field) {
             return;
@@ -126,7 +126,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The fields that the twin has as well need no second description.
+    /// Fields that the twin has as well are not described again.
     fn as_its_twin(&mut self, path: &str, field: &Value) -> bool {
         let Some(twin) = self.twin else { return false };
         let theirs = &schema(twin)["properties"]["spec"];
@@ -153,7 +153,7 @@ impl Walk<'_> {
         true
     }
 
-    /// What the API server says to a value that it refuses.
+    /// The API server's messages for rejected values.
     fn rules(&mut self, schema: &Value, what: &str) {
         let messages: Vec<_> = schema["x-kubernetes-validations"]
             .as_array()
@@ -176,17 +176,17 @@ fn join(path: &str, name: &str) -> String {
     format!("{path}.{name}")
 }
 
-/// The anchor of a field's heading, as code hosts and mdBook make it.
+/// The anchor of a field's heading on code hosts and in mdBook.
 fn anchor(path: &str) -> String {
     path.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
-/// A value as it is written in a manifest.
+/// A value in the notation of manifests.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a value has to be, in words.
+/// The constraints of a value in words.
 fn facts(schema: &Value) -> Vec<String> {
     let number = |keyword: &str| schema.get(keyword).map(Value::to_string);
     let mut facts = vec![type_of(schema)];

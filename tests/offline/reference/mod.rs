@@ -1,4 +1,5 @@
-//! docs/reference: pages that are made from what the program says of itself. `make reference` writes them; otherwise they are compared.
+//! Compares docs/reference with pages generated from the program's own definitions. `make
+//! reference` writes them.
 
 mod commands;
 mod fields;
@@ -20,7 +21,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference")
 }
 
-/// The pages, by the names of their files.
+/// The pages by file name.
 fn pages() -> Vec<(String, String)> {
     let kinds: Vec<Value> = definitions().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect();
     let mut pages: Vec<_> = kinds.iter().map(|kind| (fields::file(kind), fields::page(kind, &kinds))).collect();
@@ -46,7 +47,7 @@ fn the_pages_are_what_the_program_says_of_itself() {
     assert_eq!(names.collect::<BTreeSet<_>>(), made, "docs/reference has pages that are not made");
 }
 
-/// What a replica has as a Compute has it is described there.
+/// Fields that a replica shares with a Compute are described there.
 #[test]
 fn every_field_has_a_heading() {
     let pages: BTreeMap<String, String> = pages().into_iter().collect();

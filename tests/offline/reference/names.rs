@@ -1,4 +1,4 @@
-//! docs/reference/names.md has the names that the code has, and no other.
+//! docs/reference/names.md must list exactly the names in the code.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What is asked of Computes, how it comes out, and what is refused before anything is changed.
+//! Commands on Computes: their results, and rejections before any change.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn annotation(fixture: &Fixture, object: &str, name: &str) -> Option<Strin
 #[tokio::test]
 async fn a_restart_is_waited_for() {
     let (fixture, _) = created("cli-restart", "").await;
-    // Starts are dated to the second.
+    // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
     let ran = fixture.dbplane(&["restart", "compute/orders"]).await;
     ran.expect(0, &["compute/orders done: restarted at "]);
@@ -84,7 +84,7 @@ async fn what_a_tool_declares_is_left_to_the_tool() {
 async fn what_takes_too_long_goes_on() {
     let closed = "  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
     let (fixture, _) = created("cli-timeout", closed).await;
-    // Starts are dated to the second.
+    // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
     let kubeconfig = fixture.shared.cluster.kubeconfig_path();
     let command = fixture.command(&kubeconfig, &["restart", "compute/orders", "--timeout", "4s"]);
@@ -147,7 +147,7 @@ async fn colours_are_for_terminals_whose_owner_wants_them() {
         command.envs(variable.map(|name| (name, "1")));
         let (status, shown) = Terminal::open().with_person(command, "").await;
         assert!(status.success() && shown.contains("dbplane in namespace cli-colours"), "{shown}");
-        // What moves the cursor, as progress does, is no colour.
+        // Progress output moves the cursor, so only colour codes count.
         assert_eq!(colour.is_match(&shown), coloured, "{variable:?}: {shown:?}");
     }
 }

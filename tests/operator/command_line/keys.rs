@@ -1,4 +1,4 @@
-//! What is asked of ProjectKeys.
+//! Commands on ProjectKeys.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What `dbplane status` shows: of a fleet, of one resource, and while it is watched.
+//! The output of `dbplane status`: a list, a single resource, and with --watch.
 
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
@@ -17,7 +17,7 @@ use crate::support::{PATIENCE, Sandbox};
 const CLOSED: &str =
     "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
 
-/// A compute that waits for its window, one that another one keeps from its branch, and a key that is well.
+/// A Compute that waits for its window, one whose branch is taken, and a healthy ProjectKey.
 async fn fleet(name: &str) -> Fixture {
     let (fixture, _) = created(name, CLOSED).await;
     fixture.kubectl(&["label", "compute", "orders", "app=shop"]).await;
@@ -125,7 +125,7 @@ async fn kubectl_runs_it_as_a_plugin() {
     kubectl(&["dbplane", "restart"]).await.expect(2, &["Usage: kubectl dbplane restart "]);
 }
 
-/// Reads until `word` has come.
+/// Reads until the output contains `word`.
 async fn read_until(child: &mut Child, text: &mut String, word: &str) {
     let out = child.stdout.as_mut().unwrap();
     let read = tokio::time::timeout(PATIENCE, async {

@@ -1,4 +1,5 @@
-//! Declared fields: changed, moved, corrected, and held back until they may interrupt.
+//! Declared fields: changes, moves, drift correction, and changes that wait for an allowed
+//! interruption.
 
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ async fn a_change_made_in_the_console_is_corrected_once() {
     assert_eq!(fixture.count("PATCH"), 1);
     let metrics = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
     assert!(metrics.lines().any(|line| line.starts_with("dbplane_drift_corrected_total{field=\"size\"}")), "{metrics}");
-    // What is not declared is anyone's to change, and so is what is left to others.
+    // Undeclared and ignored fields may be changed outside of dbplane.
     fixture.console(Method::PATCH, &format!("/computes/{id}"), json!({"pooler_enabled": true})).await;
     fixture.patch("compute/orders", json!({"ignore": ["size"]})).await;
     fixture.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;

@@ -58,7 +58,7 @@ async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
     let third = (json("\"orders-conn\""), Value::Null);
     fixture.until("compute/orders", "without the former one", |seen| names(seen) == third).await;
     assert!(fixture.get("secret/orders-db").await.is_none());
-    // Without any, it is the same.
+    // A missing connection has the same effect.
     fixture.patch("compute/orders", json!({"connection": null})).await;
     let none = (Value::Null, json("[\"orders-conn\"]"));
     fixture.until("compute/orders", "without a connection Secret", |seen| names(seen) == none).await;
@@ -71,7 +71,7 @@ async fn a_secret_of_somebody_else_is_never_written_over() {
     let before = fixture.get("secret/orders-db").await.unwrap();
     fixture.apply(&compute("orders", "br-main-42", DECLARED)).await;
     fixture.until_condition("compute/orders", "Stalled", "True", "SecretNotOurs").await;
-    // Its compute is kept as declared all the same.
+    // Its compute must still be reconciled.
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
     fixture.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;
     assert_eq!(fixture.get("secret/orders-db").await.unwrap(), before);
@@ -82,7 +82,7 @@ async fn a_secret_of_somebody_else_is_never_written_over() {
         .await;
 }
 
-/// The Secret with the user and the password.
+/// Writes the Secret with the user and the password.
 async fn role(fixture: &Fixture, user: &str, password: &str) {
     let data = json!({"username": user, "password": password});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": data});
@@ -128,14 +128,14 @@ async fn it_follows_its_credentials_and_says_what_is_missing() {
     );
     let before = fixture.count("");
 
-    // A password is changed. Nothing is asked of the platform for that.
+    // A new password requires no requests to the platform.
     role(&fixture, "shop app", "next").await;
     let changed = format!("postgresql://shop%20app:next@{host}:5432/shop?sslmode=require");
     fixture.wait_until("the URI to follow", async || entry(&fixture, "uri").await == changed).await;
     assert_eq!((entry(&fixture, "password").await, entry(&fixture, "user").await), ("next".into(), "shop app".into()));
     assert!(fixture.requests()[before..].iter().all(|request| request.starts_with("GET ")));
 
-    // A backup tool has written the same: what only gives up its own entries would leave it.
+    // A backup tool owns the same fields. Giving up dbplane's ownership alone would keep the entry.
     let data = json!({"password": "bmV4dA=="});
     let restored = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-db", "namespace": "credentials"}, "data": data});
     let apply = ["apply", "--server-side", "--field-manager=backup", "-f", "-"];
@@ -188,7 +188,7 @@ async fn it_takes_only_the_named_entries_and_none_of_its_own_secrets() {
     assert_eq!(names, ["computeID", "host", "password", "port", "provider", "sslmode", "type", "user", "username"]);
     assert_eq!((entry(&fixture, "user").await, entry(&fixture, "password").await), ("app".into(), "p".into()));
 
-    // Two connection Secrets that were copied from each other would never be done.
+    // Two connection Secrets that copy from each other would change forever.
     let reader = compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly");
     let from = "  connection: {secretName: reader-db, credentialsFrom: {name: orders-db, usernameKey: user}}\n";
     fixture.apply(&format!("{reader}{from}")).await;

@@ -1,4 +1,5 @@
-//! Computes that exist already: refused, adopted, imported, observed, left; and two resources that want the same.
+//! Existing computes: rejected, adopted, imported, observed, orphaned; and two resources that claim
+//! the same one.
 
 use dbplane::decide::names::RECORD;
 use dbplane::decide::seal::{ObjectKey, seal};
@@ -29,7 +30,8 @@ async fn an_existing_primary_is_not_changed_until_the_spec_adopts_it() {
 
 #[tokio::test]
 async fn a_primary_that_came_since_the_last_poll_is_the_platforms_to_refuse() {
-    // The first compute shows that there are names, the second that they are kept: from then on a create needs no list of its own.
+    // The first compute shows that the platform has names, the second that it keeps them. Later
+    // creates need no list of their own.
     let (fixture, _) = created("since", "").await;
     fixture.apply(&compute("reports", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
     fixture.until_ready("compute/reports").await;
@@ -155,7 +157,7 @@ async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
     assert_eq!(fixture.count("DELETE"), 0);
 }
 
-/// Someone went back to this version, which cannot know what the newer one has promised.
+/// After a downgrade, the older version must not touch records that it cannot read.
 #[tokio::test]
 async fn what_a_newer_version_recorded_is_left_alone_until_that_version_is_back() {
     let (fixture, id) = created("newer", "").await;
@@ -206,11 +208,11 @@ async fn a_resource_restored_without_its_status_keeps_its_compute() {
 #[tokio::test]
 async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
     let fixture = Fixture::new("race").await;
-    // The first create takes a while, so that the second resource comes into it.
+    // The slow first create ensures that the second resource is decided while it is in progress.
     fixture.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
     let both = format!("{}---\n{}", compute("one", "br-main-42", ""), compute("two", "br-main-42", ""));
     fixture.apply(&both).await;
-    // The one that the operator recorded first has the branch.
+    // The first recorded resource gets the branch.
     let is_ready = async |name: &str| {
         let seen = fixture.get(&format!("compute/{name}")).await.unwrap();
         condition(&seen, "Ready").is_some_and(|ready| ready["status"] == "True")

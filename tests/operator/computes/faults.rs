@@ -1,4 +1,4 @@
-//! A platform that fails: what is tried again, when, and what is text meanwhile.
+//! Faults of the platform: retries, their timing, and the reports in the meantime.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ async fn a_busy_platform_is_asked_again() {
 #[tokio::test]
 async fn the_time_that_the_platform_asks_for_is_obeyed() {
     let fixture = Fixture::new("throttled").await;
-    // The account has made its own calls before.
+    // Otherwise the fault could hit requests of the account itself.
     fixture.until_ready("account/prod").await;
     fixture.fault(json!({"method": "POST", "status": 429, "retry_after": 4}));
     fixture.apply(&compute("orders", "br-main-42", "")).await;

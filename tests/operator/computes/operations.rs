@@ -1,4 +1,4 @@
-//! Operations of the platform that fail, and computes that never start.
+//! Failing operations of the platform, and computes that never start.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::{create, line, message, polls};
 use crate::fixture::{ADMIN, Fixture, compute, condition};
 
-/// The next operation of this action fails that often, and is then given up.
+/// Makes the next operation of this action fail this often before the platform gives it up.
 async fn fails(fixture: &Fixture, action: &str, tries: u32) {
     let order = json!({"action": action, "tries": tries, "error": "no room"});
     fixture.console(Method::POST, "/failing_operations", order).await;
 }
 
-/// How often the operations of the project were asked for.
+/// The number of requests for the project's operations.
 fn questions(fixture: &Fixture) -> usize {
     fixture.count(&format!("GET /projects/{}/operations", fixture.project))
 }
@@ -48,7 +48,7 @@ async fn a_compute_that_never_starts_is_reported_with_its_operations_until_one_s
     assert!(questions(&fixture) <= asked + 1, "it is asked about with pauses");
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 0), "nothing is done because of it");
     let compute = stalled["status"]["computeID"].as_str().unwrap();
-    // Somebody starts it.
+    // A user starts the compute outside of dbplane.
     let url = format!("{}/projects/{}/endpoints/{compute}/start", fixture.platform.base_url(), fixture.project);
     let started = reqwest::Client::new().post(url).bearer_auth(ADMIN).send().await.unwrap();
     assert!(started.status().is_success(), "{}", started.status());
@@ -99,7 +99,7 @@ async fn a_platform_that_lists_no_operations_is_asked_once_and_its_answers_are_r
     let expected = json!({"id": "op-7", "action": "apply_config", "status": "failed", "failures": 2});
     assert_eq!(reported["status"]["lastOperation"], expected);
     assert_eq!(line(&fixture, &id).await["size"], "2 CU");
-    // The list of computes says when it is over.
+    // The list of computes shows the end of the operation.
     fixture.platform.advance(Duration::from_secs(3000)).unwrap();
     fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
     assert_eq!((questions(&fixture), fixture.count("PATCH")), (1, 1));

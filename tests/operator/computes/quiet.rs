@@ -1,4 +1,4 @@
-//! Nothing without a cause; and nothing left behind.
+//! No writes without a cause, and no leftovers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::{create, created, delete, is_restarted, polls, writes};
 use crate::fixture::{Fixture, compute};
 
-/// What the operator has written in the namespace so far, as the API server noted it.
+/// The operator's writes in the namespace so far, from the API server's audit log.
 fn written(fixture: &Fixture) -> Vec<String> {
     let log = std::fs::read_to_string(&fixture.shared.audit_log).unwrap();
     let mut written = Vec::new();
     for line in log.lines() {
-        // The last line may be half written.
+        // The last line may be incomplete.
         let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
         let verb = entry["verb"].as_str().unwrap_or_default();
         let object = &entry["objectRef"];
@@ -24,7 +24,7 @@ fn written(fixture: &Fixture) -> Vec<String> {
     written
 }
 
-/// The version of everything in the namespace.
+/// The resource version of every object in the namespace.
 async fn versions(fixture: &Fixture) -> BTreeMap<String, String> {
     let text = fixture.kubectl(&["get", "computes,accounts,secrets,events", "-o", "json"]).await;
     let list: Value = serde_json::from_str(&text).unwrap();
@@ -44,7 +44,7 @@ async fn a_settled_operator_writes_nothing_and_reads_one_list_a_poll() {
     polls(&fixture, 1).await;
     let (before, wrote, asked) = (versions(&fixture).await, written(&fixture), fixture.requests().len());
     assert!(wrote.len() > 8, "the audit log tells nothing: {wrote:?}");
-    // Use of the compute is not a cause.
+    // Activity on the compute is no cause for a write.
     fixture.console(reqwest::Method::POST, &format!("/computes/{id}/activity"), json!({})).await;
     polls(&fixture, 3).await;
     assert_eq!(versions(&fixture).await, before);

@@ -1,4 +1,5 @@
-//! What the platform refuses or ignores: reported in its own words, tried again slowly, and at once with another spec.
+//! Changes that the platform refuses or ignores: reported with its message, retried slowly, and at
+//! once after a spec change.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +9,7 @@ use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 #[tokio::test]
 async fn a_refused_create_is_reported_and_made_with_another_spec() {
-    // Only the public API refuses so wide a range.
+    // Only the public API refuses such a wide range.
     let fixture = Fixture::public("create-refused").await;
     fixture.apply(&compute("orders", "br-main-42", "  size: {autoscaling: {min: 0.25, max: 16}}\n")).await;
     let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "Refused").await;
@@ -24,7 +25,7 @@ async fn a_refused_create_is_reported_and_made_with_another_spec() {
 
 #[tokio::test]
 async fn a_refused_change_is_reported_and_the_compute_stays_as_it_is() {
-    // Only in the public API may a free compute be resized.
+    // Only the public API lets users of the Free plan resize a compute.
     let fixture = Fixture::public("ceiling").await;
     create(&fixture, "  size: {fixed: 1}\n").await;
     fixture.console(Method::PATCH, "/organizations/org-cool-darkness-1", json!({"plan": "free"})).await;
@@ -57,7 +58,7 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
     polls(&fixture, 2).await;
     assert_eq!(fixture.count("DELETE"), 1);
     fixture.platform.clear_faults();
-    // A spec that changes has it tried again at once.
+    // A changed spec triggers a retry at once.
     fixture.patch("compute/orders", json!({"restartToken": "again"})).await;
     fixture.until_gone("compute/orders").await;
     assert!(fixture.computes().await.is_empty());
@@ -83,11 +84,11 @@ async fn a_setting_that_the_platform_ignores_is_reported_and_sent_once() {
     assert!(text.contains("scaleToZero is not reported, declared is after 600s"), "{text}");
     polls(&fixture, 2).await;
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 1));
-    // Everything else goes on.
+    // All other work continues.
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "restartToken": "now"})).await;
     fixture.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;
     fixture.until("compute/orders", "restarted", |seen| is_restarted(seen, "now")).await;
-    // The other size restarts it.
+    // The new size includes a restart.
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 2));
     fixture.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
 }

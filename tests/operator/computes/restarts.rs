@@ -1,4 +1,4 @@
-//! Restarts: once for each token, never of an idle compute.
+//! Restarts: once per token, and never for an idle compute.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn each_token_restarts_once() {
     polls(&fixture, 2).await;
     assert_eq!(restarts(&fixture), 2);
     assert_eq!(line(&fixture, &id).await["interruptions"], 2);
-    // Taking the request back asks for nothing.
+    // Removing the request must not cause a restart.
     fixture.patch("compute/orders", json!({"restartToken": null})).await;
     annotate(&fixture, "orders", &format!("{RESTART}-")).await;
     fixture.until("compute/orders", "seen", |seen| seen["status"]["observedGeneration"] == 3).await;
@@ -52,7 +52,7 @@ async fn an_idle_compute_is_not_woken_for_a_restart() {
 #[tokio::test]
 async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
     let (fixture, id) = created("restart-lost", "").await;
-    // Starts are dated to the second.
+    // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
     fixture.fault(json!({"method": "POST", "path": "/restart$", "kind": "lose_answer"}));
     fixture.patch("compute/orders", json!({"restartToken": "now"})).await;
@@ -76,7 +76,7 @@ async fn a_restart_that_was_refused_for_the_moment_is_made_later() {
 async fn a_restart_is_made_with_a_change_that_restarts_anyway() {
     let closed = "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
     let (fixture, id) = created("restart-and-resize", closed).await;
-    // Starts are dated to the second.
+    // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "restartToken": "now"})).await;
     let both = "size is 1, declared is 2; the requested restart";

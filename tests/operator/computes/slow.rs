@@ -1,4 +1,4 @@
-//! What takes the settle time or longer, all at once.
+//! Tests that take at least the settle time, run concurrently.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{created, delete, message, writes};
 use crate::fixture::{Fixture, compute};
 
-/// What the operator is started with, less a second for the clocks' grain.
+/// The operator's settle time less a second, for the resolution of clocks.
 const SETTLE: Duration = Duration::from_secs(20);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Answers with something that dbplane does not understand: an entry of a list, or the state of a compute.
+//! Answers that dbplane cannot decode: a list entry, or an unknown state of a compute.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{by_hand, create, delete, message, polls, writes};
 use crate::fixture::{Fixture, compute, condition};
 
-/// Each list has this from now on.
+/// Applies a fault to every later list.
 fn lists(fixture: &Fixture, fault: serde_json::Value) {
     let mut order = json!({"method": "GET", "path": "/endpoints$", "times": 10_000});
     order.as_object_mut().unwrap().extend(fault.as_object().unwrap().clone());
@@ -35,11 +35,11 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
     };
     fixture.wait_until("it to be counted", counted).await;
     assert!(fixture.shared.operator.log().contains(&format!("{odd} (branch_id)")), "it is in the log");
-    // A create is told by what was there before, and that is not known.
+    // A create needs the previous contents of the branch as baseline, which are unknown here.
     fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
     let waiting = fixture.until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries").await;
     assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
-    // What can be read goes on.
+    // Readable entries are still reconciled.
     fixture.until_condition("compute/orders", "Ready", "True", "Available").await;
     delete(&fixture, "compute/orders").await;
     fixture.until_gone("compute/orders").await;
@@ -59,7 +59,7 @@ async fn an_entry_without_its_identifier_proves_no_absence() {
     assert_eq!(unknown["status"]["computeID"], id.as_str());
     delete(&fixture, "compute/orders").await;
     fixture.wait_until("the deletion", async || fixture.count("DELETE") == 1).await;
-    // The list is empty now, and the first entry of an empty list cannot be odd.
+    // An empty list has no entry that the fault could change.
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
 }

@@ -7,7 +7,7 @@ use super::{Alone, delete, is_reported, message};
 use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 use crate::support::{PATIENCE, wait_for};
 
-/// Those of `objects` that wait for a confirmation, once that is so many.
+/// Waits until `count` of these objects need a confirmation, and returns them.
 async fn waiting(fixture: &Fixture, objects: &[String], count: usize) -> Vec<String> {
     let mut left = Vec::new();
     let what = format!("{count} deletions to wait");
@@ -64,7 +64,8 @@ async fn apply_keys(fixture: &Fixture) {
 
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
-    // A confirmation that stays from an earlier deletion is none, nor is one that was set for all times before.
+    // A confirmation from an earlier deletion does not count, and neither does one far in the
+    // future.
     let (hour, year) = (SignedDuration::from_hours(1), SignedDuration::from_hours(24 * 365));
     fixture.kubectl(&["annotate", "computes", "--all", &confirmation(Timestamp::now() - hour)]).await;
     let ahead = confirmation(Timestamp::now() + year);
@@ -79,14 +80,14 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     assert!(text.contains("confirm-deletion=$(date -u +%FT%TZ)") && text.contains("Orphan"), "{text}");
     assert_eq!(fixture.event(&reported[0], "DeletionPaused").await, text);
 
-    // A new process has deleted nothing within the last minute; what waits still waits.
+    // A restart clears the count of recent deletions, but waiting objects must still wait.
     alone.kill();
     alone.start().await;
     fixture.wait_until("everybody to be looked at again", async || alone.metric(PAUSED).await == Some(3)).await;
     assert_eq!(fixture.count("DELETE"), 2);
     assert_eq!(fixture.get(&reported[0]).await.unwrap(), before, "waiting writes nothing");
 
-    // Nobody else of the namespace goes unasked meanwhile.
+    // Other deletions in the namespace must not bypass the brake either.
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
     delete(fixture, "compute/orders").await;
@@ -111,14 +112,14 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
 }
 
 async fn keys_wait(alone: &Alone, fixture: &Fixture) {
-    // What was confirmed and what others left was not counted: the window is empty.
+    // Confirmed and orphaned objects did not count, so the window is empty.
     let objects = names_of("projectkey", "ci");
     let deleted: Vec<&str> = objects[..4].iter().map(String::as_str).collect();
     fixture.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
     let reported = waiting(fixture, &objects[..4], 2).await;
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (2, 3));
     assert_eq!(alone.metric("dbplane_waiting_resources{kind=\"ProjectKey\",reason=\"DeletionPaused\"}").await, Some(2));
-    // A key that is replaced has nothing to do with it.
+    // The replacement of a key must not be affected.
     let old = fixture.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
     fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;
     fixture.until_replaced(&objects[4], &old).await;
@@ -134,7 +135,7 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (4, 2));
 }
 
-/// The limit is two for each namespace, and eight for the account.
+/// The limit is two per namespace, and eight for the account.
 #[tokio::test]
 async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
     let alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;

@@ -1,4 +1,4 @@
-//! Namespaces that are deleted with everything in them: they go, and nothing is left on the platform.
+//! Deletion of whole namespaces, which must leave nothing on the platform.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 
 const OBJECTS: [&str; 4] = ["compute/orders", "compute/reader", "projectkey/cd", "projectkey/ci"];
 
-/// Two Computes, one with its connection in a Secret, and two ProjectKeys of an account.
+/// Creates two Computes, one with a connection Secret, and two ProjectKeys.
 async fn furnish(fixture: &Fixture, account: &str) {
     let of = |manifest: String| manifest.replace("{name: prod}", account);
     fixture.apply(&of(compute("orders", "br-main-42", "  connection: {secretName: orders-db}\n"))).await;
@@ -41,12 +41,13 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
     let prod = "{name: prod}";
     tokio::join!(furnish(one, prod), furnish(two, prod), furnish(three, prod), furnish(four, prod));
     for (before, fixture) in fixtures.iter().enumerate() {
-        // So many deletions are made; the operator dies waiting for the answer to the next.
+        // After this many deletions, the operator is killed while it waits for the answer to the
+        // next one.
         fixture.fault(json!({"method": "DELETE", "after": before, "times": 100, "kind": "delay", "delay_ms": 4000}));
         fixture.kubectl(&["delete", "namespace", &fixture.namespace, "--wait=false"]).await;
         fixture.wait_until("a deletion to begin", async || fixture.count("DELETE") > before).await;
         alone.kill();
-        // Without an operator the credentials stay as long as they are needed.
+        // While the operator is down, the finalizer must keep the credentials.
         fixture
             .until("secret/platform-api-key", "being deleted", |seen| seen["metadata"]["deletionTimestamp"].is_string())
             .await;
@@ -60,7 +61,7 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
 async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() {
     let fixture = Fixture::new("wrong-order").await;
     furnish(&fixture, "{name: prod}").await;
-    // The account first: it waits, and so does its Secret in a namespace that is being deleted.
+    // The account is deleted first. It waits, and so does its Secret in a namespace in deletion.
     delete(&fixture, "account/prod").await;
     let waits = fixture.until_condition("account/prod", "Ready", "False", "InUse").await;
     for user in ["Compute wrong-order/orders", "Compute wrong-order/reader", "ProjectKey wrong-order/cd"] {
@@ -87,7 +88,8 @@ async fn one_command_deletes_everything_credentials_first() {
 async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     let fixture = Fixture::new("no-credentials").await;
     furnish(&fixture, "{name: prod}").await;
-    // Nothing that needs the Secret goes with it, so it is let go, and nothing can be deleted on the platform.
+    // The Secret alone is deleted, so it loses its finalizer. Then nothing can be deleted on the
+    // platform.
     fixture.kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"]).await;
     delete(&fixture, "account/prod").await;
     for object in OBJECTS {
@@ -95,7 +97,7 @@ async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
         fixture.until_condition(object, "Ready", "Unknown", "AccountNotReady").await;
     }
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (0, 2));
-    // Credentials that are put back let everything go.
+    // Restoring the credentials unblocks all deletions.
     fixture.secret("platform-api-key", ADMIN).await;
     for object in OBJECTS {
         fixture.until_gone(object).await;
@@ -116,13 +118,14 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
     furnish(&fixture, everywhere).await;
     other.apply(&key("far", "").replace("{name: prod}", everywhere).replace(PROJECT, &fixture.project)).await;
     other.until_ready("projectkey/far").await;
-    // Its users of all namespaces hold it, and are named.
+    // Users in all namespaces keep the account, and its condition lists them.
     delete(&fixture, "clusteraccount/everywhere").await;
     let waits = fixture.until_condition("clusteraccount/everywhere", "Ready", "False", "InUse").await;
     for user in ["Compute elsewhere/orders", "ProjectKey elsewhere/ci", "ProjectKey elsewhere-other/far"] {
         assert!(message(&waits, "Ready").contains(user), "{waits}");
     }
-    // What is deleted last began first: the namespace of the credentials, then those of the users.
+    // This order is the worst case: the namespace of the credentials first, then those of the
+    // users.
     for namespace in ["elsewhere-credentials", "elsewhere", "elsewhere-other"] {
         fixture.kubectl(&["delete", "namespace", namespace, "--wait=false"]).await;
     }
@@ -143,7 +146,7 @@ async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
     let reported = fixture.until_condition("compute/late", "Ready", "Unknown", "AccountNotReady").await;
     assert!(message(&reported, "Ready").contains("being deleted"), "{reported}");
     assert_eq!(fixture.count("POST"), 1);
-    // Nor does what has nothing on the platform hold it.
+    // A resource without anything on the platform must not keep the account.
     delete(&fixture, "compute/orders").await;
     fixture.until_gone("account/prod").await;
     delete(&fixture, "compute/late").await;

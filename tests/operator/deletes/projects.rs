@@ -1,4 +1,4 @@
-//! Projects that are deleted elsewhere, or transferred: what shows that, and what does not.
+//! Projects that were deleted or transferred outside of dbplane, and the evidence for that.
 
 use dbplane_simulator::world::Profile;
 use reqwest::Method;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{delete, message};
 use crate::fixture::{ADMIN, Fixture, compute, key};
 
-/// The organization has a second project.
+/// Adds a second project to the organization.
 async fn with_another(name: &str, profile: Profile) -> Fixture {
     let fixture = Fixture::on(name, |options| {
         options.profile = profile;
@@ -54,12 +54,13 @@ async fn a_compute_of_a_deleted_project() {
     let told = fixture.event("compute/orders", "ProjectGone").await;
     assert!([&fixture.project, &id, "transferred"].iter().all(|word| told.contains(*word)), "{told}");
     fixture.until_gone("compute/orders").await;
-    // The account is held by nobody any more.
+    // Nothing uses the account any more.
     delete(&fixture, "account/prod").await;
     fixture.until_gone("account/prod").await;
 }
 
-/// Where the platform offers no call to revoke keys, and everything goes with its namespace: the Secret of the account gets another version.
+/// The platform has no call to revoke keys, and the account's Secret is deleted too, which changes
+/// its version.
 async fn what_was_in_a_transferred_project() {
     let fixture = with_another("project-left", Profile::Minimal).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
@@ -77,7 +78,7 @@ async fn what_was_in_a_transferred_project() {
     assert_eq!(fixture.count("DELETE"), 0, "{:?}", fixture.requests());
 }
 
-/// A list that shows no other project shows nothing.
+/// A list without any other project is no evidence.
 async fn the_only_project() {
     let fixture = Fixture::new("project-only").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
@@ -85,7 +86,7 @@ async fn the_only_project() {
     fixture.until_seen().await;
     fixture.delete_project().await;
     delete(&fixture, "compute/orders").await;
-    // It is looked for once the deletion has taken the settle time.
+    // Projects are listed once the deletion has taken the settle time.
     let lists = fixture.count("GET /projects");
     let listed = || fixture.requests().iter().filter(|request| *request == "GET /projects").count();
     let before = listed();

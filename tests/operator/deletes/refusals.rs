@@ -1,4 +1,5 @@
-//! A platform that refuses, or that cannot be read, while something is being deleted: nothing is let go on that ground.
+//! Refusals and read failures of the platform during a deletion: they must not remove the
+//! finalizer.
 
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ async fn no_finalizer_is_removed_because_of_a_failed_read() {
     );
 }
 
-/// The platform deletes the compute and cannot be read from then on.
+/// The platform deletes the compute and fails all later reads.
 async fn unseen(name: &str, fault: Value, reason: &str) {
     let fixture = Fixture::new(name).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
@@ -59,7 +60,7 @@ async fn a_key_that_is_refused_while_a_compute_is_deleted() {
     assert!(fixture.computes().await.is_empty());
 }
 
-/// Nobody has to touch the resource again when the platform changes its mind.
+/// The operator must retry without a change to the resource.
 async fn a_protected_compute_is_deleted_once_unprotected() {
     let fixture = Fixture::new("protected-once").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;

@@ -1,4 +1,5 @@
-//! A list that is answered with 200 and lacks a compute: nothing is forgotten and nothing made again on that ground.
+//! A successful list that lacks a compute: dbplane must neither drop the binding nor create another
+//! compute.
 
 use dbplane_simulator::world::Profile;
 use reqwest::Method;
@@ -18,7 +19,7 @@ async fn a_list_without_the_compute_proves_nothing() {
     );
 }
 
-/// A replica that is ready, and from now on not in the list.
+/// A ready replica that later lists omit.
 async fn unlisted(name: &str, profile: Profile, list: Value) -> (Fixture, String) {
     let fixture = Fixture::on(name, |options| options.profile = profile).await;
     fixture.account().await;

@@ -1,4 +1,5 @@
-//! A create whose outcome is open when the resource is deleted: what it brought forth is found and goes first.
+//! A resource is deleted while the outcome of its create is unknown: the result must be found and
+//! deleted first.
 
 use dbplane_simulator::world::Profile;
 use serde_json::json;
@@ -8,7 +9,7 @@ use crate::fixture::{Fixture, compute, key};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 
-/// The answer to the next create is lost, and late enough for the resource to be deleted before that is known.
+/// Loses the next create's answer, and delays it so that the resource can be deleted before.
 fn lose(fixture: &Fixture, path: &str) {
     fixture.fault(json!({"method": "POST", "path": path, "kind": "lose_answer", "delay_ms": 1500}));
 }

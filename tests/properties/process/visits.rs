@@ -1,4 +1,4 @@
-//! The passes over an object of whichever kind, as a process makes them.
+//! Runs passes over an object, whatever its kind.
 
 use std::task::Poll;
 
@@ -12,7 +12,7 @@ use kube::Resource as _;
 use super::{End, Process, poll};
 use crate::in_memory::{self, Resource};
 
-/// One pass over an object as it is now.
+/// Runs one pass over the current version of an object.
 pub(super) struct One<'a> {
     pub process: &'a Process,
     pub resource: &'a Resource,
@@ -38,7 +38,7 @@ impl KindVisitor for One<'_> {
                 if told.is_ready() { End::Again } else { End::Died }
             }
             Poll::Ready(Ok(pass)) => match pass.next {
-                // Nothing is known yet, or our own write is heard of at once.
+                // Nothing is cached yet, or the watch delivers our own write at once.
                 Next::Now | Next::OnOwnWrite => End::Again,
                 Next::On(_) if pass.report.is_none() => End::Again,
                 Next::On(Wake::OnChange) => End::Rest(None),
@@ -48,7 +48,7 @@ impl KindVisitor for One<'_> {
     }
 }
 
-/// What the process does about an object that is gone.
+/// Handles an object that is gone.
 pub(super) struct Gone<'a> {
     pub process: &'a Process,
     pub resource: &'a Resource,
@@ -62,7 +62,7 @@ impl KindVisitor for Gone<'_> {
         }
         let object = self.stored.typed::<K::Object>();
         K::on_deleted(self.process, object.as_ref());
-        // A pass may have been waiting with the object as it was.
+        // A pass with the last version may still have been queued.
         let effects = || self.process.simulation.lock().effects;
         let before = effects();
         assert!(poll(pass::<K, Process>(self.process, &object)).is_ready());

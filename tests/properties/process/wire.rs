@@ -1,4 +1,4 @@
-//! The way to the simulated platforms.
+//! Transport to the simulated platforms.
 
 use async_trait::async_trait;
 use axum::http;
@@ -11,7 +11,7 @@ use crate::elsewhere::{Platform, marked};
 use crate::faults::Fault;
 use crate::simulation::{Shared, Simulation};
 
-/// No list may be so large.
+/// Larger than the client accepts for any list.
 const HUGE: usize = 9 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Transport for Wire {
     }
 }
 
-/// An answer of a platform whose clock is so much ahead.
+/// The answer of a platform whose clock is ahead by this much.
 fn shifted(body: Vec<u8>, ahead: SignedDuration) -> Vec<u8> {
     match serde_json::from_slice(&body) {
         Ok(mut value) if !ahead.is_zero() => {

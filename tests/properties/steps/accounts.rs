@@ -1,4 +1,4 @@
-//! The steps of accounts: what is protected, and what a check finds.
+//! Steps of accounts: finalizers of accounts and Secrets, and the checks of the platform.
 
 use dbplane::decide::names::{self, AccountFinalizers};
 use dbplane_simulator::world::Profile;
@@ -26,7 +26,7 @@ impl Run<'_> {
         self.simulation.lock().cluster.secrets[CREDENTIAL].finalizers().to_vec()
     }
 
-    /// How often the finalizers of the Secret were changed.
+    /// Number of changes to the finalizers of the Secret.
     fn changes_of_secret(&self) -> usize {
         let simulation = self.simulation.lock();
         simulation.ledger.writes.iter().filter(|write| write.starts_with("PatchSecret")).count()
@@ -36,7 +36,7 @@ impl Run<'_> {
         self.simulation.lock().cluster.objects[resource].value["spec"].clone()
     }
 
-    /// What the account says after it was checked anew.
+    /// The account's Ready condition after another check.
     fn checked(&mut self) -> String {
         let account = Access::Account.resource();
         let now = self.now().to_string();
@@ -63,7 +63,7 @@ fn credentials_are_protected_as_long_as_one_account_uses_them() {
     let protected = vec![names::CREDENTIAL_FINALIZER.to_owned()];
     for (number, account, after) in [(0, prod, (protected.clone(), 1)), (1, other(), (Vec::new(), 2))] {
         assert_eq!(run.finalizers_of(&account), [names::FINALIZER]);
-        // Once for both accounts, and not for a moment less.
+        // Added once for both accounts, and never removed in between.
         assert_eq!((run.finalizers_of_secret(), run.changes_of_secret()), (protected.clone(), 1));
         run.delete_now(&compute(number));
         run.go_on(300).unwrap();
@@ -73,7 +73,7 @@ fn credentials_are_protected_as_long_as_one_account_uses_them() {
     }
 }
 
-/// Each has its own, named by the namespaces that it watches.
+/// Each operator has its own finalizer, derived from the namespaces that it watches.
 #[test]
 fn operators_that_share_an_account_leave_each_other_their_finalizers() {
     let history = History { account: Access::ClusterAccount, ..history(&[replica()], false) };
@@ -125,7 +125,7 @@ fn an_account_that_may_not_list_projects_is_tried_on_the_computes_of_one() {
 
 #[test]
 fn an_account_shows_whether_the_platform_keeps_names() {
-    // The first compute shows that there are names, the second one has one.
+    // The first compute shows that the platform has names; the second one gets a mark as its name.
     let history = history(&[replica(), replica()], false);
     for (profile, kept) in [(Profile::Default, true), (Profile::Minimal, false)] {
         let history = History { profile, ..history.clone() };

@@ -1,4 +1,4 @@
-//! Changes and restarts: made once, however they are answered and recorded.
+//! Changes and restarts are made once, whatever happens to their answers and records.
 
 use dbplane::decide::names;
 use dbplane_simulator::world::Profile;
@@ -21,7 +21,7 @@ impl Run<'_> {
     }
 }
 
-/// What was declared is there, and the books are opened anew.
+/// Runs until the declared resources are ready, then clears the ledger.
 pub(super) fn settled(history: &History, seconds: u16) -> Run<'_> {
     let mut run = Run::begin(history).unwrap();
     run.go_on(seconds).unwrap();
@@ -55,7 +55,7 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
         run.snare(LIST, Times::Always, Snag::Fault(Fault::Refused(500)));
         let expected: Vec<&str> = told.into_iter().chain([unreachable]).collect();
         assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), expected);
-        // An answer alone is no restart.
+        // An answer alone does not complete a restart.
         let calling = run.record(0).restart.unwrap().calling;
         assert_eq!(calling.is_some_and(|it| it.answered.is_some()), spec["restartToken"].is_string(), "{spec}");
         run.without_snares();
@@ -65,7 +65,8 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
     }
 }
 
-/// The call, what came of it, and what the lists show: a restart is nothing that a restore needs.
+/// Records the call, its answer, and what the lists show. A restore from a backup does not need
+/// them, so the annotation is left out.
 #[test]
 fn a_restart_is_recorded_in_the_status_alone() {
     let history = history(&[replica()], false);
@@ -106,7 +107,7 @@ fn a_compute_that_is_idle_is_not_woken_for_a_restart() {
     assert_eq!((status(&mut run), run.restarts()), ("Active", 0));
 }
 
-/// A record is written shortly before the call that it is of. How long the step had waited before that makes no difference.
+/// The record is written shortly before its call, so earlier delays of the step do not matter.
 #[test]
 fn whatever_comes_slowly_is_done_all_the_same() {
     let history = history(&[replica()], true);
@@ -121,7 +122,7 @@ fn whatever_comes_slowly_is_done_all_the_same() {
     run.snare(ADMISSION, Times::Always, Snag::Slow(9));
     assert_eq!(run.told_after(600, |run| run.happen(&Event::Restart(0, 1))), [RESTARTED]);
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t2"});
-    // In one pass, however long that takes.
+    // All in one pass, however long it takes.
     assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), [CHANGED]);
 }
 
@@ -176,6 +177,6 @@ fn a_platform_that_is_spelled_differently_is_the_same() {
     run.annotate(&compute(0), names::RECONCILE, "now");
     run.go_on(60).unwrap();
     let written = run.simulation.lock().ledger.writes[before..].to_vec();
-    // The status alone says that it was looked at anew.
+    // Only the status is written: it records the handled request.
     assert_eq!(written.len(), 1, "{written:#?}");
 }

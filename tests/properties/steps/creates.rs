@@ -1,4 +1,4 @@
-//! Creates that are interrupted, unanswered or late, and what is recorded of them.
+//! Creates that are interrupted, unanswered or late, and their records.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
         assert_eq!(reported, strays, "{told:?}");
         run.simulation.lock().advance(25 * AN_HOUR);
         run.go_on(60).unwrap();
-        // While there is something to report, nothing is dropped.
+        // No record is dropped while there is something to report.
         assert_eq!(run.record(0).unanswered.len(), strays);
     }
 }
@@ -51,10 +51,10 @@ fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
 fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a_day() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
-    // What is there shows that the platform keeps names.
+    // An existing compute shows that the platform has names.
     run.happen(&Event::ForeignCompute(0, true));
     let mut spec = history.spec(&compute(0)).unwrap();
-    // It does not start: here a compute that has started was active.
+    // A disabled compute does not start. Here, every started compute counts as used.
     spec["disabled"] = json!(true);
     run.snare(CREATE, Times::Once, Snag::Fault(Fault::Repeated));
     run.told_after(120, |run| run.apply(&compute(0), &spec));
@@ -122,7 +122,7 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
     let created = run.record(0).binding.unwrap().at;
     assert!(created >= begun + Duration::from_secs(40), "{created}");
 
-    // A list that is a minute old says too little, also for a create that has its place.
+    // A list that is one minute old is too old for a create, even with a place in the budget.
     let mut run = Run::prepared(&history);
     run.snare("read of Secret to-r0", Times::Always, Snag::Slow(70));
     assert_eq!(run.told_after(900, Run::declare), Vec::<String>::new());
@@ -130,7 +130,7 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
     assert_eq!(run.told_after(60, |_| ()), [CREATED]);
 }
 
-/// A successor takes the absence of a call for a proof some time after it was recorded.
+/// After some time without a call, a successor concludes that nothing was created.
 #[test]
 fn a_call_that_is_recorded_late_or_not_at_all_is_not_made() {
     let history = history(&[replica()], false);
@@ -163,8 +163,8 @@ fn whose_compute_is_only_observed_is_deleted_at_once() {
     assert!(!run.is_there(&compute(0)));
 }
 
-/// The finalizer, the intent, the call, the binding, the connection Secret, the copy of the record: what is under way is told with what is
-/// written anyway.
+/// In order: the finalizer, the intent, the call, the binding, the connection Secret, the copy of
+/// the record. Progress is reported only with writes that happen anyway.
 #[test]
 fn a_create_is_recorded_with_four_writes_and_told_state_by_state() {
     let history = history(&[replica(), replica()], false);

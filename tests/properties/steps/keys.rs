@@ -1,4 +1,4 @@
-//! The steps of keys: nothing is created that could not be kept, and nothing is forgotten.
+//! Steps of keys: no key is created that could not be saved, and no key is forgotten.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::snares::{CREATE_KEY, Snag, Times};
 use crate::watching::history;
 
 const SECRET: &str = "ci";
-/// How often the platform is asked whether it accepts a key.
+/// Interval at which a key is checked with the platform.
 const CHECK: Duration = Duration::from_secs(600);
 const CREATED: &str = "ci KeyCreated: Created key NAME (ID)";
 const WRITE: &str = "write of Secret ci";
 const DRY_RUN: &str = "dry run of Secret ci";
 
 impl Run<'_> {
-    /// How many keys of the resource are valid.
+    /// Number of valid keys of the resource.
     fn live_keys(&self) -> usize {
         self.simulation.lock().keys_of(&key()).len()
     }
@@ -97,7 +97,8 @@ fn a_lost_key_is_acknowledged_by_its_name_alone() {
     assert!(run.condition(&key(), "Synced").starts_with("InSync"));
 }
 
-/// dbplane may not revoke it, or cannot, and people do. The list tells, also where dbplane is still refused.
+/// dbplane cannot or may not revoke the key, so users do. The list of keys shows that, even while
+/// dbplane is still refused.
 #[test]
 fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
     for (status, stays) in [(403, false), (403, true), (405, true)] {
@@ -137,7 +138,7 @@ fn what_is_declared_of_the_secret_is_written_without_another_key() {
     assert_eq!((labels.get("team").map(String::as_str), run.live_keys()), (Some("shop"), 1));
 }
 
-/// Another process takes over while one is frozen that has a key in its memory alone.
+/// A process freezes with an unsaved key in its memory, and another one takes over.
 #[test]
 fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
     let history = history(&[], true);
@@ -159,7 +160,8 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
     assert_eq!((run.key_record(), run.live_keys()), (current, 1));
 }
 
-/// The platform offers no call to revoke keys: whether people have done so, the key itself is asked.
+/// The platform has no call to revoke keys. Only a request with the key itself shows if users have
+/// revoked it.
 #[test]
 fn a_key_that_reached_no_secret_can_still_be_asked() {
     let history = without_list();
@@ -176,7 +178,7 @@ fn a_key_that_reached_no_secret_can_still_be_asked() {
     assert!(!run.is_there(&key()), "{}", run.condition(&key(), "Ready"));
 }
 
-/// Somebody restores an older Secret just as the key in it is to be asked whether it is valid, and then takes that back.
+/// A user restores an older Secret just before the key in it is checked, and then undoes that.
 #[test]
 fn another_key_than_the_one_in_use_is_not_asked() {
     fn replace(simulation: &mut Simulation, with: &str) {
@@ -197,7 +199,7 @@ fn another_key_than_the_one_in_use_is_not_asked() {
     let created = run.key_record().records.current.unwrap().at;
     run.go_on_until(created + CHECK, CHECK).unwrap();
     run.told();
-    // First it is found out that the platform does not list keys.
+    // The first reads come before the check, while passes find that the platform lists no keys.
     let reads: [fn(&mut Simulation); 4] = [|_| (), |_| (), |it| replace(it, "older"), |it| replace(it, "newer")];
     for happens in reads {
         run.snare("read of Secret ci", Times::Once, Snag::Meanwhile(happens));

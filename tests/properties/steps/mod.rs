@@ -1,5 +1,6 @@
-//! What each step does where something does not go as usual: while requests are lost, refused or slow, and while others act.
-//! They are as fast as `told`, so that both can judge each change that `make mutants` makes to a step.
+//! Steps under adverse conditions: lost, refused or slow requests, and concurrent changes by
+//! others. They are as fast as `told`, so that `make mutants` can judge each change of a step with
+//! both.
 
 mod accounts;
 mod changes;

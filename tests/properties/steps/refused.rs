@@ -1,4 +1,5 @@
-//! What the API server refuses, whatever it is: the resource says so, nothing is done without it, and it is done once it is accepted.
+//! Writes that the API server refuses. The resource reports it, nothing is done without the write,
+//! and it is retried until it succeeds.
 
 use dbplane::decide::names::{FINALIZER, RECORD};
 use serde_json::json;
@@ -54,7 +55,7 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
     }
 }
 
-/// Annotations have a limit, for one: the copy of the record may be what does not fit.
+/// For example, annotations have a size limit, and the copy of the record may exceed it.
 #[test]
 fn a_copy_that_is_refused_is_told_beside_everything_else() {
     let history = history(&[replica()], false);
@@ -80,7 +81,7 @@ fn the_finalizer_is_written_again_although_the_copy_is_refused() {
     let mut run = Run::begin(&history).unwrap();
     run.go_on(60).unwrap();
     run.simulation.lock().cluster.replace(&compute(0));
-    // The first patch has both, the second the finalizer alone.
+    // The first patch contains both, the second one only the finalizer.
     run.snare("patch of Compute r0", Times::Once, denied());
     run.go_on(5).unwrap();
     assert_eq!(run.finalizers_of(&compute(0)), [FINALIZER]);

@@ -1,4 +1,5 @@
-//! Restarts whose requests or answers go astray: what counts is what the compute shows.
+//! Restarts whose requests or answers are lost. Only the compute itself shows if a restart
+//! happened.
 
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ fn change_in_console(run: &mut Run, attributes: &Value) {
 #[test]
 fn what_something_else_answers_is_no_restart() {
     for profile in PROFILES {
-        // A page, and what has the form of an answer.
+        // A page, or a body with the form of an answer.
         for answer in [Fault::Page(200), Fault::Refused(200)] {
             let history = on(profile);
             let mut run = settled(&history, 60);
@@ -68,7 +69,7 @@ fn no_change_of_our_own_is_a_trace_of_a_restart() {
             let history = on(profile);
             let mut run = settled(&history, 60);
             run.snare(RESTART, Times::Once, Snag::Fault(lost));
-            // The minimal profile never shows this one, so that each process sends it.
+            // The minimal profile never shows this setting, so each process sends it.
             run.apply(&compute(0), &json!({"restartToken": "t1", "scaleToZero": {"after": "20m"}}));
             run.go_on(150).unwrap();
             assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{profile:?}");
@@ -89,7 +90,8 @@ fn a_change_by_others_is_no_trace_of_a_restart() {
         assert_eq!((interruptions(&mut run), is_completed(&run)), (made, made > 0), "{profile:?}");
         let synced = run.condition(&compute(0), "Synced");
         assert_eq!(synced.starts_with("RestartUnconfirmed: "), made == 0, "{profile:?} {synced}");
-        // Once it has stopped, the next connection starts it afresh.
+        // The compute has suspended, so its next connection starts it again: that completes the
+        // restart.
         run.go_on(900).unwrap();
         assert!(is_completed(&run));
         assert!(run.condition(&compute(0), "Synced").starts_with("InSync: "));

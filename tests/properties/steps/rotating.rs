@@ -1,4 +1,5 @@
-//! Keys that are replaced because people ask for it: once, never by one that the platform refuses, and never by ever more of them.
+//! Rotation on request: it happens once, never switches to a key that the platform refuses, and
+//! never piles up keys.
 
 use dbplane::decide::names;
 use dbplane_simulator::world::message::{Method, Request};
@@ -44,7 +45,8 @@ fn a_key_that_people_ask_for_is_created_once_and_the_one_before_goes_after_an_ho
     assert_eq!(run.valid().len(), 2);
     assert_ne!(run.held(), before);
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
-    // The same again, and none at all, is no other request; nor is a process that knows nothing of the first.
+    // The same value again, or an empty one, is no new request. That holds for a new process as
+    // well.
     run.kill();
     assert_eq!(run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "r1")), Vec::<String>::new());
     assert_eq!(run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "")), Vec::<String>::new());
@@ -52,7 +54,7 @@ fn a_key_that_people_ask_for_is_created_once_and_the_one_before_goes_after_an_ho
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
 
-/// As if the platform refused each new key: it is revoked before anybody can use it.
+/// Acts as if the platform refused each new key, by revoking it before its first use.
 fn refuse(simulation: &mut Simulation) {
     let (held, now) = (held(simulation), simulation.now);
     for (id, _) in simulation.keys_of(&key()) {
@@ -75,7 +77,7 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
     assert_eq!((run.held(), run.valid()), (before, before.into_iter().collect()));
     assert_eq!(run.condition(&key(), "Ready"), "Available: Secret ci contains key NAME");
     assert!(run.condition(&key(), "Synced").starts_with("NewKeyRefused"), "{}", run.condition(&key(), "Synced"));
-    // With pauses that grow to an hour.
+    // Retries back off up to one hour.
     let tries = run.told_after(3600, |_| ()).iter().filter(|told| **told == CREATED).count();
     assert!((2..=8).contains(&tries), "{tries}");
     run.without_snares();
@@ -89,7 +91,7 @@ fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_o
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     run.told();
-    // The next question to the platform after the creation is the one to the new key.
+    // The next request after the create is the check of the new key.
     let die: fn(&mut Simulation) =
         |simulation| simulation.snares.set(LIST, Times::Once, Snag::Fault(Fault::Dies(Carried::Never)));
     run.snare(CREATE_KEY, Times::Once, Snag::Meanwhile(die));
@@ -151,7 +153,7 @@ fn a_key_that_is_used_is_kept_until_the_deadline() {
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
 
-/// Consumers that use the key keep it, and what was seen of their uses outlives the process.
+/// Consumers keep using the previous key. The record of its uses survives a restart of the process.
 #[test]
 fn the_platforms_clock_may_be_a_day_apart() {
     for ahead in [-24, 24] {
@@ -187,7 +189,7 @@ impl Run<'_> {
         Some(String::from_utf8(bytes).unwrap())
     }
 
-    /// A consumer asks the platform with this key.
+    /// A consumer calls the platform with this key.
     fn call_with(&self, token: &str) {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
@@ -196,7 +198,7 @@ impl Run<'_> {
     }
 }
 
-/// Of these entries the last one comes with a rotation and goes with the key that it holds.
+/// The entry of `previousKey` is added by a rotation and removed when its key is revoked.
 fn declared() -> serde_json::Value {
     let template = json!({"url": "https://platform.example/api/v2", "organization": "org"});
     json!({"secret": {"previousKey": "before", "template": template}, "rotation": {"every": "8760h", "overlap": "10m"}})
@@ -210,7 +212,7 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     run.go_on(5).unwrap();
     let first = run.entry("api-key");
     assert_eq!((run.entry("before"), run.entry("organization").as_deref()), (None, Some("org")));
-    // Its write is lost once, and made again over itself.
+    // The answer to the write is lost once, so it is repeated and overwrites itself.
     run.snare("write of Secret ci", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
     run.request_key(1);
     run.go_on(120).unwrap();
@@ -222,7 +224,7 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     run.request_key(2);
     run.go_on(60).unwrap();
     assert_eq!(run.entry("before"), second, "the one before, and not the one before that");
-    // Under another name it is the same.
+    // The entry moves when its declared name changes.
     run.apply(&key(), &json!({"secret": {"previousKey": "former"}}));
     run.go_on(60).unwrap();
     assert_eq!((run.entry("before"), run.entry("former")), (None, second));
@@ -238,7 +240,7 @@ fn the_key_before_is_not_kept_where_it_is_of_no_use_or_was_altered() {
     let mut run = Run::begin(&history).unwrap();
     run.apply(&key(), &declared());
     run.go_on(5).unwrap();
-    // It was revoked.
+    // A revoked key is not kept as the previous one.
     run.happen(&Event::KeyRevoked);
     run.go_on(700).unwrap();
     assert_eq!((run.entry("before"), run.valid().len()), (None, 1));

@@ -1,4 +1,4 @@
-//! Whose turn it is to create on a branch, where the intent of one Compute cannot be written.
+//! The turn to create on a branch, when the intent of one Compute cannot be written.
 
 use crate::faults::Fault;
 use crate::history::compute;
@@ -8,7 +8,8 @@ use crate::watching::{history, replica};
 
 const INTENT: &str = "status of Compute r0";
 
-/// What becomes of a Compute while the intent of another one on its branch gets these answers, and the last of them again and again.
+/// The condition of a Compute while writes of another one's intent get these answers; the last one
+/// repeats.
 fn beside_one_with(answers: &[Fault]) -> String {
     let history = history(&[replica(), replica()], false);
     let mut run = Run::prepared(&history);

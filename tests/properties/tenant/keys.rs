@@ -1,4 +1,4 @@
-//! What the tenant forges of ProjectKeys: their records, and their Secrets.
+//! Forged records and Secrets of ProjectKeys.
 
 use std::collections::BTreeMap;
 
@@ -21,48 +21,48 @@ use crate::rotating::rotation;
 use crate::run::Run;
 use crate::simulation::{BASE_URL, PROJECT, Simulation};
 
-/// A record that the tenant seals itself: its ProjectKey has the keys of somebody else.
+/// A record that the tenant seals itself, and that claims the keys of others.
 #[derive(Clone, Copy, Debug)]
 pub struct ForgedKey {
     place: Place,
     called: Called,
-    /// Whether the record names the platform. Those of earlier versions do not.
+    /// True if the record names the platform. Records of earlier versions do not.
     has_platform: bool,
-    /// Into another object of this name: what the status of the one before said is gone.
+    /// Recreates the object under the same name, so that its former status is gone.
     anew: bool,
 }
 
-/// Where the record has the keys.
+/// The part of the record that claims the keys.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Current,
-    /// They were replaced, and are to be revoked at once.
+    /// The keys were replaced, and are due for revocation.
     Previous,
-    /// Their secrets are lost, for one of the reasons that there are.
+    /// The secrets of the keys are lost, for one of the known reasons.
     Lost(&'static str),
-    /// Their creation was begun.
+    /// The creation of the keys has begun.
     Intent,
 }
 
-/// What number and name the tenant gives a key.
+/// Number and name under which the tenant claims a key.
 #[derive(Clone, Copy, Debug)]
 enum Called {
     /// Both are those of the other resource's key.
     AsTheirs,
-    /// The name is one of the tenant's own.
+    /// The name is derived from the tenant's resource.
     WithOwnName,
-    /// The number is nobody's.
+    /// The number belongs to no key.
     WithOtherNumber,
 }
 
-/// A Secret that says that it holds such a key.
+/// A Secret that claims to hold such a key.
 #[derive(Clone, Copy, Debug)]
 pub struct ForgedSecret {
     called: Called,
     owner: SecretOwner,
 }
 
-/// Whom the owner references of the Secret name.
+/// The resource that the Secret's owner references name.
 #[derive(Clone, Copy, Debug)]
 enum SecretOwner {
     Nobody,
@@ -90,7 +90,7 @@ fn called() -> impl Strategy<Value = Called> {
     prop_oneof![2 => Just(Called::AsTheirs), 1 => Just(Called::WithOwnName), 1 => Just(Called::WithOtherNumber)]
 }
 
-/// The first one has the name of the resource that the tenant is after.
+/// The first one has the same name as the resource whose keys the tenant wants.
 pub(super) fn own(number: u8) -> Resource {
     let name = if number == 0 { "ci".to_owned() } else { format!("thief-{number}") };
     ("ProjectKey", format!("{TENANT}/{name}"))
@@ -181,7 +181,7 @@ impl Simulation {
         self.cluster.create(own, &spec, &json!({}), now);
     }
 
-    /// The keys of the other resource, with the numbers and the names that the tenant gives them.
+    /// The keys of the other resource, with the numbers and names that the tenant claims.
     fn named_keys(&self, own: &Resource, called: Called) -> Vec<(i64, String)> {
         let mut theirs = self.keys_of(&key());
         if theirs.is_empty() {
@@ -197,7 +197,7 @@ impl Simulation {
     }
 }
 
-/// A Secret in another namespace than the resource that its key was made for.
+/// Finds a Secret in another namespace than the resource that its key was created for.
 pub(super) fn stolen(simulation: &Simulation) -> Option<String> {
     simulation.cluster.secrets.iter().find_map(|(name, secret)| {
         let in_namespace = |resource: &Resource| place(&resource.1).0 == place(name).0;

@@ -1,4 +1,4 @@
-//! Where the programs are, and the flags they are run with.
+//! The programs of a control plane, and their flags.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,7 +8,8 @@ use std::process::Command;
 
 use super::super::{Error, Result};
 
-/// Known to everyone: it opens a server on 127.0.0.1 that holds nothing but test objects, and only while a test runs.
+/// Not a secret: the server listens on 127.0.0.1, holds only test objects, and runs only during a
+/// test.
 pub const ADMIN_TOKEN: &str = "control-plane-admin";
 
 #[derive(Debug, Clone)]
@@ -20,8 +21,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// In `KUBEBUILDER_ASSETS` when it is complete (by its convention it may lack the controller manager), else where
-    /// `make control-plane` puts them.
+    /// In `KUBEBUILDER_ASSETS` if it is complete (by convention it may lack the controller
+    /// manager), otherwise where `make control-plane` installs them.
     pub fn find() -> Result<Self> {
         let complete = |folder: &PathBuf| {
             let needed = ["etcd", "kube-apiserver", "kubectl"];
@@ -43,7 +44,7 @@ impl Programs {
         })
     }
 
-    /// Without fsync: what is stored lasts as long as the folder, and that goes with the processes.
+    /// Without fsync, because the data is discarded with the folder anyway.
     pub fn etcd(&self, folder: &Path, port: u16) -> Command {
         let url = format!("http://127.0.0.1:{port}");
         let mut command = Command::new(&self.etcd);
@@ -51,16 +52,17 @@ impl Programs {
             .arg(flag("data-dir", folder.join("etcd")))
             .arg(flag("listen-client-urls", &url))
             .arg(flag("advertise-client-urls", &url))
-            // The only member talks to no peer; port 0 spares it a port of our choice.
+            // A single member has no peers; with port 0 we need not choose a port.
             .arg("--listen-peer-urls=http://127.0.0.1:0")
             .arg("--unsafe-no-fsync")
-            // What is overwritten counts until it is compacted, every five minutes.
+            // Overwritten data counts until the next compaction, which runs every five minutes.
             .arg("--quota-backend-bytes=8589934592");
         command
     }
 
     pub fn api_server(&self, folder: &Path, port: u16, etcd_port: u16) -> Command {
-        // The server makes itself a key and a certificate before it reads the key it signs tokens with: one key serves both.
+        // The server generates key and certificate before it reads the signing key for tokens, so
+        // one key serves both.
         let key = certificate(folder).with_extension("key");
         let mut command = Command::new(&self.api_server);
         command
@@ -68,7 +70,7 @@ impl Programs {
             .arg(flag("cert-dir", certificates(folder)))
             .arg(flag("secure-port", port.to_string()))
             .arg("--bind-address=127.0.0.1")
-            // Neither looks for an outside address of this machine nor publishes one.
+            // The server neither looks up nor publishes an external address of this machine.
             .arg("--advertise-address=127.0.0.1")
             .arg("--endpoint-reconciler-type=none")
             .arg("--service-cluster-ip-range=10.0.0.0/24")
@@ -89,7 +91,7 @@ impl Programs {
             .arg(flag("service-account-private-key-file", certificate(folder).with_extension("key")))
             .arg("--leader-elect=false")
             .arg("--secure-port=0")
-            // The defaults are meant for clusters that live for years; here somebody waits.
+            // The default limits are meant for long-lived clusters and would slow down tests.
             .arg("--kube-api-qps=500")
             .arg("--kube-api-burst=1000");
         command
@@ -98,13 +100,13 @@ impl Programs {
     pub fn kubectl(&self, folder: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(&self.kubectl);
         command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
-        // It ends before its garbage matters: collecting it would be a third of what each call costs.
+        // kubectl is short-lived; garbage collection would take a third of each call's time.
         command.env("GOGC", "off");
         command
     }
 }
 
-/// The server's own certificate, followed by that of the authority it made to sign it.
+/// The server's certificate, followed by that of the authority that it created.
 pub fn certificate(folder: &Path) -> PathBuf {
     certificates(folder).join("apiserver.crt")
 }

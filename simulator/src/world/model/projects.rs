@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Compute;
 use crate::world::sizes::Range;
 
-/// Who a project belongs to.
+/// The owner of a project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
@@ -17,7 +17,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The owner's id, of either kind.
+    /// The id of the user or organization.
     pub fn id(&self) -> &str {
         match self {
             Owner::User(id) | Owner::Organization(id) => id,
@@ -25,7 +25,6 @@ impl Owner {
     }
 }
 
-/// A project and its branches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Project {
     pub id: String,
@@ -36,16 +35,16 @@ pub struct Project {
     pub provisioner: String,
     pub pg_version: u32,
     pub locked: bool,
-    /// Seconds of computing, weighted by size.
+    /// Compute seconds, weighted by size.
     pub cpu_used_sec: u64,
     /// In MiB.
     pub branch_logical_size_limit: u64,
     pub branches: BTreeMap<String, Branch>,
-    /// What every branch has one of. State files of before have neither this nor the settings.
+    /// Every branch has this database. Older state files have neither this nor the settings.
     #[serde(default)]
     pub database: Database,
     pub defaults: ComputeDefaults,
-    /// Settings that are stored and shown, and have no other effect.
+    /// Settings that are stored and returned without any other effect.
     #[serde(default)]
     pub settings: BTreeMap<String, serde_json::Value>,
     pub maintenance: Maintenance,
@@ -54,13 +53,13 @@ pub struct Project {
 }
 
 impl Project {
-    /// The branch where a new one begins that names no parent.
+    /// The parent of new branches that name none.
     pub fn default_branch(&self) -> Option<&Branch> {
         self.branches.values().find(|branch| branch.default)
     }
 }
 
-/// A deleted project, as long as it can be recovered.
+/// A deleted project during its recovery period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeletedProject {
     pub project: Project,
@@ -70,10 +69,10 @@ pub struct DeletedProject {
 }
 
 impl Project {
-    /// Why a branch cannot go, if there is a reason.
+    /// The reason why a branch cannot be deleted, if any.
     pub fn why_kept(&self, branch: &Branch) -> Option<&'static str> {
         let is_parent = self.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
-        // What was made of a schema alone, or declared beside the root, has no parent either.
+        // Branches of a schema alone, and branches declared beside the root, have no parent either.
         let of_nothing = |other: &&Branch| other.parent.is_none() && other.origin.source.is_none();
         let root = self.branches.values().filter(of_nothing).max_by_key(|other| other.default);
         let is_root = root.is_some_and(|root| root.id == branch.id);
@@ -87,7 +86,6 @@ impl Project {
     }
 }
 
-/// A database and the role that owns it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Database {
     pub name: String,
@@ -100,7 +98,7 @@ impl Default for Database {
     }
 }
 
-/// What a new compute of a project gets when the request is silent.
+/// Defaults for new computes of a project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComputeDefaults {
     pub range: Option<Range>,
@@ -108,15 +106,15 @@ pub struct ComputeDefaults {
     pub suspend_timeout_seconds: i64,
 }
 
-/// When the platform updates a project's computes. Times are as the API writes them.
+/// The maintenance times of a project's computes, as the API writes them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Maintenance {
     pub window: Option<MaintenanceWindow>,
-    /// As the platform prints it, e.g. `2025-02-07T07:00`: not RFC 3339.
+    /// As the platform prints it, e.g. `2025-02-07T07:00`; this is not RFC 3339.
     pub scheduled_for: Option<String>,
 }
 
-/// Weekdays are 1 (Monday) to 7; the times are `HH:MM` in UTC.
+/// Weekdays are 1 (Monday) to 7; times are `HH:MM` in UTC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaintenanceWindow {
@@ -125,31 +123,30 @@ pub struct MaintenanceWindow {
     pub end_time: String,
 }
 
-/// A branch of a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
     pub id: String,
     pub name: String,
     pub parent: Option<String>,
-    /// The project's default branch; it begins as the root.
+    /// The project's default branch; initially the root.
     pub default: bool,
-    /// A protected branch cannot be deleted; in the public profile, its computes neither.
+    /// A protected branch cannot be deleted. In the public profile, neither can its computes.
     pub protected: bool,
     pub created_at: Timestamp,
-    /// State files of before do not have what follows.
+    /// Older state files lack the following fields.
     #[serde(default)]
     pub updated_at: Option<Timestamp>,
     #[serde(default)]
     pub origin: Origin,
     #[serde(default)]
     pub expiry: Option<Expiry>,
-    /// When it last took the data of another branch, or of an earlier time.
+    /// The last time that the branch took data of another branch or of an earlier time.
     #[serde(default)]
     pub reset_at: Option<Timestamp>,
 }
 
 impl Branch {
-    /// A branch that has its id for a name, and nothing special about it.
+    /// A branch with its id as name and defaults for the rest.
     pub fn new(id: String, created_at: Timestamp) -> Self {
         Self {
             name: id.clone(),
@@ -165,13 +162,12 @@ impl Branch {
         }
     }
 
-    /// When it last changed.
     pub fn changed_at(&self) -> Timestamp {
         self.updated_at.unwrap_or(self.created_at)
     }
 }
 
-/// What of its parent a branch began with; at most one point in time.
+/// The part of its parent that a branch began with; it has at most one point in time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     pub lsn: Option<String>,
@@ -180,10 +176,10 @@ pub struct Origin {
     pub source: Option<String>,
 }
 
-/// When a branch is deleted by itself.
+/// The expiration of a branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expiry {
     pub at: Timestamp,
-    /// How far away that was when it was set: so far away it is again after a reset.
+    /// Seconds from setting it to the expiration; a reset of the branch starts them again.
     pub seconds: i64,
 }

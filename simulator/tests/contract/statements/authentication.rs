@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The status of a request with that Authorization header, or with none.
+/// The status of a request with this Authorization header, or with none.
 async fn status(platform: &Platform, header: Option<&str>) -> String {
     let request = platform.http.get(format!("{}/projects", platform.simulator.base_url()));
     let request = match header {

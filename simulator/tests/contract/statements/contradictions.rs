@@ -1,4 +1,5 @@
-//! The contradictions between the specification and the public API are those that docs/platform.md lists.
+//! docs/platform.md must list exactly the contradictions between the specification and the public
+//! API.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use super::*;
 const PAGE: &str = include_str!("../../../../docs/platform.md");
 const HEADING: &str = "## Where the description and the public API differ";
 
-/// Each row of the page's table, and the statements that show it.
+/// Each row of the page's table with the statements that prove it.
 const ROWS: &[(&str, &[&str])] = &[
     ("a personal key and an organization's project", &["personal_organization", "authentication_7_changes"]),
     ("the project list, personal key", &["personal_own_projects_in_the_list", "personal_organization_in_the_list"]),
@@ -77,7 +78,6 @@ fn the_table_of_the_page_names_minimal_where_it_differs_from_default() {
     }
 }
 
-/// The cells of each row of the page's table.
 fn rows_of_the_page() -> Vec<Vec<&'static str>> {
     let section = PAGE.split_once(HEADING).unwrap().1;
     let section = section.split("\n## ").next().unwrap();

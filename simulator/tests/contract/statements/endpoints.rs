@@ -1,4 +1,4 @@
-//! The calls, and the gaps between them.
+//! The calls, and requests for calls that do not exist.
 
 use super::*;
 

@@ -1,7 +1,8 @@
-//! The platform's specification, statement by statement, each tried in every profile.
+//! The platform's specification, statement by statement, each tested in every profile.
 //!
-//! A statement is named once: what it says, what is observed, and what is expected. Where the default profile and the public
-//! one are expected to differ, the public API contradicts the specification, and docs/platform.md says so.
+//! A statement has its text, an observation and the expected results. If the expectations for the
+//! default and the public profile differ, the public API contradicts the specification, and
+//! docs/platform.md says so.
 
 mod authentication;
 mod contradictions;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// What is observed in each profile.
+/// The expected observation in each profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     default: &'static str,
@@ -37,7 +38,7 @@ const fn contradicted(specified: &'static str, public: &'static str) -> Expected
     Expected { default: specified, public, minimal: specified }
 }
 
-/// The specification is silent: more is offered, but in the minimal profile.
+/// The specification is silent: all profiles except the minimal one offer more.
 const fn added(more: &'static str, minimal: &'static str) -> Expected {
     Expected { default: more, public: more, minimal }
 }
@@ -60,7 +61,7 @@ pub struct Statement {
     expected: Expected,
 }
 
-/// A test for each statement, and the list of them.
+/// Defines a test for each statement, and the list of all statements.
 macro_rules! statements {
     ($($name:ident: $says:literal, $observe:expr, $expected:expr;)*) => {
         pub const STATEMENTS: &[super::Statement] =
@@ -80,7 +81,7 @@ macro_rules! statements {
 }
 use statements;
 
-/// Asks every profile, on a platform of its own.
+/// Observes every profile, each on its own platform.
 async fn observe(says: &str, look: impl AsyncFn(Platform) -> String, expected: Expected) {
     for profile in Profile::ALL {
         let seen = look(Platform::start(profile).await).await;
@@ -91,7 +92,6 @@ async fn observe(says: &str, look: impl AsyncFn(Platform) -> String, expected: E
 const COMPUTES: &str = "/projects/shop-1/endpoints";
 const KEYS: &str = "/organizations/org-scale-1/api_keys";
 
-/// The request for a key of `shop-1`.
 fn for_shop(name: &str) -> Value {
     json!({ "key_name": name, "project_id": "shop-1" })
 }
@@ -104,7 +104,7 @@ fn sized(min: f64, max: f64) -> Value {
     json!({ "autoscaling_limit_min_cu": min, "autoscaling_limit_max_cu": max })
 }
 
-/// What kind of JSON it is; a UTC time is one of its own.
+/// The type of a JSON value; UTC times are a type of their own.
 fn kind(value: &Value) -> String {
     match value {
         Value::Null => "absent",
@@ -119,7 +119,7 @@ fn kind(value: &Value) -> String {
     .to_owned()
 }
 
-/// The operations of an answer, e.g. `start_compute running`.
+/// The operations in an answer, e.g. `start_compute running`.
 fn shown(answer: &Answer) -> String {
     match answer.body["operations"].is_array() {
         true => {
@@ -130,7 +130,7 @@ fn shown(answer: &Answer) -> String {
     }
 }
 
-/// The status and, of an answer that is no refusal, the operations.
+/// The status and, unless the request was refused, the operations.
 fn outcome(answer: &Answer) -> String {
     match answer.status {
         200..300 => format!("{} {}", answer.status, shown(answer)),
@@ -138,7 +138,6 @@ fn outcome(answer: &Answer) -> String {
     }
 }
 
-/// The ids of the projects in a list.
 fn projects(answer: &Answer) -> String {
     let all = answer.body["projects"].as_array().map(|all| all.iter().filter_map(|one| one["id"].as_str()));
     all.map_or_else(|| answer.status.to_string(), |ids| ids.collect::<Vec<_>>().join(" "))
@@ -149,7 +148,7 @@ fn joined<T: ToString>(parts: impl IntoIterator<Item = T>) -> String {
 }
 
 impl Platform {
-    /// The state and the pending one, e.g. `init, pending active`.
+    /// The current and pending state, e.g. `init, pending active`.
     async fn state(&self, path: &str) -> String {
         match self.states(path).await {
             (current, None) => current,
@@ -157,7 +156,7 @@ impl Platform {
         }
     }
 
-    /// A primary in a state: `init`, `idle`, `active`, or `disabled` and so idle.
+    /// A primary in a state: `init`, `idle`, `active`, or `disabled` (which is also idle).
     async fn primary_that_is(&self, state: &str) -> String {
         match state {
             "init" => self.compute(primary()).await,
@@ -172,7 +171,7 @@ impl Platform {
         }
     }
 
-    /// The newest operation of `shop-1`, where operations can be listed.
+    /// The newest operation of `shop-1`, if the profile lists operations.
     async fn newest_operation(&self) -> String {
         let answer = self.get("/projects/shop-1/operations", ORGANIZATION).await;
         match answer.status {
@@ -181,7 +180,7 @@ impl Platform {
         }
     }
 
-    /// Revokes the latest key of that name in the console.
+    /// Revokes the latest key with this name in the console.
     async fn revoke(&self, name: &str) -> Answer {
         let listed = self.console(Method::GET, "/api_keys", Value::Null).await.expect(200);
         let lines = listed.body.as_array().unwrap();
@@ -189,7 +188,7 @@ impl Platform {
         self.console(Method::POST, &format!("/api_keys/{id}/revoke"), Value::Null).await
     }
 
-    /// A key for `shop-1`, made through the API.
+    /// Creates a key for `shop-1` through the API.
     async fn project_key(&self, name: &str) -> Answer {
         self.post(KEYS, ADMIN, for_shop(name)).await.expect(200)
     }

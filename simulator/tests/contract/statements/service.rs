@@ -1,4 +1,4 @@
-//! What the service does.
+//! The behaviour of the service itself.
 
 use super::*;
 

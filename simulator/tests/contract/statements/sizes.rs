@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the console shows of computes of these sizes: RAM, local file cache, max_connections.
+/// The console's values for computes of these sizes: RAM, local file cache, max_connections.
 async fn rows(platform: &Platform, sizes: impl IntoIterator<Item = f64>) -> String {
     let mut seen = Vec::new();
     for cu in sizes {

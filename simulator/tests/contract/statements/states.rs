@@ -1,10 +1,10 @@
-//! The states of a compute, what moves it between them, and what changes of settings do.
+//! The states of a compute, their transitions, and the effects of changed settings.
 
 use super::*;
 
 const ANY: [&str; 4] = ["init", "idle", "active", "disabled"];
 
-/// Does the same to a primary in each state, and says what came of it.
+/// Runs `act` on a primary in each state and collects the results.
 async fn in_any_state(platform: &Platform, act: impl AsyncFn(&Platform, &str) -> String) -> String {
     let mut seen = Vec::new();
     for state in ANY {
@@ -15,7 +15,7 @@ async fn in_any_state(platform: &Platform, act: impl AsyncFn(&Platform, &str) ->
     seen.join("; ")
 }
 
-/// Changes the size of an active compute, and says what that did.
+/// Resizes an active compute and returns the result.
 async fn resized(platform: &Platform, from: (f64, f64), to: (f64, f64)) -> String {
     let mut attributes = sized(from.0, from.1);
     attributes["branch_id"] = "br-main".into();

@@ -16,7 +16,8 @@ use crate::domain::{ComputeChange, Operation};
 use crate::platform::{Answer, Platform};
 
 impl<E: Environment> Work<'_, E> {
-    /// Where the change is a restart as well, that is recorded: a successor does not restart the compute once more.
+    /// If the change is a restart as well, that is recorded, so that a successor does not restart
+    /// the compute again.
     pub(super) async fn change(
         &self,
         id: &str,
@@ -46,7 +47,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Record, call, record the answer. What came of it is recorded once the compute shows that.
+    /// Record, call, record the answer. The outcome is recorded once the compute shows it.
     pub(super) async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
         let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else { return Ok(()) };
         let restart = &RestartRecord { at: self.env.now(), ..restart.clone() };
@@ -65,7 +66,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// The platform has answered the call that is recorded.
+    /// Records that the platform has answered the recorded call.
     async fn restart_answered(&self, stands: &Compute, answered: Answered) -> Result<Vec<Event>, StepError> {
         let known = |known: ComputeIdentity| {
             let calling = |record: &RestartRecord| {
@@ -91,7 +92,7 @@ impl<E: Environment> Work<'_, E> {
     }
 }
 
-/// What the answer to a call that restarts a compute shows.
+/// How the platform answered a call that restarts a compute: with that compute, or without it.
 fn answered(answer: &Answer, id: &str) -> Answered {
     let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
     let names_it = answer.compute.as_ref().is_some_and(|compute| compute.id == id);

@@ -25,7 +25,7 @@ fn resized() -> Given {
     Given::bound().declaring(json!({"size": {"fixed": 4}}))
 }
 
-/// As if the change had been sent, and a snapshot shows these fields still differing.
+/// As if the change had been sent, and a snapshot still showed these fields differing.
 fn sent(given: Given, at: Timestamp, differing: &[&str]) -> Given {
     let parts = parts(&given);
     given.remembering(|memory| {
@@ -113,7 +113,7 @@ fn what_waits_is_one_interruption_and_is_shown() {
     let alone = Given::bound().declaring(json!({"restartToken": "now", "disruption": {"policy": "WhenIdle"}}));
     assert_eq!(waiting(&alone).unwrap().changes, "the requested restart");
 
-    // It waits since the status says so, whoever looks.
+    // The waiting time is counted from the time in the status, so another process continues it.
     let given = when_idle(json!({"deadline": "1h"})).observing(|seen| seen.waiting_since = Some(at(-600)));
     given.rest().until(at(3000));
     assert_eq!(waiting(&given).unwrap().until, Some(at(3000)));
@@ -139,7 +139,7 @@ fn a_change_that_interrupts_nobody_is_no_restart() {
 
 #[test]
 fn a_window_is_waited_for() {
-    // 2027-01-15T08:00:00Z is now, a Friday.
+    // NOW is 2027-01-15T08:00:00Z, a Friday.
     let window = |schedule: &str| json!({"disruption": {"policy": "Window", "window": {"schedule": schedule, "duration": "2h"}}});
     let reported = resized().declaring(window("0 9 * * *")).rest();
     reported.ready();
@@ -173,7 +173,7 @@ fn a_setting_that_is_not_applied_is_not_sent_in_a_loop() {
     change(&given.after(300));
 }
 
-/// The status after this one.
+/// The status after `old`.
 fn status_after(given: &Given, old: &ComputeStatus) -> ComputeStatus {
     status(&given.decide().report.unwrap(), &given.spec, &given.observed, old, given.now)
 }
@@ -194,7 +194,7 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
             remember(memory, (&spec, GENERATION), Some(&status), &Shown::Entry(&compute("ep-1")), given.now);
         })
     };
-    // The pauses are 5, 10, 20 and 40 minutes, and then an hour each.
+    // The pauses are 5, 10, 20 and 40 minutes, then one hour each.
     for (start, next) in
         [(0, 300), (299, 300), (300, 900), (899, 900), (4499, 4500), (4500, 8100), (8100, 11700), (90_000, 90_900)]
     {
@@ -204,7 +204,7 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
         assert_eq!(status_after(&given, &status), status);
         assert_eq!(change(&given.after(next)).settings.suspend_after, Some(SuspendAfter::Seconds(600)));
     }
-    // Something else is declared now, or the spec is another one.
+    // Another value is declared now, or the spec has another generation.
     let other = successor(Given::bound().declaring(json!({"scaleToZero": {"after": "20m"}})), 10);
     assert_eq!(change(&other).settings.suspend_after, Some(SuspendAfter::Seconds(1200)));
     let edited = declared().remembering(|memory| {
@@ -255,7 +255,7 @@ fn a_restart_comes_with_a_change_that_is_tried_again_soon() {
     given.rest().until(at(1));
     assert!(matches!(given.after(1).step(), ComputeStep::Change { restart: Some(_), .. }));
     let restarts = |given: Given| matches!(given.step(), ComputeStep::Restart { .. });
-    // A change that restarts nothing, and one that the platform does not apply.
+    // A change that restarts nothing, and a change that the platform does not apply.
     let pooler = json!({"pooler": {"enabled": true}, "restartToken": "now"});
     assert!(restarts(failed(Given::bound().declaring(pooler))));
     assert!(restarts(failed(sent(resized(), NOW, &["size"]).declaring(json!({"restartToken": "now"})))));

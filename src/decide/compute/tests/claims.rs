@@ -1,4 +1,4 @@
-//! Claims of other resources: who is bound, whose claim was written first, whose create comes first.
+//! Claims of other resources: bindings, the order of claims, and the order of creates.
 
 use super::*;
 use crate::api;
@@ -6,7 +6,7 @@ use crate::decide::identity::{of_compute, of_unreadable, written};
 
 const HERE: &str = "https://platform.example/v2";
 
-/// A Compute that uses the platform `HERE`.
+/// A Compute on the platform `HERE`.
 #[derive(Clone, Debug)]
 struct Resource(api::Compute);
 
@@ -47,14 +47,14 @@ impl Resource {
         self
     }
 
-    /// The record is in the annotation alone.
+    /// The record is only in the annotation.
     fn wishing(mut self) -> Self {
         let record = self.0.status.take().and_then(|status| status.record).unwrap();
         self.0.metadata.annotations.get_or_insert_default().insert(names::RECORD.into(), record);
         self
     }
 
-    /// Bound since so many seconds after now.
+    /// Bound since `since` seconds after now.
     fn bound(self, id: &str, since: i64) -> Self {
         let (project, branch) = (self.0.spec.project_id.clone(), self.0.spec.branch_id.clone());
         self.recording(|identity| {
@@ -86,12 +86,12 @@ impl Resource {
         }
     }
 
-    /// On another platform, whose projects, branches and computes have the same ids.
+    /// On another platform, which uses the same ids for projects, branches and computes.
     fn on_another_platform(self) -> Self {
         self.recording(|identity| *identity = identity.clone().with_platforms(|_| "https://other.example/v2".into()))
     }
 
-    /// Being deleted, and kept by these finalizers.
+    /// Being deleted, with these finalizers.
     fn deleting(mut self, finalizers: &[&str]) -> Self {
         let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(-60));
         self.0.metadata.deletion_timestamp = Some(since);
@@ -112,7 +112,7 @@ impl Resource {
         claims(Mine { object: &self.0, identity: &self.recorded(), platform: HERE, told, now: NOW }, others, here)
     }
 
-    /// What the others claim, of whom none has reserved anything.
+    /// The claims of the others, without reservations.
     fn with<const N: usize>(&self, others: [&Self; N]) -> Claims {
         self.among(Told::ByBaseline, others.map(Self::as_other), &Reservations::default())
     }
@@ -129,7 +129,7 @@ fn creates(by: &str, told: Told) -> Reservations {
     Reservations { creates: vec![(holder(by), told)], ..Reservations::default() }
 }
 
-/// Whose create comes first.
+/// The resource whose create comes first.
 fn by(claims: &Claims) -> Option<&str> {
     claims.creating.as_ref().map(|rival| rival.by.name.as_str())
 }
@@ -153,7 +153,7 @@ fn what_is_declared_or_wished_for_claims_nothing() {
     assert_eq!(mine.with([&declared.of_project("p-2")]), Claims::default());
 }
 
-/// A compute that a create has made besides may be imported by another resource.
+/// Another resource may import a compute that a create made in addition.
 #[test]
 fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
     let mine = Resource::new("mine");
@@ -217,7 +217,7 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
         let has = |id: &str| [(id.to_owned(), holder("other"))].into();
         assert_eq!((claims.primary, claims.bound, claims.outside), (None, BTreeMap::new(), has("ep-1")), "{what}");
     }
-    // The compute of both is missing.
+    // The computes of both are missing.
     let [first, second] = [("first", -60), ("second", -30)].map(|(name, since)| Resource::new(name).bound(name, since));
     assert_eq!(first.with([&second]).primary, None);
     assert_eq!(second.with([&first]).primary, Some(holder("first")));
@@ -273,7 +273,7 @@ fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
     assert_eq!(by(&mine.clone().replica(), &other.clone().replica()), None, "there may be many");
     let outside = Other { admitted: false, ..other.as_other() };
     assert_eq!(mine.among(Told::ByMark, [outside], &Reservations::default()).unanswered, None);
-    // Of two that wait for each other one has to go on.
+    // If two wait for each other, one has to continue.
     let earlier = Resource::new("earlier").unanswered(-90);
     assert_eq!((by(&earlier, &other), by(&other, &earlier).as_deref()), (None, Some("earlier")));
     assert_eq!(by(&Resource::new("bound").bound("ep-1", -30), &other), None, "whose compute is missing");
@@ -345,7 +345,7 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
     }
 }
 
-/// Our finalizer is gone, and somebody else's keeps the object.
+/// dbplane's finalizer is gone, and another controller's finalizer keeps the object.
 #[test]
 fn what_is_released_claims_nothing() {
     let mine = Resource::new("mine");
@@ -368,7 +368,7 @@ fn what_is_released_claims_nothing() {
         assert_eq!(reader.among(Told::ByBaseline, [outside], &Reservations::default()), Claims::default());
         assert!(claimed(&released.0).is_empty() && !subjects(&released.0).is_empty(), "those that wait are woken");
     }
-    // Without a deletion our finalizer comes back.
+    // If the resource is not being deleted, dbplane's finalizer is written again.
     let stripped = Resource::new("stripped").bound("ep-1", -100);
     assert!(mine.with([&stripped]).bound.contains_key("ep-1"));
 }

@@ -41,7 +41,7 @@ fn alone() -> Given {
     given(json!({}), CredentialsView::NotWanted)
 }
 
-/// With everything that can be declared without a pooler.
+/// All fields that can be declared without a pooler.
 fn whole(credentials: CredentialsView) -> Given {
     given(json!({"database": "shop", "credentialsFrom": {"name": "role"}}), credentials)
 }
@@ -93,7 +93,7 @@ fn it_is_written_where_it_differs() {
         |secret| drop(secret.data.insert("password".into(), "former".into())),
         |secret| drop(secret.data.remove("port")),
         |secret| drop(secret.labels.remove(names::MANAGED_BY.0)),
-        // As an earlier version of dbplane wrote it, or with an entry that is no longer declared.
+        // Written by an earlier version of dbplane, or with an entry that is no longer declared.
         |secret| drop(secret.annotations.remove(names::SECRET_SHAPE)),
         |secret| drop(secret.annotations.insert(names::SECRET_SHAPE.into(), "another".into())),
     ];
@@ -147,7 +147,7 @@ fn without_credentials_no_former_ones_stay() {
         let (secret, without) = written(&stands(given.clone(), before.clone()));
         assert_eq!(data(&secret), entries(&[ALONE, DATABASE]));
         assert_eq!(without, ["jdbc-uri", "password", "uri", "user", "username"].map(str::to_owned).into());
-        // Somebody else, such as a backup tool, may have written one of them too.
+        // Another tool, such as a backup tool, may have written one of the entries too.
         let mut stayed = secret.clone();
         stayed.data.insert("password".into(), "former".into());
         assert_eq!(written(&stands(given.clone(), stayed)), (secret.clone(), without));
@@ -206,7 +206,7 @@ fn a_template_has_the_entries_of_other_names() {
     let (secret, without) = written(&given(declared(), CredentialsView::NoSecret));
     assert_eq!(data(&secret), entries(&[ALONE, DATABASE, &[("PLAIN", "require of ep-1 {}")]]));
     assert!(without.contains("DATABASE_URL") && without.contains("PGPASS"), "{without:?}");
-    // What a value contains is no placeholder.
+    // Placeholders inside a value are not replaced.
     let odd = CredentialsView::Found { user: "{{ password }}".into(), password: "{{ user }}".into() };
     let template = json!({"A": "{{ user }} {{ password }}"});
     let (secret, _) = written(&given(json!({"credentialsFrom": {"name": "role"}, "template": template}), odd));
@@ -258,7 +258,7 @@ fn it_waits_for_a_host() {
     given.seeing([with(compute("ep-1"), |compute| compute.host = None)]).rest().in_sync();
 }
 
-/// The platform cannot be asked, and the compute was seen before.
+/// The platform cannot be read, and the compute was seen before.
 fn unseen(given: Given) -> Given {
     given.observing(|observed| {
         observed.snapshot = SnapshotState::Failed(lost());
@@ -285,7 +285,7 @@ fn it_follows_the_credentials_also_while_the_platform_cannot_be_asked() {
     let obstructed = changed.clone().observing(|observed| observed.account = obstacle);
     assert_eq!(written(&obstructed).0, next);
 
-    // It is another compute's, or nothing is to be written, or it cannot be.
+    // The address is of another compute, or nothing is to be written, or the Secret is foreign.
     let other = changed.clone().binding(|binding| binding.id = "ep-2".into());
     let observed = changed.clone().declaring(json!({"management": "Observe"}));
     let foreign = changed.clone().observing(|observed| observed.secret = SecretView::Foreign("not dbplane's".into()));
@@ -316,7 +316,7 @@ fn an_incomplete_one_hides_nothing_that_waits() {
     let given = stands(given, secret).declaring(json!({"size": {"fixed": 4}, "disruption": {"policy": "WhenIdle"}}));
     given.rest().out_of_sync(Reason::WaitingForDisruption, &["size is 1"]);
     assert!(given.decide().report.unwrap().waiting.is_some());
-    // While the compute starts, its start deadline counts all the same.
+    // The start deadline still applies while the compute starts.
     let starting = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     let reported =
         given.declaring(json!({"size": null})).binding(|binding| binding.at = at(-10)).seeing([starting]).rest();

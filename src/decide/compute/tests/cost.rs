@@ -1,19 +1,21 @@
-//! What the times of a Compute cost in a pass: how often a time of a schedule is looked for, and what that takes.
+//! The cost of a Compute's schedules in a pass: how many times are evaluated, and how many looks an
+//! evaluation takes.
 
 use super::*;
 use crate::api::ComputeStatus;
 use crate::decide::cron::tests::work_of;
 
-/// Four to begin with for each of 16 entries, and two for each start or end that is looked at.
+/// Four to begin with for each of 16 entries, and two for each examined start or end.
 const MOST_AHEAD: usize = 4 * 16 + 2 * (256 + 16);
-/// For the times of regular restarts, and of the window.
+/// For the times of regular restarts and of the window.
 const MOST_IN_A_PASS: usize = 16;
-/// To read the schedules of entries, each twice, and those of restarts and of the window.
+/// For reading the schedules of entries, each twice, and those of restarts and of the window.
 const MOST_READ: usize = 2 * 2 * 16 + MOST_IN_A_PASS;
-/// Five years have so many months and changes of the clocks, where these are changed most often.
+/// The number of months and clock changes in five years, in the zone with the most clock changes.
 const MOST_LOOKS: usize = 110;
 
-/// All that the definition admits: entries that change no setting, restarts and a window, of such times.
+/// The maximum that the definition admits: entries that change no setting, restarts and a window,
+/// all with these times.
 fn worst((start, end): (&str, Value), zone: &str) -> Given {
     let entry = |number: usize| {
         let mut entry = json!({"name": format!("e-{number}"), "start": start, "timeZone": zone, "size": {"fixed": 1}});
@@ -50,7 +52,7 @@ fn no_spec_makes_a_pass_look_for_many_times() {
         ("*/2 * * * *", lasting("1m")),
         ("* * * * *", until("* * * * *")),
         ("*/2 * * * *", until("1-59/2 * * * *")),
-        // Times that come never, or seldom.
+        // Times that never occur, or seldom.
         ("0 3 30 2 *", until("0 3 30 2 *")),
         ("0 3 29 2 *", until("59 23 29 2 *")),
         ("0 3 30W 2 *", until("0 3 * 2 MON#5")),

@@ -1,4 +1,4 @@
-//! A Compute without binding and intent.
+//! A Compute without a binding and an intent.
 
 use super::*;
 use crate::decide::Action;
@@ -155,14 +155,15 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
     assert_eq!(waiting.health, Health::Progressing(Reason::Creating, text));
 }
 
-/// What is on the branch may be what the other has created and is not bound to yet.
+/// The primary on the branch may be the result of the other resource's create, which is not bound
+/// yet.
 #[test]
 fn what_another_resource_may_have_created_is_not_adopted() {
     let given = Given::new().seeing([compute("ep-1")]).declaring(json!({"existing": "Adopt"}));
     binds(&given, "ep-1", Origin::Adopted);
     let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::Creating);
-    // One that was never answered may have created it, unless its mark would show that.
+    // An unanswered create may have made it, unless its mark would show that.
     let unanswered = |told| {
         let rival = Rival { told, ..rival("first", -1) };
         given.clone().observing(|observed| observed.claims.unanswered = Some(rival))
@@ -185,7 +186,7 @@ fn a_create_waits_its_turn_on_the_branch() {
     reported.until(at(5));
 }
 
-/// Fifty that wait are not to be written to fifty times.
+/// With fifty waiting, a change of turn must not cause fifty writes.
 #[test]
 fn whose_create_it_is_is_told_where_it_takes_long() {
     for (begun, told) in [(-1, "another Compute"), (-9, "another Compute"), (-10, "Compute shop/first")] {
@@ -202,7 +203,7 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
     reported.stalled(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
     creates(&given.clone().after(30));
-    // Whose turn it is meanwhile would be news each time.
+    // The backoff comes first: reporting the turn instead would rewrite the status at each turn.
     let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().stalled(Reason::Refused, &["422", "not on this plan"]);
     behind.after(30).rest().progressing(Reason::Creating);
@@ -219,7 +220,8 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
     let cases = [
         (-9, None, true),
         (-10, None, false),
-        // Begun before the place was granted: others had all the time that it was waited for.
+        // The list began before the place was granted: others may have created computes during the
+        // whole wait.
         (-5, placed(-4), false),
         (-5, placed(-5), true),
         (-59, placed(-100), true),

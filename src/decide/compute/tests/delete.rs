@@ -113,7 +113,7 @@ fn the_compute_that_another_resource_had_first_is_not_deleted() {
     let step = deleting(Given::bound()).observing(outside).step();
     let ComputeStep::RemoveFinalizerReportingStrays { event } = step else { panic!("{step:?}") };
     assert!(event.contains("Compute ep-1 is not deleted") && event.contains("Compute shop/outside"), "{event}");
-    // What an open create of it made was named in the spec of the other one.
+    // The other resource's spec has named the result of this resource's open create.
     let created =
         Given::intended().seeing([compute("ep-1")]).remembering(|memory| memory.created = Some("ep-1".into()));
     assert!(matches!(deleting(created.clone()).step(), ComputeStep::Bind { .. }));
@@ -134,7 +134,8 @@ fn an_unresolved_create_is_resolved_first() {
     assert_eq!(given.failed(Action::Create, refused()).step(), ComputeStep::RemoveFinalizer);
 }
 
-/// Its namespace can be deleted without a person: what nothing shows to be its own is left, and named.
+/// Deleting the namespace must not need a user: computes without proof of origin are kept and
+/// reported.
 #[test]
 fn what_a_create_may_have_made_is_left_and_reported_and_a_person_can_decide() {
     let older = |given: Given| given.intent(|intent| intent.newest = Some(at(-60)));
@@ -269,7 +270,7 @@ fn only_an_answer_to_the_delete_beside_a_list_without_the_compute_shows_that_it_
     }
 }
 
-/// The platform does not know the project any more, and the account's checks show that it is gone.
+/// The platform does not know the project, and the account's checks show that it is gone.
 fn without_project() -> Given {
     deleting(Given::bound()).observing(|seen| {
         seen.project_gone = true;
@@ -316,6 +317,6 @@ fn a_compute_stays_where_something_of_the_evidence_is_missing() {
     ] {
         assert_eq!(given.decide().step, None, "{what}");
     }
-    // A list that is read counts.
+    // A list that can be read is evidence that the project exists.
     assert!(matches!(without_project().seeing([compute("ep-1")]).step(), ComputeStep::Delete { .. }));
 }

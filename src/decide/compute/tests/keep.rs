@@ -1,4 +1,4 @@
-//! A Compute that is bound.
+//! A bound Compute.
 
 use super::*;
 use crate::decide::Action;
@@ -63,7 +63,7 @@ fn a_state_that_is_not_known_is_neither_good_nor_bad() {
     for (current, pending) in [("active", None), ("idle", None), ("active", Some("idle")), ("idle", Some("active"))] {
         in_states(current, pending).rest().in_sync();
     }
-    // What is declared is kept all the same, and a refusal does not say that the compute cannot be used.
+    // The spec is still enforced, and a refusal does not mean that the compute cannot be used.
     let smaller = in_states("degraded", None).declaring(json!({"size": {"fixed": 2}}));
     assert!(matches!(smaller.step(), ComputeStep::Change { .. }));
     let refused = smaller.failed(Action::Change, refused()).rest();
@@ -121,7 +121,8 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     }
 }
 
-/// The list lacks the compute since then, and the platform said that there is none such.
+/// The list has lacked the compute since this time, and the platform has answered that it does not
+/// exist.
 fn gone(since: Timestamp) -> Given {
     Given::bound().seeing([]).remembering(|memory| {
         (memory.missing_since, memory.asked) = (Some(since), Some(Asked { at: since, exists: false }));
@@ -140,7 +141,7 @@ fn a_missing_compute_is_recreated_after_the_settle_time() {
     assert!(matches!(given.clone().after(60).step(), ComputeStep::Create { .. }));
     let adopted = given.clone().binding(|binding| binding.origin = Origin::Adopted);
     assert!(matches!(adopted.after(60).step(), ComputeStep::Create { .. }));
-    // Someone may have created another primary meanwhile.
+    // Someone may have created another primary in the meantime.
     let taken = given.seeing([compute("ep-2")]).after(60);
     taken.rest().stalled(Reason::PrimaryExists, &["ep-2"]);
     match taken.declaring(json!({"existing": "Adopt"})).step() {
@@ -227,7 +228,7 @@ fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
 fn a_missing_compute_is_only_reported_where_the_spec_says_so() {
     let given = gone(NOW).declaring(json!({"onMissing": "Report"})).after(60);
     given.rest().stalled(Reason::ComputeNotFound, &["ep-1", "kubectl -n shop patch compute orders", "Recreate"]);
-    // It may be there again, as after a restore on the platform.
+    // The compute may reappear, such as after a restore on the platform.
     given.seeing([compute("ep-1")]).rest().in_sync();
 }
 

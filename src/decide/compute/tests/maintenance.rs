@@ -5,12 +5,12 @@ use crate::api::{ComputeStatus, MaintenanceStatus};
 use crate::decide::Action;
 use crate::decide::identity::Maintained;
 
-/// It is 08:00 on a Friday.
+/// 30 minutes before NOW, which is 08:00 on a Friday.
 const DAILY: &str = "30 7 * * *";
 const HALF_AN_HOUR: i64 = 1800;
 const DAY: i64 = 86400;
 
-/// Its times are followed up to the one of yesterday, when no restart was due.
+/// The schedule is followed up to yesterday's time, when no restart was due.
 fn declared(restart: &Value) -> Given {
     let time = at(-HALF_AN_HOUR - DAY);
     followed(Given::bound().declaring(json!({"maintenance": {"restart": restart}})), time, None)
@@ -48,7 +48,7 @@ fn restarts(given: &Given) -> Maintained {
     record.maintained.unwrap()
 }
 
-/// When the next restart is due, and which was missed.
+/// The next restart and the missed time.
 fn status_of(given: &Given) -> MaintenanceStatus {
     let status = status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now);
     *status.maintenance.unwrap()
@@ -78,9 +78,9 @@ fn a_new_schedule_counts_from_now_on() {
     let other =
         daily().declaring(json!({"maintenance": {"restart": {"schedule": "0 8 * * *", "timeZone": "Europe/Berlin"}}}));
     assert_eq!(new(other), ("0 8 * * * Europe/Berlin".into(), at(-3600), None));
-    // A clock that was wrong has recorded a time that is far ahead.
+    // A wrong clock has recorded a time far ahead.
     assert_eq!(new(followed(daily(), at(3 * DAY), None)), (DAILY.into(), at(-HALF_AN_HOUR), None));
-    // One that is only a little ahead was another leader's.
+    // A time only a little ahead was recorded by another leader.
     followed(daily(), at(DAY - HALF_AN_HOUR), Some(at(-5))).rest().in_sync();
 }
 
@@ -105,14 +105,14 @@ fn it_is_left_out_when_the_compute_has_started_since_the_time_before() {
         (-HALF_AN_HOUR - DAY - 1, None, true),
         (-HALF_AN_HOUR - DAY + 1, None, false),
         (-5, None, false),
-        // The start of the restart for the time before: it may take as long as a start may.
+        // The start by the previous time's restart, which may take as long as any start may.
         (-DAY + 600, Some(-DAY), true),
         (-DAY + 601, Some(-DAY), false),
     ] {
         let given = followed(daily(), at(-HALF_AN_HOUR - DAY), made.map(at)).seeing([started(started_at)]);
         assert_eq!(given.decide().step.is_some(), restarted, "{started_at} {made:?}");
     }
-    // What was made for an earlier time than the one before says nothing.
+    // A restart made for a time before the previous one proves nothing.
     let given = followed(daily(), at(-HALF_AN_HOUR - 5 * DAY), Some(at(-DAY))).seeing([started(-DAY + 5)]);
     given.rest().in_sync();
 }
@@ -133,7 +133,8 @@ fn a_restart_of_our_own_counts_where_starts_are_not_shown() {
 fn the_first_time_after_adopting_is_not_left_out() {
     let unseen = with(compute("ep-1"), |compute| compute.started_at = None);
     for seen in [started(-30 * DAY), unseen] {
-        // It was bound after the time before the one that is due, and ran all the while.
+        // The resource was bound after the previous time, and the compute has run since before
+        // that.
         let bound = followed(daily(), at(-HALF_AN_HOUR - DAY), None).seeing([seen.clone()]).identity(|identity| {
             let restart = identity.restart.as_mut().unwrap();
             (restart.at, restart.noted) = (at(-DAY / 2), true);

@@ -1,4 +1,4 @@
-//! What every decision needs first: valid annotations, no pause, an account, a snapshot.
+//! Preconditions of every decision: valid annotations, no pause, an account, a snapshot.
 
 use super::*;
 use crate::decide::seal::InvalidAnnotation;

@@ -1,4 +1,4 @@
-//! What operations of the platform change in a decision: questions and reports, and nothing else.
+//! The platform's operations change only requests for operations and reports in a decision.
 
 use super::*;
 use crate::api::LastOperation;
@@ -18,7 +18,7 @@ fn pending() -> Compute {
     with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active))
 }
 
-/// This compute as snapshots have shown it since now.
+/// This compute as snapshots have shown it since NOW.
 fn seen(compute: Compute) -> Given {
     let given = Given::bound().seeing([compute.clone()]);
     let spec = given.spec.clone();
@@ -106,7 +106,7 @@ fn what_differs_because_of_it_stays_the_reason() {
     let observed = json!({"size": {"fixed": 2}, "management": "Observe"});
     let observed = seen(compute("ep-1")).declaring(observed).remembering(failed);
     observed.rest().out_of_sync(Reason::Drifted, &["size is 1, declared is 2", "op-1"]);
-    // A failed operation is no reason to change anything, nor not to.
+    // A failed operation neither causes nor prevents a change.
     let settled = seen(compute("ep-1")).declaring(larger).remembering(failed);
     assert!(matches!(settled.step(), ComputeStep::Change { .. }));
 }

@@ -31,7 +31,7 @@ fn gives_up(given: &Given) {
     assert!(matches!(given.step(), ComputeStep::DropIntent { .. }));
 }
 
-/// The create asked for 1 CU and suspension after ten minutes.
+/// The create asked for 1 CU and for suspension after ten minutes.
 fn asking() -> Given {
     let size = (cu(1.), cu(1.));
     let asked =
@@ -51,7 +51,8 @@ fn the_new_one_that_matches_is_bound() {
     }
 }
 
-/// By the platform's own times. Two of its machines may differ, or a list lacked what is older.
+/// Compares only times of the platform. Two of its machines may differ, or a list may have lacked
+/// older computes.
 #[test]
 fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_absence() {
     let made = |id: &str, second| with(compute(id), |compute| compute.created_at = second);
@@ -79,10 +80,10 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
     }
     let older = made("ep-1", Some(at(-61)));
     let seeing = |computes: Vec<Compute>| intended(Some(at(-60))).seeing(computes);
-    // Either may be the result.
+    // Either compute may be the result.
     seeing(vec![older.clone(), compute("ep-2")]).rest().stalled(Reason::AmbiguousCreate, &["ep-1", "ep-2"]);
     seeing(vec![older.clone(), made("ep-2", Some(at(-62)))]).rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
-    // What does not match is certainly something else.
+    // A compute that does not match is certainly not the result.
     let other = with(older.clone(), |compute| compute.name = Some("a person's".into()));
     finds(&seeing(vec![other.clone(), made("ep-2", Some(at(-5)))]), "ep-2");
     gives_up(&seeing(vec![other]).after(50));
@@ -95,13 +96,14 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
 fn a_conflict_is_looked_up_by_the_mark() {
     let conflict = || Fault::Conflict { message: "read_write endpoint already exists".into() };
     let refused = |given: Given| given.failed(Action::Create, conflict());
-    // A proxy sent it twice: the first made the compute, and the answer is the second one's.
+    // A proxy sent the create twice: the first request made the compute, and the answer is for the
+    // second.
     finds(&refused(marked()).seeing([named("ep-1", MARK)]), "ep-1");
-    // It may show later.
+    // The compute may still appear later.
     let step = refused(marked()).seeing([named("ep-1", "somebody-elses")]).step();
     let ComputeStep::DropIntent { unanswered } = step else { panic!("{step:?}") };
     assert_eq!(unanswered.len(), 1);
-    // Without marks a compute that is there now is rather somebody else's.
+    // Without marks, an existing compute more likely belongs to somebody else.
     let step = refused(Given::intended()).seeing([compute("ep-1")]).step();
     assert!(matches!(&step, ComputeStep::DropIntent { unanswered } if unanswered.is_empty()), "{step:?}");
 }
@@ -122,7 +124,7 @@ fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
     pooler.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
 }
 
-/// A platform may write a value in another way than it was given.
+/// A platform may rewrite a value that it was given.
 #[test]
 fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them() {
     let settings = |values: &[(&str, &str)]| {
@@ -150,12 +152,12 @@ fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them(
     }
     finds(&showing(Some(&[("work_mem", "64MB")]), returned(given())), "ep-1");
     ambiguous(showing(Some(&[("work_mem", "65536kB")]), returned(given())));
-    // Their names count where they are shown.
+    // The names of the settings count if they are shown.
     for names in [&[][..], &[("maintenance_work_mem", "64MB")]] {
         ambiguous(showing(Some(names), given()));
     }
     finds(&showing(None, given()), "ep-1");
-    // So does everything else.
+    // The other settings count too.
     let larger = with(compute("ep-1"), |compute| compute.settings.max = cu(4.));
     ambiguous(
         given()
@@ -232,7 +234,7 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
 #[test]
 fn the_mark_decides_where_the_platform_keeps_names() {
     finds(&marked().seeing([named("ep-1", "another"), compute("ep-3"), named("ep-2", MARK)]), "ep-2");
-    // Its mark alone identifies it.
+    // The mark alone identifies it.
     let elsewhere = with(named("ep-2", MARK), |compute| compute.branch_id = "br-dev".into());
     let asked = Settings { max: cu(8.), ..Settings::default() };
     finds(&marked().intent(|intent| intent.asked = Some(asked)).seeing([elsewhere]), "ep-2");
@@ -298,7 +300,7 @@ fn an_earlier_create_on_the_branch_is_resolved_first() {
         matches!(&reported.health, Health::Progressing(_, text) if text.contains("Compute shop/first")),
         "{reported:?}"
     );
-    // Where the creates cannot be confused, no resource waits.
+    // If the creates cannot be confused, no resource waits.
     behind(Given::intended()).rest().until(at(50));
     gives_up(&behind(Given::intended()).after(50));
     finds(&behind(marked()).seeing([named("ep-2", MARK)]), "ep-2");

@@ -1,4 +1,4 @@
-//! Restarts: when the spec asks, as the spec allows, once for each token.
+//! Restarts: on request of the spec, when the spec allows, once for each token.
 
 use super::*;
 use crate::decide::Action;
@@ -8,19 +8,19 @@ fn asked() -> Given {
     Given::bound().declaring(json!({"restartToken": "one"}))
 }
 
-/// What was recorded before the restart for this token was called.
+/// The record before the restart for this token was called.
 fn earlier() -> RestartRecord {
     RestartRecord { at: at(-3600), ..RestartRecord::default() }
 }
 
-/// A restart that was recorded 10 s ago, and whose outcome was not.
+/// A restart that was recorded 10 s ago; its outcome is not recorded.
 fn calling(seen: Compute) -> Given {
     let before = BeforeRestart::of(&compute("ep-1"), &earlier());
     let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
     asked().seeing([seen]).identity(|identity| identity.restart = Some(record))
 }
 
-/// The same on a platform that does not show when computes start, as it answered the call.
+/// As `calling`, with this answer, on a platform that does not show when computes start.
 fn undated(seen: Compute, answered: Option<Answered>) -> Given {
     let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
     calling(undated(seen)).identity(|identity| {
@@ -39,7 +39,7 @@ fn restarts(given: &Given) -> RestartRecord {
     }
 }
 
-/// What is recorded, and the compute that people are told was restarted.
+/// The record that is written, and the compute whose restart is reported by an event.
 fn recorded(given: &Given) -> (RestartRecord, Option<String>) {
     match given.step() {
         ComputeStep::RecordRestart { record, restarted } => (record, restarted),
@@ -47,14 +47,14 @@ fn recorded(given: &Given) -> (RestartRecord, Option<String>) {
     }
 }
 
-/// The same where people are told nothing.
+/// The record that is written without an event.
 fn notes(given: &Given) -> RestartRecord {
     let (record, restarted) = recorded(given);
     assert_eq!(restarted, None);
     record
 }
 
-/// It is recorded as made, and people are told.
+/// The restart is recorded as made, and reported by an event.
 fn made(given: &Given) {
     assert_eq!(recorded(given), (done("one", at(-10)), Some("ep-1".into())));
 }
@@ -112,7 +112,7 @@ fn a_removed_token_restarts_nothing() {
     given(&both).rest().in_sync();
     given(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
     given(&both).observing(|observed| observed.restart_annotation = Some("two".into())).rest().in_sync();
-    // What stays in the record is not requested again.
+    // A token that stays in the record is not requested again.
     let record = restarts(&given(&both).declaring(json!({"restartToken": "three"})));
     assert_eq!((record.token.as_str(), record.annotation.as_str()), ("three", "two"));
 }
@@ -176,7 +176,8 @@ fn a_start_or_a_stop_since_the_call_shows_that_it_was_made() {
     for seen in [idle("ep-1"), pending(ComputeState::Idle)] {
         made(&undated(seen, None));
     }
-    // What has another size, or is on another branch, was stopped for that. An event tells of it.
+    // A compute of another size, or on another branch, was stopped by that change, which has its
+    // own event.
     let moved = with(updated(), |compute| compute.branch_id = "br-dev".into());
     assert_eq!(recorded(&undated(resized(), None)), (done("one", at(-10)), None));
     let rebound = undated(moved, None).binding(|binding| binding.branch = Some("br-dev".into()));
@@ -194,7 +195,7 @@ fn what_has_other_causes_too_shows_nothing() {
         waits(&undated(seen, None));
     }
     assert_eq!(undated(pending(ComputeState::Active), Some(Answered::ForCompute)).decide().step, None);
-    // A platform that dates starts shows them.
+    // A platform that shows start times would show this start.
     waits(&calling(updated()).identity(|identity| {
         identity.restart.as_mut().unwrap().calling.as_mut().unwrap().answered = Some(Answered::ForCompute);
     }));
@@ -217,7 +218,7 @@ fn what_nothing_shows_is_reported_and_not_called_again() {
         undated(updated(), None),
         undated(unreadable(), None),
         undated(unreadable(), Some(Answered::Plainly)),
-        // The platform has said that it restarts this compute.
+        // The platform has answered that it restarts this compute.
         undated(compute("ep-1"), Some(Answered::ForCompute)),
     ] {
         unclear(&given.after(50));
@@ -233,7 +234,7 @@ fn what_is_unclear_ends_with_a_later_stop_or_another_request() {
     let given = given.declaring(json!({"restartToken": "two"}));
     let again = restarts(&given);
     assert_eq!((again.token.as_str(), again.calling.unwrap().record), ("two", Some(Box::new(earlier()))));
-    // Other changes go on meanwhile, and are no sign of it.
+    // Other changes continue in the meantime, and are no trace of the restart.
     let pooler = given.declaring(json!({"restartToken": "one", "pooler": {"enabled": true}}));
     assert!(matches!(pooler.step(), ComputeStep::Change { restart: None, .. }));
 }
@@ -262,11 +263,12 @@ fn what_is_called_in_vain_is_called_less_and_less_often_and_reported() {
         reported.out_of_sync(Reason::RestartUnconfirmed, &["ep-1", &format!("{calls} times"), "again at 2027-"]);
         reported.until(at(pause));
         let record = restarts(&after(calls, pause));
-        // It serves while it is called once more.
+        // The compute serves while the restart is called once more.
         let open = after(calls, pause).identity(|identity| identity.restart = Some(record));
         open.rest().out_of_sync(Reason::RestartUnconfirmed, &["ep-1"]);
     }
-    // A change that interrupts anyway, an idle compute and a request that is taken back end it.
+    // The retries end with a change that interrupts connections, an idle compute, or a withdrawn
+    // request.
     let resized = after(9, 10).declaring(json!({"size": {"fixed": 4}}));
     assert!(matches!(resized.step(), ComputeStep::Change { restart: Some(_), .. }));
     assert_eq!(notes(&after(9, 10).seeing([idle("ep-1")])), done("one", at(10)));
@@ -304,10 +306,10 @@ fn one_that_certainly_did_not_happen_is_called_again() {
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(1));
     assert_eq!(restarts(&given.after(1)).calling.unwrap().record, Some(Box::new(earlier())));
-    // A refused change that was to restart it was no restart either.
+    // A refused change that would have restarted the compute did not restart it either.
     let given = calling(compute("ep-1")).failed(Action::Change, refused());
     restarts(&given);
-    // Once it is not requested any more, nothing is left of it.
+    // After the request is withdrawn, the earlier record is in force again.
     let mut taken_back = given;
     taken_back.spec.restart_token = None;
     assert_eq!(notes(&taken_back), earlier());

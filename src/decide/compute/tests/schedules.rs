@@ -3,7 +3,7 @@
 use super::*;
 use crate::api::{ComputeStatus, ScheduleStatus};
 
-/// It is 08:00 UTC on a Friday, and 09:00 in Berlin.
+/// NOW is 08:00 UTC on a Friday, and 09:00 in Berlin.
 fn scheduled(entries: &Value) -> Given {
     Given::bound().declaring(json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": entries}))
 }
@@ -55,18 +55,18 @@ fn an_entry_applies_from_its_start_to_its_end() {
 
 #[test]
 fn an_entry_applies_for_its_duration() {
-    // In the night to 2027-03-28 clocks are put forward, and in that to 2027-10-31 they are put back.
+    // Clocks go forward in the night to 2027-03-28, and back in the night to 2027-10-31.
     let night = json!({"name": "night", "start": "30 2 * * *", "duration": "2h", "timeZone": "Europe/Berlin", "size": {"fixed": 2}});
     let given = scheduled(&json!([night]));
     for (time, expected) in [
         ("2027-03-27T01:30:00Z", "2 5m"),
         ("2027-03-27T03:29:59Z", "2 5m"),
         ("2027-03-27T03:30:00Z", "1 5m"),
-        // There is no 02:30.
+        // 02:30 does not exist.
         ("2027-03-28T00:59:59Z", "1 5m"),
         ("2027-03-28T01:00:00Z", "1 5m"),
         ("2027-03-29T00:30:00Z", "2 5m"),
-        // It comes twice, an hour apart.
+        // 02:30 occurs twice, an hour apart.
         ("2027-10-31T00:30:00Z", "2 5m"),
         ("2027-10-31T02:30:00Z", "2 5m"),
         ("2027-10-31T03:29:59Z", "2 5m"),
@@ -132,7 +132,7 @@ fn what_comes_next_is_shown_and_waited_for() {
     assert_eq!(status.schedule, None);
 }
 
-/// Applies every fifth minute, and sets nothing while the office does.
+/// Applies every five minutes, and sets nothing while `office` applies.
 fn often(start: &str) -> Value {
     json!({"name": "often", "start": start, "duration": "1m", "size": {"fixed": 2}})
 }
@@ -165,7 +165,7 @@ fn what_is_remembered_is_what_would_be_worked_out() {
     ]);
     let given = scheduled(&entries);
     let mut memory = Memory::default();
-    // Over a month's end, past changes of the clocks, and back as a clock does that was wrong.
+    // Past the end of a month and changes of the clocks, then back like a clock that is corrected.
     for minutes in (0..60_000_i32).step_by(7).chain((0..60_000).step_by(4999).rev()).map(i64::from) {
         let fresh = on(&given, &at(24 * 3600 * 40 + minutes * 60).to_string());
         foresee(&mut memory, &fresh.spec, GENERATION, fresh.now);
@@ -207,7 +207,7 @@ fn what_was_in_force_before_is_no_drift() {
     assert!(memory.was_in_force(&crate::decide::drift::enforced(&before.spec)));
     let during = given.remembering(|remembered| *remembered = memory.clone());
     assert!(matches!(during.step(), ComputeStep::Change { drift: false, .. }));
-    // What somebody else changes during the entry is.
+    // A change by somebody else during the entry is drift.
     remember(&mut memory, (&during.spec, GENERATION), None, &Shown::Entry(&sized(4.)), during.now);
     let during = during.remembering(|remembered| *remembered = memory);
     assert!(matches!(during.step(), ComputeStep::Change { drift: true, .. }));
@@ -225,7 +225,7 @@ fn an_immediate_entry_waits_for_nothing() {
     let given = scheduled(&json!([immediate, other])).declaring(idle);
     let changes = |given: &Given| matches!(given.decide().step, Some(ComputeStep::Change { .. }));
     assert!(changes(&given));
-    // Its end as well; a size that is not its own waits.
+    // The end of the entry is immediate as well; a size that the entry did not set waits.
     let evening = on(&given, "2027-01-15T18:00:00Z");
     assert!(changes(&evening.clone().seeing([sized(4.)])));
     assert!(!changes(&evening.seeing([sized(2.)])));
@@ -282,7 +282,7 @@ fn what_never_comes_is_reported_wherever_it_is() {
     }
     let all = Given::bound().declaring(restart(never)).declaring(window(never));
     all.rest().refused(Reason::InvalidSchedule, &["spec.maintenance is not followed", "spec.disruption.window never"]);
-    // A restart cannot be made either.
+    // A requested restart has to wait for the window too.
     let waiting = all.declaring(json!({"restartToken": "now"})).rest();
     waiting.refused(
         Reason::InvalidSchedule,

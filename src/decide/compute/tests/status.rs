@@ -1,4 +1,4 @@
-//! The status that goes with a decision.
+//! The status that belongs to a decision.
 
 use super::*;
 use crate::api::{ComputeStatus, LastOperation, RestartStatus};
@@ -57,7 +57,7 @@ fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
     let given = given.observing(|observed| observed.connection_secret = Some("orders-db".into()));
     let status = status_of(&given, &ComputeStatus::default());
     assert_eq!(status.binding.as_ref().map(|binding| binding.name.as_str()), Some("orders-db"));
-    // While the resource is being deleted its Secret is not read.
+    // The Secret is not read while the resource is being deleted.
     let deleting = Given::bound().observing(|observed| observed.meta.deleting = true);
     assert_eq!(status_of(&deleting, &status).binding, status.binding);
 }
@@ -76,7 +76,7 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
         let status = status_of(&given, &old);
         assert_eq!((status.host, status.state), (old.host.clone(), old.state.clone()));
     }
-    // A list that lacks the compute proves nothing.
+    // A list without the compute proves nothing.
     let missing = status_of(&Given::bound().seeing([]), &old);
     assert_eq!((missing.host, missing.state), (old.host.clone(), old.state.clone()));
     let gone = status_of(&gone(), &old);
@@ -87,7 +87,7 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
     assert_eq!((unbound.compute_id, unbound.last_operation), (None, None));
 }
 
-/// The platform has answered that there is no such compute.
+/// The platform has answered that the compute does not exist.
 fn gone() -> Given {
     Given::bound().seeing([]).remembering(|memory| {
         memory.missing_since = Some(NOW);
@@ -160,7 +160,7 @@ fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
     assert_eq!(of(minutes(10), ComputeState::Active, None), Some(hour));
     assert_eq!(of(minutes(50), ComputeState::Active, Some(hour)), Some(hour));
     assert_eq!(of(minutes(70), ComputeState::Active, Some(hour)), Some(minutes(60)));
-    // Idle at ten past, then active again: not set back to the full hour.
+    // Idle at ten past, then active again: the time is not set back to the full hour.
     assert_eq!(of(minutes(10), ComputeState::Idle, Some(hour)), Some(minutes(10)));
     assert_eq!(of(minutes(20), ComputeState::Active, Some(minutes(10))), Some(minutes(10)));
     assert_eq!(of(minutes(5), ComputeState::Idle, Some(minutes(10))), Some(minutes(5)), "idle is exact");
@@ -192,7 +192,7 @@ fn the_last_operation_outlives_the_memory() {
     assert_eq!(status_of(&given, &old).last_operation, Some(operation("new")));
 }
 
-/// The restart as it is shown after `old` was.
+/// The restart in the status that follows `old`.
 fn restart_of(given: &Given, old: Option<&RestartStatus>) -> Option<RestartStatus> {
     let old = old.cloned().map(Box::new);
     status_of(given, &ComputeStatus { restart: old, ..ComputeStatus::default() }).restart.map(|restart| *restart)
@@ -221,7 +221,7 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
     let done = restart_of(&made, Some(&asked)).unwrap();
     assert_eq!(times(&done), (Some(at(-60)), Some(NOW)));
     assert_eq!(restart_of(&made.clone().after(60), Some(&done)).unwrap(), done);
-    // One that nobody has seen in progress was done when it was recorded.
+    // A restart that no status showed in progress counts as completed when it was recorded.
     for old in [None, Some(RestartStatus { token: "one two".into(), ..RestartStatus::default() })] {
         assert_eq!(times(&restart_of(&made, old.as_ref()).unwrap()), (Some(at(-5)), Some(at(-5))));
     }

@@ -1,4 +1,4 @@
-//! Computes that unanswered creates create late: an unbound resource binds to one, a bound resource reports it.
+//! Strays of unanswered creates: an unbound resource binds to one, a bound resource reports it.
 
 use super::*;
 use crate::decide::Action;
@@ -23,12 +23,12 @@ fn recording(given: Given, records: impl IntoIterator<Item = CreateIntent>) -> G
     given.identity(|identity| identity.unanswered = records.into_iter().collect())
 }
 
-/// A resource without a compute, whose create of 100 s ago was never answered.
+/// An unbound resource with an unanswered create of 100 s ago.
 fn empty() -> Given {
     recording(Given::new(), [record(None)])
 }
 
-/// The same for a read replica that is bound to ep-1.
+/// A read replica that is bound to ep-1 and has the same unanswered create.
 fn bound() -> Given {
     let given = recording(Given::bound().declaring(json!({"type": "ReadOnly"})), [record(None)]);
     given.seeing([replica("ep-0"), replica("ep-1")])
@@ -227,7 +227,7 @@ mod deleting {
         given.observing(|observed| observed.meta.deleting = true)
     }
 
-    /// The platform confirmed the delete of the bound compute.
+    /// The platform has confirmed the delete of the bound compute.
     fn deleted(given: Given) -> Given {
         deleting(given).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
     }
@@ -260,7 +260,8 @@ mod deleting {
         );
     }
 
-    /// People have named a compute while a create was open: it is deleted, and the create may still be carried out.
+    /// A user named a compute while a create was open. That compute is deleted, but the create may
+    /// still be carried out.
     #[test]
     fn a_create_whose_settle_time_is_not_over_is_waited_for() {
         let young = CreateIntent { at: at(-10), ..record(None) };
@@ -270,7 +271,8 @@ mod deleting {
         given.rest().until(until);
         assert_eq!(given.clone().after(49).rest().wake, Wake::At(until));
         assert_eq!(given.clone().after(50).step(), ComputeStep::RemoveFinalizer);
-        // A process that has just seen the record does not compare the clock of the one that wrote it with its own.
+        // The record may come from a process with another clock. A process measures the settle time
+        // from when it first saw the record.
         let seen = given.remembering(|memory| memory.note_unresolved(Some(young.at), NOW));
         seen.rest().until(later(NOW, SETTLE));
     }

@@ -1,4 +1,4 @@
-//! Lists with entries that cannot be read: what they do not prove.
+//! Lists with unreadable entries, which prove less.
 
 use super::*;
 use crate::decide::memory::Asked;
@@ -6,7 +6,7 @@ use crate::domain::UnreadableEntry;
 
 const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
-/// The list has one more entry, of which no more than this identifier can be read.
+/// The list has one more entry, of which only this identifier can be read.
 fn hiding(mut given: Given, id: Option<&str>) -> Given {
     let entry = UnreadableEntry { id: id.map(str::to_owned), field: "branch_id".to_owned() };
     if let SnapshotState::Taken { computes, .. } = &mut given.observed.snapshot {
@@ -15,7 +15,7 @@ fn hiding(mut given: Given, id: Option<&str>) -> Given {
     given
 }
 
-/// The entry that is odd: with an identifier of its own, or none.
+/// The identifier of the unreadable entry: one of its own, or none.
 fn odd() -> [Option<&'static str>; 2] {
     [Some("ep-odd"), None]
 }
@@ -59,7 +59,7 @@ fn others_that_can_be_read_are_kept_as_declared() {
 fn a_bound_compute_that_may_be_the_entry_is_not_missing() {
     for id in [Some("ep-1"), None] {
         let given = hiding(Given::bound().seeing([compute("ep-0")]), id);
-        // As the platform would have answered before.
+        // The platform's answer from before the entry became unreadable.
         let given = given.remembering(|memory| {
             (memory.missing_since, memory.asked) = (Some(at(-600)), Some(Asked { at: at(-500), exists: false }));
         });
@@ -101,7 +101,7 @@ fn without_names_nothing_is_created_beside_an_entry_that_cannot_be_read() {
         for declared in [json!({}), json!({"type": "ReadOnly"}), json!({"existing": "Adopt"})] {
             let given = Given::new().declaring(declared);
             waits(&hiding(given.clone(), id));
-            // The name is sent and may be ignored.
+            // The create sends a name, but the platform may ignore it.
             let offered = given.observing(|seen| seen.name_support = NameSupport::Offered);
             waits(&hiding(offered, id));
         }
@@ -141,12 +141,12 @@ fn what_a_create_has_made_is_not_concluded_beside_an_entry_that_may_be_it() {
     let named = with(compute("ep-2"), |compute| compute.name = Some(MARK.into()));
     for id in odd() {
         for given in [Given::intended(), marked()] {
-            // It may show yet.
+            // The result may still appear.
             hiding(given.clone(), id).rest().progressing(Reason::ConfirmingCreate);
             waits(&hiding(given.clone().after(50), id));
             assert!(matches!(given.after(50).step(), ComputeStep::DropIntent { .. }));
         }
-        // One that matches may be somebody else's, and the entry ours.
+        // The matching compute may be somebody else's, and the unreadable entry may be the result.
         waits(&hiding(Given::intended().seeing([compute("ep-2")]), id));
         finds(&hiding(marked().seeing([named.clone()]), id), "ep-2");
         let answered = Given::intended().seeing([compute("ep-2")]).remembering(|it| it.created = Some("ep-2".into()));
@@ -154,7 +154,7 @@ fn what_a_create_has_made_is_not_concluded_beside_an_entry_that_may_be_it() {
         let refused = hiding(Given::intended().failed(crate::decide::Action::Create, super::refused()), id);
         assert!(matches!(refused.step(), ComputeStep::DropIntent { .. }), "this process knows that nothing was made");
     }
-    // The platform's answer named it.
+    // The platform's answer named the unreadable entry.
     waits(&hiding(Given::intended().remembering(|memory| memory.created = Some("ep-odd".into())), Some("ep-odd")));
 }
 
@@ -176,7 +176,7 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
         let empty = keeping_names(recording(Given::new())).observing(|seen| seen.meta.has_finalizer = true);
         waits(&hiding(empty.clone(), id));
         creates(&empty);
-        // The record of a bound resource stays, and nothing is reported of it.
+        // The record of a bound resource stays, and there is nothing to report.
         let bound = hiding(recording(Given::bound()).after(25 * 3600), id);
         bound.rest().in_sync();
     }

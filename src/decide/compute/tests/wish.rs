@@ -1,13 +1,14 @@
-//! What a record says that the status does not have: from a backup, or written by somebody who wants what another resource has.
+//! Wishes: records that the status does not have. They come from a backup, or from somebody who
+//! wants another resource's compute.
 
 use super::*;
 use crate::decide::memory::Asked;
 
 const PLATFORM: &str = "https://platform.example/api/v2";
-/// As this cluster names a compute of the resource.
+/// The name that this cluster gives a compute of the resource.
 const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
-/// A resource whose status says nothing.
+/// A resource without a record in its status.
 fn wishing(wish: ComputeIdentity) -> Given {
     let platform = Some(PLATFORM.to_owned());
     Given::new().observing(|seen| (seen.wish, seen.platform) = (Some(wish), platform))
@@ -22,7 +23,7 @@ fn bound_to(binding: Binding) -> Given {
     wishing(ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() })
 }
 
-/// An open create that excludes nothing: whatever is on the branch would be new.
+/// An open create with an empty baseline: any compute on the branch would be new.
 fn create(mark: Option<&str>) -> CreateIntent {
     CreateIntent {
         at: at(-10),
@@ -35,7 +36,7 @@ fn create(mark: Option<&str>) -> CreateIntent {
     }
 }
 
-/// The two ways in which a create can be wished for.
+/// The two places of a create in a wish: the intent, or the unanswered creates.
 fn creating(create: &CreateIntent) -> [Given; 2] {
     let intent = ComputeIdentity { intent: Some(create.clone()), ..ComputeIdentity::default() };
     let unanswered = ComputeIdentity { unanswered: vec![create.clone()], ..ComputeIdentity::default() };

@@ -1,4 +1,4 @@
-//! Where a key may be sent, and which key may be revoked on whose word.
+//! Tests: where a key may be sent, and which key may be revoked on which evidence.
 
 use super::*;
 use crate::decide::names::unique;
@@ -10,7 +10,7 @@ fn on(platform: &str, records: KeyRecords) -> KeyRecords {
     KeyRecords { platform: Some(platform.to_owned()), ..records }
 }
 
-/// Key 1 is in use, and nobody recorded its platform.
+/// Key 1 is in use, and its platform is not recorded.
 fn homeless(given: Given) -> Given {
     given.but(|_, seen| {
         seen.identity = Ok(ProjectKeyIdentity { records: records(1), ..ProjectKeyIdentity::default() });
@@ -32,9 +32,9 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
     Given::new().intent(begun.clone()).stalls(1, Reason::BindingConflict, &[ELSEWHERE]);
     let recorded = KeyRecords::default().succeeded_by(key(1), &begun);
     assert_eq!(recorded.platform.as_deref(), Some(ELSEWHERE));
-    // Where there is no key, there is nothing to give away.
+    // Without a key there is nothing to disclose.
     assert_eq!(Given::new().records(on(ELSEWHERE, KeyRecords::default())).step(1), KeyStep::PrepareSecret);
-    // The secret of a key that has just arrived is kept all the same.
+    // The secret of a key that has just arrived is still kept.
     let arrived = Given::new().intent(begun).secret(KeySecretView::Ours(SecretContents::Nothing));
     let arrived = arrived.but(|_, seen| seen.unsaved = Some(KeyIdentity { name: NAME.to_owned(), ..key(1) }));
     assert_eq!(arrived.step(1), KeyStep::SaveSecret);
@@ -66,13 +66,13 @@ fn a_record_without_a_platform_gets_the_one_that_lists_its_key() {
     }
 }
 
-/// A key that another resource has, in another namespace of the same cluster.
+/// A key of another resource, in another namespace of the same cluster.
 fn theirs() -> KeyIdentity {
     let victim = ObjectKey { namespace: "victim", name: "ci" };
     KeyIdentity { name: unique("ci", &"c1u57e".parse().unwrap(), victim, 9), ..key(9) }
 }
 
-/// What becomes of a resource that is being deleted, and whose annotation names these keys.
+/// The decision for a resource in deletion whose annotation names these keys.
 fn deleted(records: KeyRecords, listing: KeyListing) -> Choice {
     let given = Given::deleting().records(from_secret(records)).listing(listing);
     given.decide(1)
@@ -87,7 +87,7 @@ fn no_annotation_has_a_key_of_another_resource_revoked() {
         KeyRecords { current: Some(theirs.clone()), ..KeyRecords::default() },
         KeyRecords { previous: vec![retired], ..KeyRecords::default() },
         KeyRecords { lost: vec![lost], ..KeyRecords::default() },
-        // Their number under a name of one's own, and the opposite.
+        // Their number under our own name, and the opposite.
         KeyRecords { current: Some(KeyIdentity { name: key(1).name, ..theirs.clone() }), ..KeyRecords::default() },
         KeyRecords { current: Some(KeyIdentity { id: 1, ..theirs.clone() }), ..KeyRecords::default() },
     ];
@@ -111,7 +111,8 @@ fn a_restored_key_of_its_own_is_revoked_where_the_platform_lists_it() {
         panic!("not {revoke:?}")
     };
     assert_eq!((id, name), (1, key(1).name));
-    // A name of before does not show the namespace: only the operator's own record is believed.
+    // A name of an earlier version does not show the namespace: only the operator's own record
+    // counts.
     let before = KeyIdentity { name: "ci-c1u57e-0a1b2c3d-00000001".to_owned(), ..key(1) };
     let records = KeyRecords { current: Some(before.clone()), ..KeyRecords::default() };
     let listing = listed(1, &[(1, &before.name)]);

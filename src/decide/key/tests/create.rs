@@ -1,4 +1,4 @@
-//! The creation of a key and its Secret, with every interruption.
+//! Tests of the creation of a key and its Secret, with every interruption.
 
 use super::*;
 
@@ -81,7 +81,7 @@ fn failures_before_the_call_delay_it() {
     refused.stalls(10, Reason::Forbidden, &["administrators only"]);
     assert_eq!(refused.reported(10).2, Wake::At(at(40)));
     created(refused.step(40));
-    // With a new spec it is tried at once.
+    // A new spec is tried at once.
     created(refused.but(|_, seen| seen.meta.generation = 2).step(11));
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
     let throttled = ready().failed(Action::CreateKey, throttled, 10);
@@ -89,7 +89,7 @@ fn failures_before_the_call_delay_it() {
     assert_eq!(throttled.reported(10).2, Wake::At(at(27)));
 }
 
-/// An intent that a process left behind, begun at second 0; the settle time is a minute.
+/// An intent that a process left behind. It began at second 0; the settle time is a minute.
 fn begun() -> Given {
     Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).intent(intent(NAME, 0))
 }
@@ -106,7 +106,7 @@ fn an_intent_whose_key_reached_the_secret_is_recorded() {
 #[test]
 fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    // It exists: it is recorded as lost, which ends the intent, revoked, and then replaced.
+    // The key exists: it is recorded as lost, which ends the intent, then revoked and replaced.
     let exists = listed(1, &[(3, "ci"), (4, NAME)]);
     let (records, event) = record(begun().listing(exists.clone()).step(2));
     let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
@@ -136,7 +136,7 @@ fn an_intent_is_looked_up_by_its_unique_name() {
 
 #[test]
 fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
-    // The clock of the process that recorded it was behind: by that clock the settle time is long over.
+    // The clock of the recording process was behind: by that clock the settle time ended long ago.
     let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.note_unresolved(Some(at(0)), at(4990)));
     assert_eq!(seen.reported(5000).2, Wake::At(at(5050)));
 }
@@ -152,7 +152,7 @@ fn keys_are_not_listed_again_and_again_while_that_fails() {
 
 #[test]
 fn where_nothing_can_be_listed_the_key_is_reported_and_replaced() {
-    // Another process that recorded it may be about to create it, and to save it.
+    // The other process that recorded it may be about to create the key and to save it.
     let begun = || begun().listing(KeyListing::NotOffered);
     let (health, _, wake) = begun().reported(59);
     assert!(matches!(health, Health::Progressing(Reason::ConfirmingCreate, _)));
@@ -174,7 +174,8 @@ fn a_refusal_needs_no_list() {
         let (records, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
         assert_eq!((records, event), (KeyRecords::default(), None));
     }
-    // After these the outcome is unknown; after 409 too, since a proxy may have sent the request twice.
+    // These answers leave the outcome unknown. So does 409, because a proxy may have sent the
+    // request twice.
     let conflict = || Fault::Conflict { message: "choose another unique name".to_owned() };
     for fault in [unanswered(), Fault::Server { status: 503, message: "later".into() }, conflict()] {
         assert_eq!(begun().failed(Action::CreateKey, fault, 1).step(1), KeyStep::ListKeys);
@@ -191,7 +192,8 @@ fn other_key() -> Fault {
 fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
     let other = || begun().failed(Action::CreateKey, other_key(), 1);
     assert_eq!(other().step(1), KeyStep::ListKeys);
-    // The answer was another's: the key of the right name is given up, revoked and replaced.
+    // The answer was for another request: the key with the right name is given up, revoked and
+    // replaced.
     let (records, event) = record(other().listing(listed(1, &[(4, NAME), (9, "theirs")])).step(1));
     assert_eq!((records.lost, event), (vec![LostKey { id: Some(4), ..lost(NAME) }], None));
     // A key of another project has the name, and is revoked too.
@@ -214,13 +216,13 @@ fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
         let (records, event) = record(given().step(1));
         assert_eq!(records.lost, std::slice::from_ref(&another));
         assert!(event.unwrap().contains("with key 9"));
-        // Each try may leave one more key, so that tries become rare.
+        // Each attempt may leave one more key, so attempts become rare.
         let next = given().but(|_, seen| seen.identity = Ok(ProjectKeyIdentity::default())).records(records);
         next.stalls(2, Reason::Refused, &["key 9"]);
         assert_eq!(next.reported(2).2, Wake::At(at(31)));
         created(next.step(31));
     }
-    // It is not revoked by its number alone: it may be somebody else's.
+    // The number alone is not enough to revoke it: the key may belong to somebody else.
     let records = KeyRecords { lost: vec![another], ..self::records(1) };
     let (_, sync, _) = Given::in_use().records(records.clone()).listing(listed(1, &[(9, "cut")])).reported(2);
     assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it")));
@@ -230,7 +232,8 @@ fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
 
 #[test]
 fn a_successor_looks_for_the_name_alone() {
-    // Another process received the answer: nothing is known of that key, and none got the name within the settle time.
+    // Another process received the answer. That key is unknown here, and none got the name within
+    // the settle time.
     let (records, _) = record(begun().listing(listed(60, &[(9, "cut")])).step(60));
     assert_eq!(records, KeyRecords { unanswered: Some(at(0)), ..KeyRecords::default() });
 }
@@ -238,7 +241,7 @@ fn a_successor_looks_for_the_name_alone() {
 #[test]
 fn the_outcome_of_this_processs_attempt_is_not_that_of_anothers() {
     let later = KeyIntent { at: at(1), ..begun().observed.identity.unwrap().intent.unwrap() };
-    // This process failed to create a key, and another leader has begun to create this one.
+    // This process failed to create a key, and another leader began to create this one.
     let others = begun().failed(Action::CreateKey, refused(), 2).intent(later);
     assert_eq!(others.step(2), KeyStep::ListKeys);
 }
@@ -251,7 +254,7 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
     let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved { records: records.clone() };
     assert_eq!(contents(Given::new().records(given_up.clone())).step(1), left(&given_up));
-    // It is revoked already, and its successor is in use, or begun: neither is changed.
+    // It is already revoked, and its successor is in use or begun: neither is changed.
     let replaced = KeyRecords { lost: vec![lost], ..records(5) };
     assert_eq!(contents(Given::new().records(records(5)).with_key(5)).step(1), left(&replaced));
     let successor = || intent("ci-c1u57e-vpzc5qrz22arf-00000008", 1);
@@ -262,9 +265,9 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let recorded = |given: Given| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
     let unused = recorded(Given::new().records(given_up).secret(written));
     assert_eq!(unused.step(1), KeyStep::ListKeys);
-    // Nor once it is revoked: a record that does not have it is no record that was lost.
+    // Nor once it is revoked: a record without the key does not show that it was lost.
     created(unused.records(KeyRecords::default()).step(1));
-    // Where the annotations were removed altogether, nobody else has the secret.
+    // If the annotations were removed altogether, nobody else has the secret.
     assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
 }
 
@@ -282,14 +285,14 @@ fn no_key_is_created_into_a_secret_that_is_being_deleted() {
         assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted")));
         assert_eq!(wake, Wake::OnChange);
     }
-    // The key in it can be used as long as it exists; a key in memory stays in memory.
+    // The key in it is usable as long as it exists. A key in memory stays in memory.
     assert!(matches!(going(Given::in_use()).reported(1).0, Health::Ready(..)));
     let unsaved =
         Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
 }
 
-/// So many creations were given up.
+/// The records after this many given-up creations.
 fn given_up(count: i64) -> KeyRecords {
     let lost = (1..=count).map(|number| lost(&key(number).name)).collect();
     KeyRecords { lost, ..KeyRecords::default() }
@@ -306,7 +309,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
     assert_eq!(both.step(1), KeyStep::Revoke { id: 4, name: first, records, in_use: None });
     let refused = both.failed(Action::Revoke, refused(), 1);
     refused.stalls(1, Reason::Forbidden, &["403"]);
-    // The same where a key that was altered, deleted or revoked is to be replaced.
+    // The same if an altered, deleted or revoked key is to be replaced.
     let altered = Given::in_use().secret(empty()).records(KeyRecords { lost: vec![lost(&second)], ..self::records(1) });
     assert_eq!(altered.step(1), KeyStep::ListKeys);
 }
@@ -319,7 +322,7 @@ fn where_nothing_can_be_revoked_three_keys_are_left_at_most() {
     let names: Vec<String> = (1..=3).map(|number| key(number).name).collect();
     let words: Vec<&str> = names.iter().map(String::as_str).chain(["3 creations", "annotate projectkey"]).collect();
     given(3).stalls(1, Reason::RevocationUnsupported, &words);
-    // Keys that were in use are reported, and are no tries.
+    // Keys that were in use are reported, and do not count as attempts.
     let retired = |key: LostKey| LostKey { because: LostBecause::Retired, ..key };
     let rotated = KeyRecords { lost: given_up(3).lost.into_iter().map(retired).collect(), ..KeyRecords::default() };
     created(given(0).records(rotated).step(1));

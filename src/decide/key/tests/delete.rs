@@ -1,4 +1,4 @@
-//! Deletion: with the call to revoke, without it, and without the key.
+//! Tests of deletion: with a call to revoke keys, without it, and without the key.
 
 use super::*;
 use crate::api::KeyDeletion;
@@ -86,7 +86,7 @@ fn keys_that_cannot_be_checked_are_named() {
     let blind = |given: Given| given.listing(KeyListing::NotOffered);
     let words = [key(1).name, "cannot check this".to_owned(), "Orphan".to_owned()];
     let words = words.each_ref().map(String::as_str);
-    // The Secret was deleted, or has another key by now, so a check would be of that one.
+    // The Secret was deleted or has another key by now, so a check would test that one.
     blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
     blind(Given::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
     let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
@@ -100,7 +100,7 @@ fn a_list_that_is_not_offered_is_asked_for_again() {
     let mut given = Given::deleting().listing(KeyListing::NotOffered).secret(KeySecretView::Absent);
     given.observed.not_offered_until = Some(at(120));
     assert_eq!(given.reported(1).2, Wake::At(at(120)));
-    // It was the answer of a moment.
+    // The answer was temporary.
     assert_eq!(Given::deleting().secret(KeySecretView::Absent).step(120), KeyStep::ListKeys);
 }
 
@@ -125,7 +125,7 @@ fn an_open_creation_is_resolved_first() {
 
 #[test]
 fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
-    // In a namespace that is being deleted its Secret could not be written any more.
+    // In a namespace that is being deleted, its Secret could no longer be written.
     let unsaved = KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let given = |given: Given| given.secret(KeySecretView::Absent).but(|_, seen| seen.unsaved = Some(unsaved.clone()));
     for open in [
@@ -134,7 +134,7 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
-    // In place of another one, which is revoked as well.
+    // It replaced another key, which is revoked as well.
     let replaced = KeyRecords { current: Some(key(3)), ..KeyRecords::default() };
     let records = record(given(Given::deleting().records(replaced)).step(1)).0;
     let previous: Vec<_> = records.previous.iter().map(|key| (key.id, key.since, key.retire_at)).collect();
@@ -143,7 +143,7 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
     let recorded = KeyRecords { current: Some(unsaved.clone()), ..KeyRecords::default() };
     let next = given(Given::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);
-    // Where there is no call, the check uses the secret in memory.
+    // Without a call to revoke keys, the check uses the secret in memory.
     assert_eq!(given(Given::deleting().records(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
 }
 
@@ -205,7 +205,7 @@ fn keys_that_cannot_be_revoked_are_released_with_their_project() {
     assert!(["aged-wind-123456", &key(1).name, "transferred"].iter().all(|word| event.contains(word)), "{event}");
     let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
     assert!(matches!(given().records(lost_too).step(1), KeyStep::ReleaseWithProject { .. }));
-    // One that can be revoked is, wherever its project is.
+    // A key that can be revoked is revoked, with or without its project.
     let listed = given().listing(listed(10, &[(1, &key(1).name)]));
     assert!(matches!(listed.step(10), KeyStep::Revoke { id: 1, .. }));
     assert_eq!(given().listing(KeyListing::NotRead).step(1), KeyStep::ListKeys);

@@ -1,10 +1,9 @@
-//! Keys that another cluster created: a clone of a cluster never revokes the keys of the original.
+//! Tests of keys from another cluster: a clone of a cluster never revokes the keys of the original.
 
 use super::*;
 
 const FOREIGN: &str = "ci-0ther0-vpzc5qrz22arf-00000001";
 
-/// Key 1, of another cluster.
 fn foreign() -> KeyIdentity {
     KeyIdentity { name: FOREIGN.to_owned(), ..key(1) }
 }
@@ -50,7 +49,7 @@ fn a_key_of_another_resource_is_not_called_one_of_another_cluster() {
     assert!(!text.contains("--cluster-id"), "{text}");
 }
 
-/// People paste the command.
+/// Users paste the command.
 #[test]
 fn a_forged_name_adds_nothing_to_the_command() {
     let forged = "x'; touch /tmp/y; '";
@@ -109,7 +108,7 @@ fn a_creation_that_another_cluster_began_is_reported_and_not_revoked() {
         assert_eq!(after, KeyRecords { lost: vec![LostKey { id: Some(4), ..lost(FOREIGN) }], ..KeyRecords::default() });
         assert!(event.unwrap().contains("another cluster"));
     }
-    // It created no key.
+    // The creation made no key.
     assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyRecords::default());
 }
 

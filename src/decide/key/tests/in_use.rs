@@ -1,4 +1,4 @@
-//! Keys that accounts have their credentials from.
+//! Tests of keys that accounts use as credentials.
 
 use super::*;
 use crate::api::{KeyDeletion, Rotation};
@@ -33,16 +33,16 @@ fn a_deletion_waits_for_what_works_with_the_key() {
     let (Health::Progressing(_, message), _, _) = deleting.clone().read_by(&used).reported(10) else { panic!() };
     let expected = "The key in Secret ci-key is needed for: Account shop/team, which Compute shop/orders work through.";
     assert_eq!(message, expected);
-    // Whatever will become of the keys: the Secret goes with the resource.
+    // Even if the keys are orphaned, because the Secret goes with the resource.
     let orphan = deleting.clone().but(|spec, _| spec.deletion = KeyDeletion::Orphan);
     assert_eq!(orphan.step(10), KeyStep::RemoveFinalizer);
     assert!(is_waiting(&orphan.read_by(&used)));
-    // Whatever the resource's own account allows.
+    // Even if the resource's own account cannot be used.
     let missing = AccountView::Missing { name: "Account prod".to_owned() };
     assert!(is_waiting(&deleting.clone().read_by(&used).but(|_, seen| seen.account = missing)));
     let not_offered = deleting.clone().read_by(&used).listing(KeyListing::NotOffered);
     assert!(is_waiting(&not_offered));
-    // Accounts that nothing needs hold nothing, whatever they are connected with.
+    // Accounts without users do not hold the key, whatever key they use.
     assert!(matches!(deleting.read_by(&[account(&[], false)]).step(10), KeyStep::Revoke { .. }));
 }
 
@@ -86,7 +86,7 @@ fn a_replaced_key_is_revoked_once_nothing_works_with_it() {
         assert!(message.ends_with(&expected), "{message}");
         assert_eq!((sync, wake), (Sync::InSync, Wake::At(at(15))));
     }
-    // Within the overlap nobody asks.
+    // Within the overlap, nothing is checked.
     let within = replaced().records(KeyRecords { previous: vec![retired(5, 100)], ..records(1) });
     assert_eq!(within.read_by(&[account(&ORDERS, false)]).reported(10).2, Wake::At(at(100)));
 }

@@ -1,4 +1,4 @@
-//! Record, status and template.
+//! Tests of the record, the status and the template.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn a_successor_retires_its_predecessor_and_nothing_else() {
     let intent = KeyIntent { retire_previous_at: Some(at(50)), ..intent(NAME, 5) };
     let first = KeyRecords::default().succeeded_by(key(1), &intent);
     assert_eq!(first, records(1));
-    // The same key again, from a pass that was repeated, changes nothing.
+    // The same key again, from a repeated pass, changes nothing.
     assert_eq!(first.succeeded_by(key(1), &intent), first);
     let second = first.succeeded_by(key(2), &intent);
     let before = RetiredKey { since: at(5), ..retired(1, 50) };
@@ -113,13 +113,13 @@ fn a_template_is_filled_once() {
 fn keys_stay_with_their_organization() {
     let theirs = KeyRecords { organization: Some("org-2".to_owned()), ..records(1) };
     Given::in_use().records(theirs.clone()).stalls(1, Reason::BindingConflict, &["org-2", "org-1", "spec.accountRef"]);
-    // The list of another organization lacks the key, which does not mean that it is revoked.
+    // The list of another organization lacks the key, which does not show that it is revoked.
     let deleting = Given::deleting().records(theirs).listing(listed(1, &[]));
     deleting.stalls(1, Reason::BindingConflict, &["org-2", "Orphan"]);
     let intended = KeyIntent { organization: Some("org-2".to_owned()), ..intent(NAME, 0) };
     Given::new().intent(intended.clone()).stalls(1, Reason::BindingConflict, &["org-2"]);
     assert_eq!(KeyRecords::default().succeeded_by(key(1), &intended).organization.as_deref(), Some("org-2"));
-    // Where no key is recorded, the organization may change.
+    // Without a recorded key, the organization may change.
     let empty = KeyRecords { organization: Some("org-2".to_owned()), ..KeyRecords::default() };
     assert_eq!(Given::new().records(empty).step(1), KeyStep::PrepareSecret);
 }

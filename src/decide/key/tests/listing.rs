@@ -1,4 +1,4 @@
-//! What a list of the organization's keys shows of a key.
+//! Tests of the last use of a key in a list of the organization's keys.
 
 use super::*;
 use crate::api::ProjectKeyStatus;
@@ -7,7 +7,7 @@ use crate::api::ProjectKeyStatus;
 fn a_last_use_is_shown_once_an_hour() {
     let hour = |number: i64, second: i64| Some(at(number * 3600 + second));
     let shown = |known: Option<Timestamp>, listing: KeyListing| {
-        // However old it is.
+        // At any age of the list.
         let given = Given::in_use().but(|_, seen| seen.known = listing);
         let old = ProjectKeyStatus {
             key_id: Some(1),

@@ -1,4 +1,4 @@
-//! Keys that a person has revoked.
+//! Tests of keys that a user has revoked.
 
 use super::*;
 
@@ -75,11 +75,11 @@ fn what_is_said_counts_once() {
         assert!(text.contains(&format!("--overwrite 'dbplane.dev/revoked-keys={nine}'")), "{text}");
         assert!(!text.contains("Remove it first"), "{text}");
     }
-    // It was named before it was lost.
+    // The annotation named it before it was lost.
     let early = taken_into_account(&nine, &[&nine]);
     let text = early.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).reported(1).1;
     assert!(matches!(&text, Sync::OutOfSync(_, text) if text.contains("Remove it first")), "{text:?}");
-    // Once it is gone it can be said again.
+    // Once the annotation is gone, the same value can be set again.
     let gone = early.but(|_, seen| seen.revoked = None);
     let KeyStep::Record { records, event: None } = gone.clone().step(1) else { panic!() };
     assert_eq!((records.acknowledged, records.lost.len()), (None, 1));

@@ -37,7 +37,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// The key in use, with its identifier.
+/// The key with this number.
 fn key(id: i64) -> KeyIdentity {
     KeyIdentity { id, name: format!("ci-c1u57e-vpzc5qrz22arf-{id:08x}"), at: at(0), created_at: None, created_by: None }
 }
@@ -63,7 +63,7 @@ fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
     KeyListing::Read { at: at(second), keys: keys.iter().map(|(id, name)| entry(*id, name)).collect() }
 }
 
-/// The records, of the account's organization.
+/// The records, with the account's organization.
 fn ours(records: KeyRecords) -> KeyRecords {
     KeyRecords { organization: Some("org-1".to_owned()), ..records }
 }
@@ -72,13 +72,13 @@ fn records(current: i64) -> KeyRecords {
     KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
 }
 
-/// The same, where only an annotation or a Secret told of the keys.
+/// The records, marked as known only from an annotation or a Secret.
 fn from_secret(records: KeyRecords) -> KeyRecords {
     let restored = records.names().map(str::to_owned).collect();
     KeyRecords { restored, ..records }
 }
 
-/// A rotation that revokes the key before it at the end of the overlap.
+/// A rotation that revokes the previous key at the end of the overlap.
 fn rotation(every: &str, overlap: &str) -> Rotation {
     Rotation {
         every: Length(every.to_owned()),
@@ -97,7 +97,7 @@ struct Given {
 }
 
 impl Given {
-    /// A resource that has its finalizer, and an account that can be used.
+    /// A resource with its finalizer and a usable account.
     fn new() -> Self {
         let spec = serde_json::json!({
             "accountRef": {"name": "prod"},
@@ -146,14 +146,14 @@ impl Given {
         Self::new().records(records(1)).with_key(1)
     }
 
-    /// The same, being deleted.
+    /// The same, in deletion.
     fn deleting() -> Self {
         let mut given = Self::in_use();
         given.observed.meta.deleting = true;
         given
     }
 
-    /// Of the account's platform, unless they say another one.
+    /// On the account's platform, unless the records name another one.
     fn records(mut self, records: KeyRecords) -> Self {
         let platform = records.platform.clone().or_else(|| Some(HERE.to_owned()));
         let records = KeyRecords { platform, ..records };
@@ -211,7 +211,7 @@ impl Given {
     fn decide(&self, second: i64) -> Choice {
         let mut choice = decide(&self.spec, &self.observed, at(second));
         choice.step = choice.step.map(without_platform);
-        // Whatever is decided: no wait ends in the past, which would be a loop.
+        // In every decision: a wait must not end in the past, which would be a loop.
         if let Wake::At(time) = choice.wake {
             assert!(time > at(second), "{choice:?}");
         }
@@ -223,7 +223,7 @@ impl Given {
         choice.step.unwrap_or_else(|| panic!("no step, but {:?}", choice.report))
     }
 
-    /// What is reported when there is no step.
+    /// The report of a decision without a step.
     fn reported(&self, second: i64) -> (Health, Sync, Wake) {
         let choice = self.decide(second);
         assert_eq!(choice.step, None);
@@ -242,7 +242,7 @@ impl Given {
     }
 }
 
-/// What follows from a decision on [`HERE`], as the tables write it: without the platform.
+/// Removes [`HERE`] from a step, because the tables omit the platform.
 fn without_platform(mut step: KeyStep) -> KeyStep {
     let here = |platform: &mut Option<String>| *platform = platform.take().filter(|platform| platform != HERE);
     match &mut step {

@@ -1,4 +1,4 @@
-//! Keys that are lost, altered or revoked.
+//! Tests of keys that are lost, altered or revoked.
 
 use super::*;
 use crate::api::OnRevoked;
@@ -104,10 +104,10 @@ fn a_refused_key_is_looked_up_before_it_counts_as_revoked() {
     let (intent, because) = created(revoked().listing(listed(10, &[])).step(10));
     assert!(intent.previous_revoked && intent.retire_previous_at.is_none());
     assert!(because.unwrap().contains("was revoked"));
-    // A key that is revoked already is neither revoked again nor reported.
+    // A key that is already revoked is neither revoked again nor reported.
     let successor = records(1).succeeded_by(key(2), &intent);
     assert_eq!(successor, ours(KeyRecords { rotated_at: Some(at(10)), ..records(2) }));
-    // Where keys cannot be listed, the check of the key itself decides.
+    // If keys cannot be listed, the check of the key itself decides.
     created(revoked().listing(KeyListing::NotOffered).step(10));
 }
 

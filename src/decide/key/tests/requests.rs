@@ -1,4 +1,4 @@
-//! People ask for another key.
+//! Tests of a user's request for another key.
 
 use super::*;
 use crate::api::{OnRevoked, ProjectKeyStatus};
@@ -21,7 +21,7 @@ fn each_new_value_replaces_the_key_once() {
         panic!()
     };
     assert_eq!((intent.requested.as_deref(), intent.rotates), (Some("one"), true));
-    // Nothing is declared of an overlap: whatever uses the key has an hour.
+    // Without a declared overlap, clients of the key have an hour.
     assert_eq!(intent.retire_previous_at, Some(at(3601)));
     let successor = records(1).succeeded_by(key(2), &intent);
     assert_eq!(successor.previous, [RetiredKey { since: at(1), rotated: true, ..retired(1, 3601) }]);
@@ -55,10 +55,10 @@ fn whatever_key_is_created_next_serves_the_request() {
     let (replaced, because) = created(asked(Given::in_use().secret(empty()), "one").step(1));
     assert_eq!((replaced.requested.as_deref(), replaced.rotates), (Some("one"), false));
     assert!(because.is_some());
-    // Where there is no record any more, nothing shows that the request is a new one.
+    // Without a record, nothing shows that the request is new.
     let (restored, _) = record(asked(Given::in_use().records(KeyRecords::default()), "one").step(1));
     assert_eq!(restored, from_secret(served("one")));
-    // A creation that was not carried out serves nothing.
+    // A creation that was not carried out serves no request.
     let open = asked(Given::in_use().intent(KeyIntent { requested: Some("one".into()), ..intent(NAME, 0) }), "one");
     let (unserved, _) = record(open.failed(Action::CreateKey, refused(), 1).step(1));
     assert_eq!(unserved.rotated_for, None);
@@ -95,10 +95,10 @@ fn keys_do_not_pile_up_however_often_people_ask() {
     assert!(matches!(health, Health::Ready(..)));
     assert!(matches!(sync, Sync::OutOfSync(Reason::RotationWaiting, text) if text.contains("status.previousKeys")));
     assert_eq!(wake, Wake::At(at(600)));
-    // Where a person has to revoke them.
+    // If a user has to revoke them.
     let given = |left: i64| {
         let because = LostBecause::Retired;
-        // One of another cluster is left to that one.
+        // A key of another cluster does not count.
         let foreign = LostKey { id: Some(99), because, ..lost("ci-0ther0-vpzc5qrz22arf-00000063") };
         let own = (5..5 + left).map(|id| LostKey { id: Some(id), because, ..lost(&key(id).name) });
         let given = Given::in_use().records(KeyRecords { lost: own.chain([foreign]).collect(), ..records(1) });

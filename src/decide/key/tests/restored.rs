@@ -1,4 +1,4 @@
-//! A resource and its Secret that come from a backup.
+//! Tests of a resource and its Secret from a backup.
 
 use super::*;
 use crate::api::KeyDeletion;
@@ -13,7 +13,7 @@ fn adopted(id: i64) -> KeyStep {
     KeyStep::AdoptSecret { key: Some(key(id).name), version: "7".to_owned() }
 }
 
-/// A resource that was restored at second 0, with its annotations.
+/// A resource that was restored at second 0 with its annotations.
 fn restored() -> Given {
     Given::new().records(from_secret(records(1))).but(|_, seen| seen.uid = OTHER_UID.to_owned())
 }
@@ -24,10 +24,11 @@ fn a_secret_with_a_recorded_key_is_adopted() {
     for id in [1, 5] {
         assert_eq!(restored().records(known.clone()).secret(from_backup(key(id))).step(1), adopted(id));
     }
-    // A key whose creation was begun, and that was written before it was recorded.
+    // A key whose creation was in progress, written to its Secret before it was recorded.
     let begun = Given::new().intent(intent(&key(4).name, 0)).secret(from_backup(key(4)));
     assert_eq!(begun.step(1), adopted(4));
-    // Another resource that names the Secret changes nothing: it contains this resource's key.
+    // Another resource that names the Secret changes nothing: the Secret contains this resource's
+    // key.
     let rival = restored().secret(from_backup(key(1))).but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
     assert_eq!(rival.step(1), adopted(1));
     // Then everything is as before: nothing is created, and nothing is revoked.
@@ -38,7 +39,7 @@ fn a_secret_with_a_recorded_key_is_adopted() {
 fn an_empty_secret_that_was_made_for_the_resource_is_adopted() {
     let empty = || KeySecretView::Unowned { version: "7".to_owned() };
     let step = KeyStep::AdoptSecret { key: None, version: "7".to_owned() };
-    // It was made before the key: nothing of it is recorded.
+    // The Secret was made before the key: no key is recorded.
     for given in [Given::new(), restored(), Given::new().intent(intent(NAME, 0))] {
         assert_eq!(given.clone().secret(empty()).step(1), step);
         let deleting = given.secret(empty()).but(|_, seen| seen.meta.deleting = true);

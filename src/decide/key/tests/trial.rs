@@ -1,4 +1,4 @@
-//! A new key is tried before it takes the place of one that works.
+//! Tests: a new key is tried before it replaces a working one.
 
 use super::*;
 use crate::domain::Form;
@@ -33,7 +33,7 @@ fn a_new_key_that_is_refused_for_a_minute_is_given_up_and_the_other_one_stays() 
     assert_eq!((reason, wake), (Reason::NewKeyRefused, Wake::At(at(6))));
     assert!(text.contains(&key(1).name) && text.contains(&key(2).name), "{text}");
     assert_eq!(once.step(6), KeyStep::TryUnsaved);
-    // A platform may need a while until it knows a new key.
+    // A platform may need time to accept a new key everywhere.
     let often = told(created_beside(), Probe::NotAsked(None).refused(at(1)).refused(at(56)));
     assert_eq!(often.step(61), KeyStep::TryUnsaved);
     let long = told(created_beside(), Probe::NotAsked(None).refused(at(1)).refused(at(61)));
@@ -41,7 +41,7 @@ fn a_new_key_that_is_refused_for_a_minute_is_given_up_and_the_other_one_stays() 
     let refused = LostKey { id: Some(2), because: LostBecause::Refused, ..lost(&key(2).name) };
     assert_eq!(after, KeyRecords { lost: vec![refused], ..records(1) });
     assert!(message.contains("stays in use"), "{message}");
-    // It is revoked before another is created, and that is not soon.
+    // The refused key is revoked before another is created, and that is not soon.
     let listed = listed(61, &[(1, &key(1).name), (2, &key(2).name)]);
     let left = Given::in_use().records(after).listing(listed).but(|spec, _| spec.rotation = Some(rotation("1h", "0s")));
     let left = left.but(|_, seen| seen.memory.failed(Action::TryKey, Problem::NewKey(message), 1, at(3600)));
@@ -58,10 +58,10 @@ fn a_platform_that_does_not_answer_is_asked_again_and_not_for_ever() {
     let (reason, _, wake) = out_of_sync(&silent, 1);
     assert_eq!((reason, wake), (Reason::PlatformUnreachable, Wake::At(at(2))));
     assert_eq!(silent.step(2), KeyStep::TryUnsaved);
-    // Its secret is in memory alone, and nothing shows that it is refused.
+    // Its secret is only in memory, and nothing shows that it is refused.
     assert_eq!(silent.step(29), KeyStep::TryUnsaved);
     assert_eq!(silent.step(30), KeyStep::SaveSecret);
-    // One that was refused is never switched to.
+    // A refused key is never switched to.
     let refused = told(silent, Probe::NotAsked(None).refused(at(1)));
     assert!(matches!(refused.step(65), KeyStep::GiveUpRefused { .. }));
 }
@@ -104,7 +104,7 @@ fn where_no_other_key_works_a_new_one_is_saved_at_once() {
         created_beside().probe(Probe::Refused { at: at(0), since: at(0), was_accepted: true }),
         created_beside().intent(revoked),
         created_beside().records(KeyRecords::default()),
-        // It was written before, and is to be recorded.
+        // It was already written, and is to be recorded.
         created_beside().with_key(2),
     ] {
         assert_eq!(given.step(1), KeyStep::SaveSecret, "{:?}", given.observed.secret);

@@ -1,11 +1,11 @@
-//! Lost keys that dbplane cannot revoke: what the list of keys shows of them.
+//! Tests of lost keys that dbplane cannot revoke: the evidence in the list of keys.
 
 use super::*;
 
 const SINCE: i64 = 0;
 const SETTLE: i64 = 60;
 
-/// Key 1 in use, key 8 lost; the platform lists keys, and offers no call to revoke them.
+/// Key 1 in use, key 8 lost. The platform lists keys, and offers no call to revoke them.
 fn left() -> Given {
     let lost = vec![LostKey { id: Some(8), because: LostBecause::Retired, ..lost(&key(8).name) }];
     Given::in_use().records(KeyRecords { lost, ..records(1) })
@@ -22,7 +22,7 @@ fn with_current(more: &[(i64, &str)], second: i64) -> KeyListing {
     listed(second, &[&[(1, name.as_str())], more].concat())
 }
 
-/// The record after this list, where it changes that.
+/// The record after this list, if the list changes it.
 fn after(given: &Given, second: i64) -> Option<(KeyRecords, Option<String>)> {
     match given.decide(second).step {
         Some(KeyStep::Record { records, event }) => Some((records, event)),
@@ -44,7 +44,7 @@ fn two_lists_that_lack_a_key_the_settle_time_apart_are_enough() {
     assert_eq!(then(KeyListing::NotRead, 2 * SETTLE), None);
     let (last, event) = then(with_current(&[], 2 * SETTLE), 2 * SETTLE).unwrap();
     assert!(last.lost.is_empty() && event.is_some_and(|event| event.contains(&key(8).name)));
-    // A list that shows it again.
+    // A list that shows the key again.
     let (again, _) = then(with_current(&[(8, &key(8).name)], 2 * SETTLE), 2 * SETTLE).unwrap();
     assert_eq!(again.lost[0].unlisted, None);
 }
@@ -77,7 +77,7 @@ fn it_is_so_for_every_reason_to_be_lost_and_for_a_deletion() {
                 let given = Given::in_use().records(KeyRecords { lost: lost.clone(), ..records(1) });
                 let (records, _) = after(&seeing(given, with_current(&[], 900)), 900).unwrap();
                 assert!(records.lost.is_empty(), "{because:?} {id:?} {name}");
-                // People revoke the key in use as well.
+                // Users also revoke the key in use.
                 let given = Given::deleting().records(KeyRecords { lost, ..ours(records.clone()) });
                 let (records, _) = after(&seeing(given, listed(900, &[])), 900).unwrap();
                 assert!(records.lost.is_empty() && records.current.is_some(), "{because:?} {id:?} {name}");
@@ -92,7 +92,7 @@ fn where_the_platform_refuses_to_revoke_the_list_is_enough_too() {
     let given = |listing: KeyListing| left().listing(listing).failed(Action::Revoke, forbidden.clone(), 890);
     let (records, _) = after(&given(with_current(&[], 900)), 900).unwrap();
     assert_eq!(records.lost[0].unlisted, Some(at(900)));
-    // Where it does not refuse, its answer is the proof.
+    // If the platform does not refuse the revocation, its answer is the proof.
     let step = left().listing(with_current(&[], 900)).step(900);
     assert!(matches!(step, KeyStep::Revoke { id: 8, .. }), "{step:?}");
 }

@@ -1,9 +1,9 @@
-//! Lists of keys with entries that cannot be read: what they do not prove.
+//! Tests of lists of keys with unreadable entries: the conclusions that they do not allow.
 
 use super::*;
 use crate::domain::{Listed, UnreadableEntry};
 
-/// The list has these keys, and one entry of which no more than this number can be read.
+/// The list has these keys, and one entry of which only this number is readable.
 fn hiding(second: i64, keys: &[(i64, &str)], id: Option<i64>) -> KeyListing {
     let KeyListing::Read { at, keys } = listed(second, keys) else { unreachable!() };
     let entry = UnreadableEntry { id: id.map(|id| id.to_string()), field: "name".to_owned() };
@@ -15,7 +15,7 @@ fn waits(given: &Given, second: i64) {
     assert!(matches!(health, Health::Unknown(Reason::UnreadableEntries, _)), "{health:?}");
 }
 
-/// A creation that was begun at second 0 and never recorded.
+/// A creation that began at second 0 and was never recorded.
 fn begun() -> Given {
     Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).intent(intent(&key(2).name, 0))
 }
@@ -29,7 +29,7 @@ fn a_key_that_was_never_recorded_is_not_known_to_be_absent() {
         let mut deleting = begun().listing(hiding(AFTER, &[], id));
         deleting.observed.meta.deleting = true;
         waits(&deleting, AFTER);
-        // It is there under its name.
+        // It is listed under its name.
         let (records, _) = record(begun().listing(hiding(AFTER, &[(9, &key(2).name)], id)).step(AFTER));
         assert_eq!(records.lost[0].id, Some(9));
     }
@@ -67,7 +67,7 @@ fn a_lost_key_without_a_number_stays_recorded_and_no_other_is_created() {
     for id in [Some(7), None] {
         waits(&given(None, hiding(AFTER, &[], id)), AFTER);
     }
-    // By its number it can be revoked, unless that is the number of a key whose name is not known.
+    // It can be revoked by its number, unless that is the number of a key with an unknown name.
     assert!(matches!(given(Some(5), hiding(AFTER, &[], None)).step(AFTER), KeyStep::Revoke { id: 5, .. }));
     assert!(matches!(given(Some(5), hiding(AFTER, &[], Some(7))).step(AFTER), KeyStep::Revoke { id: 5, .. }));
     waits(&given(Some(5), hiding(AFTER, &[], Some(5))), AFTER);

@@ -1,11 +1,11 @@
-//! A replaced key is revoked when it is not used any more.
+//! Tests: a replaced key is revoked when it is no longer used.
 
 use super::*;
 use crate::api::ProjectKeyStatus;
 use crate::decide::identity::LastUse;
 
 const HOUR: i64 = 3600;
-/// As long a change of the last use is not recorded after the one before.
+/// The time between two recorded changes of the last use.
 const PAUSE: i64 = HOUR / 4;
 
 fn when_unused() -> Rotation {
@@ -30,7 +30,7 @@ fn watched(since: i64, last_used: Option<i64>) -> Given {
     given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].last_use = last_use)
 }
 
-/// What is recorded of the last use, and whether the key is known to work.
+/// The recorded last use, and whether the key is known to work.
 fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
     let (after, event) = record(given.step(second));
     assert_eq!((event, after.current), (None, Some(key(1))));
@@ -56,7 +56,7 @@ fn known(given: Given, listing: KeyListing) -> Given {
     given.but(|_, seen| seen.known = listing)
 }
 
-/// What is due besides is not looked at here.
+/// Suppresses the check of the key in use.
 fn checked(given: Given, second: i64) -> Given {
     given.probe(Probe::Accepted(at(second)))
 }
@@ -74,7 +74,7 @@ fn a_key_is_looked_at_when_it_can_first_be_unused() {
     assert_eq!(given().step(1), KeyStep::ListKeys, "whether the platform shows its use is told at once");
     let over = 2 * HOUR + PAUSE;
     for (since, last_used, again) in [
-        // Whatever the platform's clock says.
+        // At any offset of the platform's clock.
         (1, Some(-8 * HOUR), over + 1),
         (1, Some(0), over + 1),
         (HOUR, Some(30 * HOUR), over + HOUR),
@@ -144,7 +144,7 @@ fn each_other_last_use_starts_the_time_again() {
     }
 }
 
-/// A list of a key that is always in use shows another last use each time.
+/// A list of a key in constant use shows another last use each time.
 #[test]
 fn it_is_recorded_no_more_often_than_that_is_needed() {
     let since = HOUR;
@@ -152,7 +152,7 @@ fn it_is_recorded_no_more_often_than_that_is_needed() {
     let early = checked(another(since + PAUSE - 1), 24 * HOUR);
     assert_eq!(early.reported(since + PAUSE - 1).2, Wake::At(at(since + PAUSE)));
     assert_eq!(noted(&another(since + PAUSE), since + PAUSE).0, Some((Some(9), since + PAUSE)));
-    // What was read before says nothing of later.
+    // An earlier list says nothing about later uses.
     assert_eq!(known(given(), used(1, None)).step(1), without_platform(record_of(1, None)));
     let older = known(watched(since, Some(0)), used(since + PAUSE - 1, Some(9)));
     assert_eq!(older.step(since + PAUSE), KeyStep::ListKeys);
@@ -162,7 +162,8 @@ fn record_of(since: i64, last_used: Option<i64>) -> KeyStep {
     KeyStep::Record { records: watched(since, last_used).observed.identity.unwrap().records, event: None }
 }
 
-/// Consumers use the key every ten minutes until that time, and every quarter of an hour a list is read. When it is revoked.
+/// Returns when the key is revoked. Consumers use it every ten minutes until that time, and a list
+/// is read every quarter of an hour.
 fn revoked_at(skew: i64, used_until: i64) -> i64 {
     let mut given = given();
     for second in (0..24 * HOUR).step_by(900) {
@@ -242,12 +243,12 @@ fn a_list_that_shows_it_unused_has_it_revoked_and_an_old_one_does_not() {
     let given = || watched(HOUR, Some(0));
     let unused = |second: i64| used(second, Some(0));
     assert_eq!(revocation(&given().listing(unused(over)), over), None);
-    // Since then it may have been used.
+    // The key may have been used since the list.
     assert_eq!(known(given(), unused(HOUR)).step(over), KeyStep::ListKeys);
     assert_eq!(known(given(), unused(over)).step(over + 20), KeyStep::ListKeys);
     assert_eq!(given().listing(unused(over)).step(over + 31), KeyStep::ListKeys);
     let KeyStep::ListKeys = given().listing(unused(over - 1)).step(over) else { panic!() };
-    // A list that cannot be read is waited for, and the key stays.
+    // The revocation waits for a failing list, and the key stays.
     let failing = checked(known(given(), unused(over)), over).failed(Action::ListKeys, unanswered(), over + HOUR);
     let (health, sync, wake) = failing.reported(over + HOUR);
     assert!(matches!(health, Health::Ready(..)));
@@ -265,7 +266,7 @@ fn at_the_deadline_it_is_revoked_and_that_is_told() {
     assert_eq!(known(given(), used(1, Some(0))).step(day), KeyStep::ListKeys, "what is told is from now");
     let never = checked(watched(1, None).listing(used(day, None)), day);
     assert_eq!(revocation(&never, day), None, "it was not used since it was replaced");
-    // A use that was not recorded any more is told all the same.
+    // A use that is no longer recorded is still reported.
     let used_again = revocation(&watched(1, Some(0)).listing(used(day, Some(day - 60))), day).unwrap();
     assert!(used_again.contains("1970-01-01T23:59:00Z"), "{used_again}");
 }
@@ -288,7 +289,7 @@ fn where_the_platform_shows_no_use_the_deadline_counts_and_that_is_said() {
     says(&watched(3 * HOUR, Some(1)).listing(used(3 * HOUR, Some(1))), "until it was not used for 2h");
     let why = revocation(&given().listing(listed(day, &both)), day).unwrap();
     assert!(why.contains("does not show"), "{why}");
-    // A list that lacks it may lack what is there.
+    // A list without the key may be incomplete.
     assert!(revocation(&given().listing(listed(day, &both[..1])), day).is_some());
     let (left, event) = record(given().listing(KeyListing::NotOffered).step(day));
     assert!(event.unwrap().contains("Revoke it in the console"));
@@ -317,7 +318,7 @@ fn what_the_spec_says_now_counts() {
 
 #[test]
 fn a_key_that_was_of_no_use_any_more_is_not_waited_for() {
-    // Its Secret was altered, so nothing has it.
+    // Its Secret was altered, so no client has it.
     let replaced = KeyRecords { previous: vec![retired(5, 1)], ..records(1) };
     assert_eq!(given().records(replaced).step(1), KeyStep::ListKeys);
     let previous = vec![RetiredKey { rotated: true, ..retired(6, HOUR) }, retired(5, 1)];

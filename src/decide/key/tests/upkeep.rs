@@ -1,4 +1,5 @@
-//! A key in use: checks, rotation, revocation of earlier keys; none delays another.
+//! Tests of a key in use: checks, rotation, and revocation of earlier keys, none of which delays
+//! another.
 
 use super::*;
 use crate::api::ProjectKeyStatus;
@@ -36,7 +37,7 @@ fn a_key_is_asked_itself_only_where_the_list_lacks_it_or_none_is_offered() {
     ] {
         assert_eq!(due(listing.clone()).step(600), step, "{listing:?}");
     }
-    // A list that cannot be read is no reason to ask.
+    // A failing list is no reason to try the key.
     let failing = due(KeyListing::NotRead).failed(Action::ListKeys, unanswered(), 600).reported(600);
     assert!(is_ready(&failing));
     assert_eq!((&failing.1, failing.2), (&Sync::InSync, Wake::At(at(601))));
@@ -51,10 +52,10 @@ fn a_list_confirms_a_key_or_is_a_reason_to_ask_it() {
         (Probe::Accepted(at(5)), 10, true, Probe::Accepted(at(10))),
         (Probe::Accepted(at(5)), 10, false, Probe::WANTED),
         (Probe::NotAsked(None), 10, false, Probe::WANTED),
-        // It was asked since.
+        // The key was tried since.
         (Probe::Accepted(at(20)), 10, false, Probe::Accepted(at(20))),
         (Probe::NotAsked(Some(at(20))), 10, false, Probe::NotAsked(Some(at(20)))),
-        // What was refused is asked again, whatever a list says.
+        // A refused key is tried again, whatever a list says.
         (refused, 10, true, refused),
         (refused, 10, false, refused),
     ] {
@@ -85,12 +86,12 @@ fn a_key_that_is_created_late_is_found_with_a_list() {
     assert_eq!(listed(&[(9, "somebody-elses")]).step(600), KeyStep::Probe);
     let KeyStep::Revoke { id: 9, name, .. } = listed(&[(1, &key(1).name), (9, late)]).step(600) else { panic!() };
     assert_eq!(name, late);
-    // The list that shows it shows the key in use as well, whose next check is then far away.
+    // The list with it also shows the key in use, whose next check is then far away.
     let checked = listed(&[(1, &key(1).name), (9, late)]).probe(Probe::Accepted(at(600)));
     assert!(matches!(checked.step(601), KeyStep::Revoke { id: 9, .. }));
     assert_eq!(given.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).step(600), KeyStep::Probe);
     assert_eq!(given.clone().failed(Action::ListKeys, unanswered(), 600).reported(600).2, Wake::At(at(601)));
-    // After a day it is not expected any more.
+    // After a day it is no longer expected.
     let KeyStep::Record { records, event: None } = given.step(24 * 3600) else { panic!() };
     assert_eq!((records.unanswered, records.current.map(|key| key.id)), (None, Some(1)));
 }
@@ -100,7 +101,7 @@ fn the_declared_parts_of_the_secret_are_restored() {
     let altered =
         || Given::in_use().secret(KeySecretView::Ours(SecretContents::Key { key: key(1), as_declared: false }));
     assert_eq!(altered().step(1), KeyStep::RewriteSecret);
-    // The key can be used although the write is refused, and everything else continues.
+    // The key is usable although the write is refused, and everything else continues.
     let reported = altered().secret_failed(1).reported(1);
     assert!(is_ready(&reported));
     assert!(matches!(reported.1, Sync::OutOfSync(Reason::SecretNotWritten, _)));
@@ -161,9 +162,9 @@ fn a_replaced_key_stays_for_the_overlap_and_is_revoked_after_it() {
     let listed_as = |name: &str| overlapping().listing(listed(100, &[(5, name), (1, &key(1).name)]));
     let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1), in_use: None };
     assert_eq!(listed_as(&key(5).name).step(100), revoke);
-    // A list that lacks it proves nothing by itself.
+    // A list without the key proves nothing by itself.
     assert_eq!(overlapping().listing(listed(100, &[(1, &key(1).name)])).step(100), revoke);
-    // The number belongs to another key, or somebody renamed it: it is not revoked, and reported.
+    // The number belongs to another key, or the key was renamed: it is reported and not revoked.
     let reported = listed_as("laptop").reported(100);
     assert!(is_ready(&reported));
     assert!(
@@ -216,7 +217,7 @@ fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() 
     let (after, event) = record(given.clone().listing(listed(60, &[(1, &own)])).step(61));
     assert_eq!(after, records(1));
     assert!(event.unwrap().contains("not listed any more"));
-    // The same for one of another cluster, which nobody lists for its own sake.
+    // The same for a key of another cluster. No list is read only for such a key.
     let theirs = LostKey { id: Some(7), because: LostBecause::Retired, ..lost("ci-0ther0-vpzc5qrz22arf-00000007") };
     let given = Given::in_use().records(KeyRecords { lost: vec![theirs], ..records(1) });
     assert_eq!(given.step(600), KeyStep::ListKeys, "with the check of the key in use");

@@ -1,4 +1,5 @@
-//! What the times of a template cost in a pass of its set: they are read, and none is looked for.
+//! Tests of the cost of schedules in a template: a pass of the set only parses them, and searches
+//! for no time.
 
 use super::*;
 use crate::api::ReadReplicaSetStatus;
@@ -21,7 +22,7 @@ fn no_template_makes_a_set_look_for_times() {
                 let report = given.decide().report.unwrap();
                 status(&report, &given.spec, &given.observed, &ReadReplicaSetStatus::default(), NOW);
             });
-            // Each entry has two.
+            // Each entry has two schedules.
             assert!(
                 evaluations == 0 && looks <= (2 * 16 + 2) * MOST_TO_READ,
                 "{evaluations}, {looks} of {times} in {zone}"

@@ -1,4 +1,4 @@
-//! How many there are, which of them goes, and which is changed.
+//! Tests: the number of replicas, the one to delete, and the one to change.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn of_another_branch_are_replaced_new_before_old() {
     assert_eq!(broken.does(), "retires reads-1", "what is not ready is missed by nobody");
 }
 
-/// Nothing is rolled while nothing can be seen, however much the strategy allows.
+/// A rollout stops while nothing can be observed, whatever the strategy allows.
 #[test]
 fn what_cannot_be_seen_is_neither_replaced_nor_changed() {
     let size = json!({"size": {"fixed": 2}});
@@ -105,7 +105,7 @@ fn what_cannot_be_seen_is_neither_replaced_nor_changed() {
             let strategy = json!({"strategy": strategy});
             let changed = Given::new(spec(3, &strategy, &size), all(&json!({})));
             assert_eq!(changed.does(), "rests", "{strategy} {blind}");
-            // A new one may come, and waits. With it there are as many as there may be.
+            // A new replica may be created, and waits. With it the maximum number is reached.
             let new = replica(3, &merged(starting(), json!({"status": {"computeID": null}})));
             let rolled = Given::new(spec(3, &strategy, &json!({})), all(&former()).into_iter().chain([new]));
             assert_eq!(rolled.does(), "rests", "{strategy} {blind}");
@@ -125,7 +125,7 @@ fn one_that_cannot_be_seen_counts_as_not_ready_and_is_left_alone() {
     assert_eq!(changed(1, [dark(), of(1), of(2)]), "rests");
     assert_eq!(changed(2, [dark(), of(1), of(2)]), "updates reads-1");
     assert_eq!(changed(1, [dark(), of(1), replica(2, &starting())]), "updates reads-2");
-    // One that serves although it is not ready does not stand in its own way.
+    // A replica that serves although it is not ready does not block its own change.
     let refused = json!({"status": {"conditions": [conditioned("Ready", "False", "Refused", "")]}});
     assert_eq!(changed(1, [replica(0, &refused), of(1), of(2)]), "updates reads-0");
     let old = |number, more: &Value| replica(number, &merged(former(), more.clone()));
@@ -168,7 +168,7 @@ fn one_that_cannot_be_read_is_there() {
     assert_eq!(given(3, 2, 1).does(), "rests");
     assert_eq!(given(3, 1, 1).does(), "creates reads-1");
     assert_eq!(given(2, 2, 1).does(), "retires reads-1");
-    // Its labels are not kept where its metadata is too large, so its owner alone tells.
+    // Metadata that is too large loses its labels, so only the owner reference shows the set.
     let meta = |owner: &str, deleted: Value| {
         let owners = json!([{"apiVersion": "v1", "kind": "X", "name": "x", "uid": owner, "controller": true}]);
         serde_json::from_value(json!({"ownerReferences": owners, "deletionTimestamp": deleted})).unwrap()

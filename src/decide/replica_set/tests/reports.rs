@@ -1,4 +1,4 @@
-//! What a set says of itself.
+//! Tests of the reports of a set.
 
 use super::*;
 use crate::decide::{Health, Sync};
@@ -95,7 +95,7 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     assert_eq!(report.waits_for(), Some(Reason::WaitingForDisruption));
 }
 
-/// A set is as bad as what keeps it from its spec, and serves as its replicas do.
+/// A set reports the worst obstacle to its spec, and Ready as its replicas serve.
 #[test]
 fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
     let size = json!({"size": {"fixed": 2}});
@@ -121,7 +121,7 @@ fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
         let number = if given.spec.replicas == 3 { 0 } else { 1 };
         assert_eq!(told(&given).sync, Sync::Refused(reason, message(number)));
     }
-    // One that is being deleted, and nothing is wrong with it.
+    // A replica in deletion without a problem.
     for (leaves, sync) in [
         (gone(json!([said("Ready", "False", "Deleting"), said("Reconciling", "True", "Deleting")])), Sync::InSync),
         (
@@ -135,7 +135,7 @@ fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
     ] {
         assert_eq!(told(&and_one(&leaves)).sync, sync);
     }
-    // What is not known of another one hides nothing.
+    // An unknown state of another replica hides nothing.
     let dark = merged(json!({"status": {"state": "failed"}}), not_ready("Unknown", None));
     let hidden = Given::new(spec(2, &json!({}), &size), [replica(0, &changed), replica(1, &dark)]);
     assert_eq!(health(&hidden).0, "unknown");

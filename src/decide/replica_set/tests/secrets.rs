@@ -1,4 +1,4 @@
-//! The Secret of all replicas.
+//! Tests of the Secret of all replicas.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::decide::Sync;
 use crate::decide::connection::ConnectionSecret;
 
-/// A set with such a Secret, which is not there yet.
+/// A set with such a Secret, which does not exist yet.
 fn given(connection: &Value, computes: Vec<Arc<Compute>>) -> Given {
     let count = u32::try_from(computes.len()).unwrap();
     let mut connection = connection.clone();

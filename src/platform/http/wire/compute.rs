@@ -16,9 +16,9 @@ use crate::platform::Answer;
 
 /// The type of a primary compute.
 const READ_WRITE: &str = "read_write";
-/// The only mode of a pooler that the platform shows.
+/// The only pooler mode that the platform shows.
 const TRANSACTION: &str = "transaction";
-/// Settings of one compute; PostgreSQL itself has about 400.
+/// Per compute; PostgreSQL itself has about 400.
 const MOST_SETTINGS: usize = 1000;
 const LONGEST_SETTING_NAME: usize = 128;
 const LONGEST_SETTING: usize = 8 * 1024;
@@ -30,7 +30,7 @@ struct ComputeList {
     pagination: Option<Pagination>,
 }
 
-/// It is made while the list is read: thousands in both forms would take twice the memory.
+/// Converted during the read: thousands of entries in both forms would take twice the memory.
 impl Entry for Compute {
     type Wire = ComputeItem;
 
@@ -95,7 +95,7 @@ struct Hosts {
 
 #[derive(Deserialize)]
 struct SettingsItem {
-    /// Some platforms leave out what was never set. `None` where it is of another form.
+    /// Absent if nothing was ever set, on some platforms. `None` if the field has another form.
     #[serde(default = "never_set", deserialize_with = "lenient")]
     pg_settings: Option<BTreeMap<String, SettingText>>,
 }
@@ -111,7 +111,7 @@ impl SettingsItem {
     }
 }
 
-/// Settings are texts; a platform that writes numbers or booleans means the same. Anything else is none.
+/// A text, or a number or boolean, which some platforms write instead. Anything else is `None`.
 struct SettingText(Option<String>);
 
 impl<'de> Deserialize<'de> for SettingText {
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for SettingText {
 }
 
 impl ComputeItem {
-    /// The field that it lacks otherwise: without its identity, branch or type a compute cannot be placed.
+    /// `Err` is the missing field. A compute without identity, branch or type cannot be placed.
     fn into_compute(self) -> Result<Compute, &'static str> {
         let support = self.support();
         let pg_settings = self.settings.and_then(|settings| settings.pg_settings);
@@ -159,7 +159,7 @@ impl ComputeItem {
         })
     }
 
-    /// A platform that shows when computes suspend, or when they were started, is of the larger dialect, which has names.
+    /// Suspend timeouts or start times show that the platform has the larger dialect, with names.
     fn support(&self) -> Support {
         let scale_to_zero = self.suspend_timeout_seconds.is_some();
         let names = match (&self.name, scale_to_zero || self.started_at.is_some()) {
@@ -171,7 +171,7 @@ impl ComputeItem {
     }
 }
 
-/// Null, absent or an empty text: none. What is no text is a state that nobody knows.
+/// Null, absent or empty is no state. A value that is not a text is an unknown state.
 fn state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ComputeState>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     Ok(match serde_json::from_str::<Option<String>>(raw) {
@@ -191,7 +191,7 @@ fn role(wire: &str) -> Role {
     }
 }
 
-/// They are sent back as they are when one of them is changed, so they are not altered; `None` where they are too large to be kept.
+/// Unaltered, because they are sent back when one of them changes. `None` if they are too large.
 fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings> {
     let texts = settings.into_iter().filter_map(|(name, SettingText(text))| Some((name, text?)));
     let settings: BTreeMap<_, _> = texts.collect();
@@ -199,7 +199,7 @@ fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings>
     (fits && settings.len() <= MOST_SETTINGS).then_some(PostgresSettings(settings))
 }
 
-/// A compute of `project`, unless it says another one.
+/// Sets the project if the answer does not name one.
 fn place(compute: &mut Compute, project: &str) {
     if compute.project_id.is_empty() {
         project.clone_into(&mut compute.project_id);
@@ -258,7 +258,7 @@ impl Entry for OperationItem {
     }
 }
 
-/// The answer to a change of a compute. Operations are a courtesy there: one that cannot be read is left out.
+/// The answer to a change of a compute. Unreadable operations in it are dropped.
 pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
     let item: AnswerItem = parse(body)?;
     let compute = item.endpoint.map(|item| {
@@ -282,7 +282,7 @@ pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Listed<Operat
     Ok(Listed::new(kept.into_iter().map(OperationItem::into_operation).collect(), unreadable.into()))
 }
 
-/// The body of a create: `{"endpoint": {…}}`, without members that were not declared.
+/// The body of a create: `{"endpoint": {…}}`, without undeclared members.
 #[derive(Serialize)]
 pub(in crate::platform::http) struct CreateBody<'a> {
     endpoint: Create<'a>,
@@ -300,7 +300,7 @@ struct Create<'a> {
 }
 
 impl<'a> CreateBody<'a> {
-    /// `replica` is what this platform calls a read replica.
+    /// `replica` is this platform's name for a read replica.
     pub fn new(new: &'a NewCompute, replica: &'a str) -> Self {
         let role = match new.role {
             Role::Primary => READ_WRITE,
@@ -317,7 +317,7 @@ impl<'a> CreateBody<'a> {
     }
 }
 
-/// The body of an update: `{"endpoint": {…}}`, with only what is to change.
+/// The body of an update: `{"endpoint": {…}}`, with the changed members only.
 #[derive(Serialize)]
 pub(in crate::platform::http) struct ChangeBody<'a> {
     endpoint: Change<'a>,
@@ -363,7 +363,7 @@ impl<'a> From<&'a Settings> for Attributes<'a> {
     fn from(settings: &'a Settings) -> Self {
         let pg_settings = &settings.postgres.0;
         Self {
-            // A platform checks one limit against the other as it stands there, so they travel together.
+            // A platform validates each limit against the other, so both are sent together.
             autoscaling_limit_min_cu: settings.min.or(settings.max),
             autoscaling_limit_max_cu: settings.max.or(settings.min),
             suspend_timeout_seconds: settings.suspend_after.map(|after| match after {

@@ -1,4 +1,4 @@
-//! The entries of a list.
+//! Reads the entries of a list, each on its own.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,21 +11,22 @@ use super::{DecodeError, parse, texts};
 use crate::domain::UnreadableEntry;
 use crate::text;
 
-/// Entries of one list that are read. The smallest ones take thirty times as much memory as their text, so the size of an answer
-/// does not bound what it becomes. The platform recommends fewer than 10,000 keys, and names no number for the others.
+/// Maximum number of entries of one list. The smallest ones take thirty times as much memory as
+/// their text, so the size limit of an answer is not enough. The platform recommends fewer than
+/// 10,000 keys, and documents no other number.
 pub(in crate::platform::http) const MOST_ENTRIES: usize = 20_000;
-/// Of the name of a field that cannot be read.
+/// Maximum length of the name of an unreadable field.
 const LONGEST_FIELD: usize = 64;
 
-/// What an entry of a list becomes.
+/// The result of reading an entry.
 pub(super) trait Entry: Sized {
-    /// The form of an entry.
+    /// The wire format of the entry.
     type Wire: DeserializeOwned;
 
-    /// `Err` is the field without which it cannot be placed.
+    /// `Err` is the missing field.
     fn of(wire: Self::Wire) -> Result<Self, &'static str>;
 
-    /// What identifies the entry, which may be unreadable otherwise.
+    /// The identifier of an entry that may be unreadable otherwise.
     fn id(json: &str) -> Option<String> {
         serde_json::from_str::<Identity>(json).ok()?.id
     }
@@ -37,8 +38,8 @@ struct Identity {
     id: Option<String>,
 }
 
-/// The entries of an array, each by itself, and how many it has; none are kept where there are too many. Null is an empty one, as some
-/// servers write it; a missing one is an error.
+/// The entries of an array, each read on its own, and their number. None are kept if there are too
+/// many. Null counts as empty, because some servers write it; a missing array is an error.
 #[derive(Debug)]
 pub(super) struct Entries<T> {
     pub kept: Vec<T>,
@@ -74,7 +75,7 @@ impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
         let mut entries = Entries::default();
         while entries.count < MOST_ENTRIES {
-            // What is no JSON ends the list here, and what is another JSON makes one entry unreadable.
+            // Invalid JSON makes the whole list unreadable; JSON of another form only this entry.
             let Some(json) = array.next_element::<&RawValue>()? else { return Ok(entries) };
             match read::<T>(json.get()) {
                 Ok(entry) => entries.kept.push(entry),
@@ -90,7 +91,7 @@ impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
     }
 }
 
-/// `Err` is the field that cannot be read.
+/// `Err` is the unreadable field.
 fn read<T: Entry>(json: &str) -> Result<T, String> {
     let wire = parse(json.as_bytes()).map_err(|DecodeError { path, message }| {
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
@@ -107,7 +108,7 @@ fn read<T: Entry>(json: &str) -> Result<T, String> {
 mod tests {
     use super::*;
 
-    /// A number, or something else that is called that.
+    /// A number, or an object with a size.
     #[derive(Debug, PartialEq)]
     struct Small(u8);
 

@@ -1,4 +1,4 @@
-//! API keys.
+//! The wire format of API keys.
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 use super::{DecodeError, Entry, Page, lenient, parse, texts, times};
 use crate::domain::{CreatedKey, KeyEntry};
 
-/// The body of a key's creation.
+/// The body of a key create.
 #[derive(Serialize)]
 pub(in crate::platform::http) struct CreateKeyBody<'a> {
     pub key_name: &'a str,
     pub project_id: &'a str,
 }
 
-/// A key identifier: 64 bits, which some write as text because a double cannot hold them.
+/// A key ID of 64 bits. Some platforms write it as text because a double cannot hold it.
 fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     let in_text = || serde_json::from_str::<String>(raw).ok()?.parse().ok();
@@ -44,7 +44,8 @@ pub(super) struct KeyRecord {
     revoked: Option<bool>,
 }
 
-/// The answer to a key's creation. No text of an error holds any part of the body: it holds the secret.
+/// The answer to a key create. No error contains any part of the body, because it includes the
+/// secret.
 pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<CreatedKey, DecodeError> {
     let record: KeyRecord = serde_json::from_slice(body)
         .map_err(|_| DecodeError::new(".", "not the object that a key's creation should return"))?;
@@ -62,8 +63,8 @@ pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<Crea
     })
 }
 
-/// How a key that was created is not what was asked for. A member that the answer lacks says nothing. The text holds no
-/// part of the body either.
+/// The difference between a created key and the request. A member that the answer lacks is no
+/// difference. The text contains no part of the body.
 pub(in crate::platform::http) fn difference(key: &CreatedKey, name: &str, project: &str) -> Option<&'static str> {
     if key.name != name {
         return Some("which is not called what was asked for");
@@ -71,7 +72,7 @@ pub(in crate::platform::http) fn difference(key: &CreatedKey, name: &str, projec
     key.project_id.as_ref().is_some_and(|found| found != project).then_some("which is of another project")
 }
 
-/// A text in the answer to a creation, an object in the list.
+/// A text in the answer to a create, an object in the list.
 fn creator(value: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct User {
@@ -91,7 +92,7 @@ impl Entry for KeyEntry {
             project_id: record.project_id,
             created_at: record.created_at,
             last_used_at: record.last_used_at,
-            // A key that was never used has an empty one.
+            // A key that was never used has an empty address.
             last_used_from: record.last_used_from_addr.filter(|address| !address.is_empty()),
         })
     }
@@ -106,12 +107,12 @@ impl Entry for KeyEntry {
     }
 }
 
-/// The list of keys: a bare array.
+/// The list of keys is a bare array.
 pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, DecodeError> {
     parse(body).map(|list| Page::of(list, None))
 }
 
-/// Whether a key is revoked, where the answer to its revocation says so.
+/// The revocation state in the answer to a revocation, if it has one.
 pub(in crate::platform::http) fn revoked(body: &[u8]) -> Option<bool> {
     serde_json::from_slice::<KeyRecord>(body).ok()?.revoked
 }

@@ -1,8 +1,8 @@
-//! The JSON of the platform's API, and how it becomes domain terms.
+//! The JSON of the platform's API, and its conversion to domain types.
 //!
-//! Reading is forgiving where a mistake is harmless and strict where it is not. Unknown fields and values are ignored; an
-//! optional field that is null, absent or of another form counts as not reported. But a thing without its identity cannot be
-//! placed: in a list it is an [`UnreadableEntry`], which is not left out, since it would look as if it were gone.
+//! Unknown fields and values are ignored. An optional field that is null, absent or of another form
+//! counts as not reported. But an object without its identity cannot be placed. In a list it
+//! becomes an [`UnreadableEntry`]: if it were dropped, it would look as if it were gone.
 
 mod compute;
 mod entries;
@@ -27,7 +27,7 @@ pub(super) use entries::MOST_ENTRIES;
 pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
 pub(super) use project::projects;
 
-/// Where and why an answer could not be read.
+/// The place and the reason of a decoding error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DecodeError {
     pub path: String,
@@ -39,7 +39,7 @@ impl DecodeError {
         Self { path: path.into(), message: message.into() }
     }
 
-    /// The field that is the thing's identity is not there.
+    /// The identity of an object is missing.
     fn missing(parent: &str, field: &str) -> Self {
         let path = match parent {
             "" => field.to_owned(),
@@ -49,14 +49,14 @@ impl DecodeError {
     }
 }
 
-/// One page of a list, and the cursor of the next where the answer gave one.
+/// One page of a list, and the cursor of the next page if the answer has one.
 #[derive(Debug)]
 pub(super) struct Page<T> {
-    /// Its entries; none where there are more than [`MOST_ENTRIES`].
+    /// The entries; none if there are more than [`MOST_ENTRIES`].
     pub items: Vec<T>,
-    /// Those that cannot be read.
+    /// The unreadable entries.
     pub unreadable: Vec<UnreadableEntry>,
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: usize,
     pub cursor: Option<String>,
 }
@@ -68,7 +68,7 @@ impl<T> Page<T> {
     }
 }
 
-/// `pagination` of a list: `cursor` for some lists, `next` for others.
+/// `pagination` of a list: `cursor` in some lists, `next` in others.
 #[derive(Default, Deserialize)]
 struct Pagination {
     #[serde(default, deserialize_with = "lenient")]
@@ -89,7 +89,8 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DecodeError> {
         .map_err(|error| DecodeError::new(error.path().to_string(), reason(error.inner())))
 }
 
-/// Why something could not be read. The library's own words quote what stands there instead, which may be a secret.
+/// The reason of a decoding error. The library's own message quotes the value, which may be a
+/// secret.
 fn reason(error: &serde_json::Error) -> String {
     let place = format!("at line {} column {}", error.line(), error.column());
     match error.classify() {
@@ -107,7 +108,8 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// Null, absent or of another form: not reported. What is of another form is passed over in the body, and not stored.
+/// Null, absent or of another form: not reported. A value of another form is skipped without
+/// storing it.
 fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -116,7 +118,8 @@ where
     Ok(serde_json::from_str(<&RawValue>::deserialize(deserializer)?.get()).ok())
 }
 
-/// `{"pg_settings": {…}}`, sent whenever settings are sent; without the member some servers refuse.
+/// `{"pg_settings": {…}}`, sent whenever settings are sent; some servers reject settings without
+/// this member.
 #[derive(Serialize)]
 struct SettingsBody<'a> {
     pg_settings: &'a BTreeMap<String, String>,

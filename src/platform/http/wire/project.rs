@@ -1,4 +1,4 @@
-//! Projects, and what the platform says of the credential.
+//! The wire format of projects.
 
 use serde::Deserialize;
 

@@ -1,18 +1,18 @@
-//! The texts of an answer.
+//! Reads the texts of an answer.
 //!
-//! What identifies something, or is called, is as the platform writes such things, or the answer cannot be read: an identifier that was
-//! altered could be another one's. All other texts are for people, and are cleaned and cut.
+//! Identifiers and hosts are kept exactly as sent, or the answer is unreadable: an altered one
+//! could belong to another object. All other texts are for display. They are cleaned and cut.
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 use serde_json::value::RawValue;
 
 use crate::text;
 
-/// As the platform's public description bounds its identifiers.
+/// The limit for identifiers in the platform's public description.
 const LONGEST_IDENTIFIER: usize = 60;
-/// As DNS bounds its names.
+/// The limit of DNS.
 const LONGEST_HOST: usize = 253;
-/// Of a name, a state, an address and the like.
+/// For names, states, addresses and similar texts.
 const LONGEST: usize = 256;
 const LONGEST_SECRET: usize = 16 * 1024;
 
@@ -22,13 +22,13 @@ pub fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     exact(deserializer, LONGEST_IDENTIFIER, fits, "1 to 60 of a-z, 0-9 and -")
 }
 
-/// A host, perhaps with a port. Empty counts as not reported.
+/// A host, optionally with a port. Empty counts as not reported.
 pub fn host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
     exact(deserializer, LONGEST_HOST, fits, "a host name of at most 253 characters")
 }
 
-/// Null, absent or no text: not reported. A text that does not fit is an error, which does not quote it.
+/// Null, absent or not a text: not reported. An invalid text is an error, which does not quote it.
 fn exact<'de, D: Deserializer<'de>>(
     deserializer: D,
     longest: usize,
@@ -43,7 +43,7 @@ fn exact<'de, D: Deserializer<'de>>(
     }
 }
 
-/// A text for people.
+/// A text for display.
 pub fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(reported(deserializer)?.map(cleaned))
 }
@@ -52,7 +52,7 @@ pub fn cleaned(text: String) -> String {
     text::line(&text, LONGEST).into_owned()
 }
 
-/// Whether a text can be a key that is sent in a header.
+/// True if a text can be sent as a key in a header.
 pub fn is_secret(text: &str) -> bool {
     !text.is_empty() && text.len() <= LONGEST_SECRET && !text.chars().any(text::is_hidden)
 }

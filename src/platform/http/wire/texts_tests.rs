@@ -15,7 +15,7 @@ fn compute(field: &str, value: &Value) -> Value {
     item
 }
 
-/// The only entry of a list, or the field of it that cannot be read.
+/// The only entry of a list, or its unreadable field.
 fn only<T>(page: Result<Page<T>, DecodeError>) -> Result<T, String> {
     let mut page = page.unwrap();
     assert_eq!((page.entries, page.items.len() + page.unreadable.len()), (1, 1));
@@ -40,7 +40,7 @@ fn read_key(field: &str, value: &Value) -> Result<(), String> {
     created(item.to_string().as_bytes(), "n").map(drop).map_err(|error| error.path)
 }
 
-/// An identifier or a host that was altered could be another one's.
+/// An altered identifier or host could belong to another object.
 #[test]
 fn what_identifies_is_as_it_was_sent_or_the_answer_is_unreadable() {
     let long = "a".repeat(61);
@@ -61,7 +61,7 @@ fn what_identifies_is_as_it_was_sent_or_the_answer_is_unreadable() {
         ["h\n", "h i", "h/", "h@evil", "h?x", "h\u{1b}", "ü.example", &"h".repeat(254), &"h".repeat(2 * 1024 * 1024)]
     {
         assert_eq!(read_compute("host", &json!(host)).unwrap_err(), "host");
-        // One that is not needed is not reported.
+        // The pooled host is optional, so an invalid one is not reported.
         assert_eq!(read_compute("read_write_pooled_host", &json!(host)).unwrap().pooled_host, None);
     }
     for host in ["ep-a.eu.platform.example", "127.0.0.1:5432", "[::1]:5432", &"h".repeat(253)] {
@@ -95,7 +95,7 @@ fn settings_are_kept_as_they_are_or_not_read() {
     }
 }
 
-/// All texts of a compute but those that are compared and sent back.
+/// All texts of a compute, except those that are compared and sent back.
 fn texts(compute: Compute) -> Vec<String> {
     let state = |state: ComputeState| state.to_string();
     let mode = compute.settings.pooler_mode.map(|mode: PoolerMode| mode.to_string());
@@ -117,7 +117,7 @@ fn nasty() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever a platform writes into a text, what is kept of it can be shown and is bounded.
+    /// Any text of a platform is kept in a form that is bounded and safe to show.
     #[test]
     fn no_text_of_an_answer_hides_anything(text in nasty(), field in 0usize..11) {
         let fields = ["id", "project_id", "branch_id", "region_id", "host", "name", "current_state", "pending_state", "pooler_mode",
@@ -134,7 +134,7 @@ proptest! {
         let all = kept.into_iter().map(Some).chain(listed).chain([Some(created.name), created.created_by]).chain(projects);
         for shown in all.flatten() {
             prop_assert!(shown.len() <= 256 && !shown.chars().any(is_hidden), "{shown:?}");
-            // What was altered is no name that dbplane could have made.
+            // An altered text cannot be a name that dbplane made.
             let is_own = ["ep-a", "p", "br-a", "unknown"].contains(&shown.as_str());
             prop_assert!(is_own || shown == text || shown.contains([' ', '\u{fffd}', '…']), "{shown:?}");
         }

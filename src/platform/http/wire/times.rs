@@ -1,6 +1,7 @@
-//! The times of an answer.
+//! Reads the times of an answer.
 //!
-//! The platform writes UTC. A time that cannot be read is unknown: it is neither early nor late, and proves nothing.
+//! The platform writes UTC. A time that cannot be read is unknown: it is neither early nor late,
+//! and proves nothing.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -9,7 +10,7 @@ use serde::Deserializer;
 
 use super::lenient;
 
-/// A time, also without the letter of its zone. Null, absent or not readable: unknown.
+/// A time, with or without the letter of its zone. Null, absent or unreadable: unknown.
 pub fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     Ok(lenient::<_, String>(deserializer)?.and_then(|text| read(text.trim())))
 }
@@ -18,7 +19,8 @@ fn read(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(|| in_utc(text))
 }
 
-/// A date without a time of day names a whole day, and one with the name of a zone may not be UTC.
+/// A date without a time of day is a whole day, and a time with the name of a zone may not be UTC.
+/// Both are rejected.
 fn in_utc(text: &str) -> Option<Timestamp> {
     let (_, time_of_day) = text.split_once(['T', 't', ' '])?;
     let plain = time_of_day.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | ','));

@@ -1,15 +1,15 @@
-//! Reads that fail.
+//! Tests of failed reads.
 
 use super::*;
 use crate::domain::{NewCompute, Role, Settings, UnreadableEntry};
 use crate::platform::fake::{broken, unauthorized};
 use crate::platform::{Platform, PlatformClient};
 
-/// Whoever may write an Account chooses what its server answers.
+/// The author of an Account chooses the server, and so the size of its answers.
 #[tokio::test(start_paused = true)]
 async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_before_is() {
     let mut fixture = Fixture::new(2);
-    // The list begins small, and grows to more than there is room for.
+    // The list is small at first, and grows beyond the memory limit.
     fixture.source.room = Arc::new(Room::new(128 << 10));
     fixture.read("ep-000");
     fixture.after(1.0).await;
@@ -22,7 +22,7 @@ async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_befo
     assert!(matches!(view.fault, Some(Fault::TooLarge { .. })), "{:?}", view.fault);
     assert!(fixture.observers.too_large("a").unwrap().contains("project p"));
     assert_eq!(fixture.observers.too_large("b"), None);
-    // Two lists have room for nothing else: the third one is not even asked for.
+    // Two lists use up the memory, so the third one is not even read.
     let asked = |fixture: &Fixture| fixture.fake.count();
     fixture.fake.computes.lock().unwrap().truncate(2);
     let another = |of: &str| Source { of: of.to_owned(), ..fixture.source.clone() };
@@ -35,7 +35,7 @@ async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_befo
     sleep(Duration::from_millis(100)).await;
     assert!(matches!(ask("r").fault, Some(Fault::TooLarge { .. })));
     assert_eq!(asked(&fixture), before);
-    // One that nobody reads any more makes room.
+    // Ending a subscription frees memory.
     fixture.observers.forget(&"q".to_owned());
     sleep(Duration::from_secs(61)).await;
     assert!(ask("r").snapshot.is_some() && ask("r").fault.is_none());
@@ -72,7 +72,7 @@ async fn a_fault_answers_a_request_once_and_is_not_retried_at_once() {
         assert_eq!(fixture.after(0.1).await, Vec::<String>::new());
     }
     assert!(fixture.fake.count() - before <= 5, "{:?}", fixture.fake.gaps());
-    // A later write is a reason for one more attempt.
+    // A later write causes one more attempt.
     fixture.after(120.0).await;
     let before = fixture.fake.count();
     fixture.ask("ep-001", since(fixture.tick()));
@@ -129,7 +129,7 @@ async fn a_panic_counts_as_a_fault_and_observation_goes_on() {
     assert_eq!(fixture.read("ep-000").fault, None);
 }
 
-/// It may concern anybody, and so may its end.
+/// An unreadable entry may concern any subscriber, and so may its end.
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_cannot_be_read_triggers_all_once_and_once_more_when_it_is_gone() {
     let mut fixture = Fixture::settled(2).await;

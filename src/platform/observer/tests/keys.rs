@@ -1,4 +1,4 @@
-//! One list of an organization's keys for all who need it.
+//! Tests that all ProjectKeys of an organization share one list.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -9,7 +9,7 @@ use crate::platform::fake::{broken, key};
 
 const POLL: Duration = Duration::from_secs(600);
 
-/// Subscribers who are named like the number of their key.
+/// Subscribers named after the ID of their key.
 struct Organization {
     fake: Arc<Fake>,
     observers: Observers<String, Keys>,
@@ -32,7 +32,7 @@ impl Organization {
         Self { fake, observers: Observers::new(Ticks::default(), sender, noon, || 0.5), source, triggers }
     }
 
-    /// All have seen the first read.
+    /// Returns after all subscribers have seen the first read.
     async fn settled(keys: i64) -> Self {
         let mut organization = Self::new(keys);
         for id in 0..keys {
@@ -84,7 +84,7 @@ async fn only_those_whose_key_changed_are_triggered() {
 async fn all_who_wait_share_one_list_that_began_after_they_asked() {
     let organization = Organization::settled(100).await;
     *organization.fake.delay.lock().unwrap() = Duration::from_secs(5);
-    // It is in progress when the others ask.
+    // This read is in progress when the others ask.
     let first = organization.read_anew(0);
     let (first, others) = tokio::join!(first, async {
         sleep(Duration::from_secs(3)).await;

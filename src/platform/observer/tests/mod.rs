@@ -9,14 +9,14 @@ use crate::domain::{ComputeState, Shown};
 use crate::platform::fake::{Fake, compute, noon};
 use crate::platform::{Party, Priority, Rate};
 
-/// Before the slash.
+/// The namespace is the part before the slash.
 impl Subscriber for String {
     fn namespace(&self) -> &str {
         self.split_once('/').map(|(namespace, _)| namespace).unwrap_or_default()
     }
 }
 
-/// One project of computes, and subscribers who are named like the compute that they are interested in.
+/// One project of computes, with subscribers named after the compute that concerns them.
 struct Fixture {
     fake: Arc<Fake>,
     observers: Observers<String, Computes>,
@@ -53,7 +53,6 @@ impl Fixture {
         fixture
     }
 
-    /// The present moment.
     fn tick(&self) -> Tick {
         self.observers.hub.ticks.now()
     }
@@ -67,7 +66,7 @@ impl Fixture {
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
 
-    /// Lets the time pass, and returns who was triggered meanwhile.
+    /// Waits, and returns the subscribers that were triggered meanwhile.
     async fn after(&mut self, seconds: f64) -> Vec<String> {
         sleep(Duration::from_secs_f64(seconds)).await;
         let mut triggered = Vec::new();
@@ -297,7 +296,7 @@ async fn a_requested_read_does_not_queue_with_the_polls() {
     let mut fixture = Fixture::with(fake, Arc::clone(&platform));
     fixture.read("ep-000");
     fixture.after(26.0).await;
-    // Half of the budget is used up, and polls have no more.
+    // Half of the budget is used up, so polls have no share left.
     for _ in 0..3 {
         platform.budget().acquire(Priority::Poll, &Party::default()).await;
     }
@@ -356,7 +355,7 @@ async fn a_list_that_two_namespaces_share_does_not_wait_behind_the_lists_of_one(
         ask(format!("p-{number}"), format!("evil/{number}"));
         sleep(Duration::from_millis(1)).await;
     }
-    // The last of its queue, as long as nobody else needs it.
+    // The last in the queue, until another namespace needs it.
     ask("shared".to_owned(), "evil/shared".to_owned());
     sleep(Duration::from_millis(1)).await;
     ask("shared".to_owned(), "shop/orders".to_owned());

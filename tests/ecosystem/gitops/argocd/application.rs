@@ -1,4 +1,5 @@
-//! The real application-controller and repo-server of Argo CD, and one Application of theirs with the Git repository that it deploys.
+//! The real application-controller and repo-server of Argo CD, and an Application with its Git
+//! repository.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +16,7 @@ use crate::tools;
 
 const NAMESPACE: &str = "argocd";
 
-/// What an installation has, and the API server of Argo CD makes.
+/// The default project, which Argo CD's API server would create.
 const DEFAULT_PROJECT: &str = "apiVersion: argoproj.io/v1alpha1
 kind: AppProject
 metadata: {name: default}
@@ -25,7 +26,7 @@ spec:
   clusterResourceWhitelist: [{group: '*', kind: '*'}]
 ";
 
-/// The parts of one Argo CD for all tests, beside the operator.
+/// A single Argo CD for all tests.
 async fn parts(shared: &'static Shared) -> &'static [Running] {
     static PARTS: OnceCell<Vec<Running>> = OnceCell::const_new();
     PARTS.get_or_init(async || start(shared.cluster).await).await
@@ -58,7 +59,7 @@ async fn start(cluster: &'static ControlPlane) -> Vec<Running> {
             "--repo-server-plaintext",
             &format!("--redis={redis}"),
             &format!("--metrics-port={health}"),
-            // It looks when it is asked to, and when something happens in the cluster.
+            // It refreshes only on request and for events of the cluster.
             "--app-resync=3600",
             "--persist-resource-health",
         ],
@@ -76,7 +77,8 @@ async fn wait_until_healthy(what: &str, port: &str) {
     .unwrap();
 }
 
-/// What Argo CD installs by default, and the health check as docs/guide/gitops.md adds it. No rules for what to ignore.
+/// Argo CD's default settings and the health check of docs/guide/gitops.md, without rules for
+/// ignored differences.
 async fn install(cluster: &ControlPlane) {
     cluster.kubectl(&["create", "namespace", NAMESPACE]).await.unwrap();
     let folder = |name: &str| tools("argocd").join(name).display().to_string();
@@ -92,14 +94,15 @@ async fn install(cluster: &ControlPlane) {
     cluster.kubectl(&["-n", NAMESPACE, "patch", "configmap", "argocd-cm", "--patch-file", &patch]).await.unwrap();
 }
 
-/// An Application that deploys to the namespace of the fixture, and has its name.
+/// An Application that deploys to the namespace of the fixture and has the same name.
 pub struct Application<'a> {
     fixture: &'a Fixture,
     repository: PathBuf,
 }
 
 impl<'a> Application<'a> {
-    /// With more in its spec. Without `syncPolicy` it is synced when it is asked to.
+    /// Creates the Application with additions to its spec. Without `syncPolicy` it syncs only on
+    /// request.
     pub async fn new(fixture: &'a Fixture, more: &Value) -> Self {
         parts(fixture.shared).await;
         let repository = fixture.shared.cluster.sandbox().folder().join(format!("{}.git", fixture.namespace()));
@@ -135,7 +138,7 @@ impl<'a> Application<'a> {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// A new revision with these files and no others; its name.
+    /// Commits a revision that consists of these files, and returns its name.
     pub fn commit(&self, files: &[(String, String)]) -> String {
         std::fs::create_dir_all(&self.repository).unwrap();
         for entry in std::fs::read_dir(&self.repository).unwrap().map(|entry| entry.unwrap().path()) {
@@ -151,13 +154,13 @@ impl<'a> Application<'a> {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// The same with one file.
+    /// Like `commit`, with a single file.
     pub fn commit_one(&self, manifests: &[&str]) -> String {
         let text = manifests.join("\n---\n").replace(PROJECT, &self.fixture.project);
         self.commit(&[("apps.yaml".to_owned(), text)])
     }
 
-    /// Asks for a sync to the newest revision, as `argocd app sync` does with these options.
+    /// Requests a sync to the newest revision, as `argocd app sync` with these options.
     pub async fn sync(&self, options: &Value) {
         let mut sync = json!({"revision": self.git(&["rev-parse", "HEAD"])});
         merge(&mut sync, options);
@@ -168,7 +171,7 @@ impl<'a> Application<'a> {
         self.until("syncing", begun).await;
     }
 
-    /// The same, and waits until it has come out like this.
+    /// Like `sync`, and waits for this result.
     pub async fn sync_until(&self, options: &Value, phase: &str) -> Value {
         self.sync(options).await;
         self.until_phase(phase).await
@@ -178,7 +181,7 @@ impl<'a> Application<'a> {
         self.until(phase, |seen| seen["status"]["operationState"]["phase"] == phase).await
     }
 
-    /// Waits until the running sync says that it waits for this.
+    /// Waits until the running sync reports that it waits for this object.
     pub async fn until_waiting_for(&self, what: &str) -> Value {
         let says = |seen: &Value| {
             let state = &seen["status"]["operationState"];
@@ -187,14 +190,15 @@ impl<'a> Application<'a> {
         self.until(&format!("waiting for {what}"), says).await
     }
 
-    /// What `argocd app get --refresh` or `--hard-refresh` does; returns once it was done.
+    /// Does the same as `argocd app get --refresh` or `--hard-refresh`, and returns when it is
+    /// done.
     pub async fn refresh(&self, how: &str) -> Value {
         self.patch(&json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": how}}})).await;
         let done = |seen: &Value| seen["metadata"]["annotations"]["argocd.argoproj.io/refresh"].is_null();
         self.until("refreshed", done).await
     }
 
-    /// In sync with this revision, and of this health, after a look at everything.
+    /// Refreshes, and waits for this sync status and health at this revision.
     pub async fn until_is(&self, revision: &str, sync: &str, health: &str) -> Value {
         let is = |seen: &Value| {
             let status = &seen["status"];
@@ -206,7 +210,7 @@ impl<'a> Application<'a> {
         self.until(&format!("{sync} and {health} at {revision}"), is).await
     }
 
-    /// Waits until it shows this of a resource.
+    /// Waits until the Application shows this about a resource.
     pub async fn until_shows(&self, object: &str, sync: &str, health: &str, message: &str) -> Value {
         let shows = |seen: &Value| resource(seen, object) == [sync, health, message];
         self.until(&format!("showing {object} as {sync} and {health}: {message}"), shows).await
@@ -217,13 +221,13 @@ impl<'a> Application<'a> {
         self.api().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
-    /// `None` once it is gone.
+    /// `None` after its deletion.
     pub async fn find(&self) -> Option<Value> {
         let found = self.api().get_opt(self.fixture.namespace()).await.unwrap();
         found.map(|found| serde_json::to_value(found).unwrap())
     }
 
-    /// With everything that it has deployed.
+    /// Deletes the Application with everything that it has deployed.
     pub async fn delete(&self) {
         self.api().delete(self.fixture.namespace(), &kube::api::DeleteParams::default()).await.unwrap();
     }
@@ -244,7 +248,8 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Of a resource in the status of an Application, as `kind/name`: whether it is in sync, its health and the message of that.
+/// The sync status, health and health message of a resource (`kind/name`) in the status of an
+/// Application.
 pub fn resource<'a>(application: &'a Value, object: &str) -> [&'a str; 3] {
     let (kind, name) = object.split_once('/').unwrap();
     let mut listed = application["status"]["resources"].as_array().into_iter().flatten();

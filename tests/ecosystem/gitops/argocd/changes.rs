@@ -1,4 +1,4 @@
-//! What Argo CD compares, and what becomes of a resource that is changed or replaced.
+//! Argo CD's comparison, and its changes and replacements of resources.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
     fixture.until("secret/orders-db", "written", |seen| seen["data"]["uri"].is_string()).await;
     let (objects, written, changed) = at_rest(&fixture).await;
 
-    // Compared by what was applied last, and by a request to the API server.
+    // Compares with the last applied manifest, and by a dry run on the API server.
     for compared in ["ServerSideDiff=false", "ServerSideDiff=true"] {
         argo.patch(&json!({"metadata": {"annotations": {"argocd.argoproj.io/compare-options": compared}}})).await;
         for how in ["normal", "hard", "hard"] {
@@ -26,13 +26,13 @@ async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
             assert_eq!(seen["status"]["health"]["status"], "Healthy", "{compared}, {how}: {seen}");
         }
     }
-    // The same content under another revision, too.
+    // The same content under another revision must not change anything either.
     let next = argo.commit(&files);
     let after = argo.until_is(&next, "Synced", "Healthy").await;
     let synced = |seen: &Value| seen["status"]["history"].as_array().unwrap().len();
     assert_eq!((synced(&before), synced(&after)), (1, 1), "{after}");
 
-    // resourceVersion and generation among the rest.
+    // This includes resourceVersion and generation.
     for (name, object) in everything(&fixture).await {
         assert_eq!(object, objects[&name], "{name}");
     }
@@ -40,7 +40,7 @@ async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
     assert_eq!(changes(&fixture), changed);
 }
 
-/// The ways to apply, each with what it takes for a difference.
+/// Tests every way to apply, with its own comparison.
 #[tokio::test]
 async fn however_it_is_applied_nothing_is_out_of_sync_nor_created_twice() {
     let fixture = Fixture::new("argo-ways").await;
@@ -62,7 +62,7 @@ async fn however_it_is_applied_nothing_is_out_of_sync_nor_created_twice() {
         argo.patch(&json!({"metadata": {"annotations": {"argocd.argoproj.io/compare-options": compared}}})).await;
         let [orders, ci] = declared(size);
         let revision = argo.commit_one(&[&orders, &ci]);
-        // The second sync finds everything as it is declared.
+        // The second sync finds no difference.
         for _ in 0..2 {
             argo.sync_until(&json!({"syncOptions": options}), "Succeeded").await;
             argo.until_is(&revision, "Synced", "Healthy").await;
@@ -95,7 +95,7 @@ async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
     assert!(after["metadata"]["annotations"]["dbplane.dev/record"].is_string(), "{after}");
     assert_eq!(after["status"]["computeID"], before["status"]["computeID"]);
 
-    // What Git says nothing about is nobody's change.
+    // Argo CD does not revert fields that are not in Git.
     fixture.kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"]).await;
     argo.until_is(&revision, "Synced", "Suspended").await;
     argo.refresh("hard").await;
@@ -104,7 +104,7 @@ async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
     assert_eq!(fixture.count("POST"), 1, "{:?}", changes(&fixture));
 }
 
-/// Of a replaced resource the annotations and the finalizer are gone for a moment.
+/// A replacement temporarily removes the annotations and the finalizer.
 #[tokio::test]
 async fn a_replaced_resource_keeps_its_compute_and_its_key() {
     let fixture = Fixture::new("argo-replaced").await;
@@ -143,7 +143,7 @@ async fn a_replaced_resource_keeps_its_compute_and_its_key() {
     argo.until_is(&revision, "Synced", "Healthy").await;
 }
 
-/// A field that cannot be changed is changed in Git.
+/// Git changes an immutable field.
 #[tokio::test]
 async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates() {
     let fixture = Fixture::new("argo-forced").await;
@@ -162,7 +162,7 @@ async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates()
     }
     assert_eq!(uids(&fixture).await, before);
 
-    // Argo CD does not wait until it is gone.
+    // Argo CD does not wait for the end of the deletion.
     let force = json!({"apply": {"force": true}});
     let failed = argo.sync_until(&json!({"syncStrategy": force}), "Failed").await;
     assert_eq!(result(&failed, "orders"), "context deadline exceeded");
@@ -174,7 +174,7 @@ async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates()
     assert_eq!(same(&before, &after), [true, false, true]);
     assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (2, 1));
 
-    // With both, nothing has to be different.
+    // With force and Replace=true together, a sync recreates even unchanged resources.
     argo.sync_until(&json!({"syncStrategy": force, "syncOptions": ["Replace=true"]}), "Succeeded").await;
     argo.until_is(&second, "Synced", "Healthy").await;
     assert_eq!(same(&after, &uids(&fixture).await), [false; 3]);

@@ -1,4 +1,4 @@
-//! What is removed from Git, or with its Application.
+//! Resources that are removed from Git or together with their Application.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_
     fixture.fault(json!({"method": "DELETE", "status": 503, "times": 1_000_000}));
     let pruned = argo.sync_until(&json!({"prune": true}), "Succeeded").await;
     assert_eq!([result(&pruned, "gone"), result(&pruned, "ci")], ["pruned", "pruned"]);
-    // Argo CD does not ask the script about what is being deleted.
+    // Argo CD does not run the health script for objects in deletion.
     argo.until_shows("Compute/gone", "OutOfSync", "Progressing", "Pending deletion").await;
     argo.until_shows("ProjectKey/ci", "OutOfSync", "Progressing", "Pending deletion").await;
     fixture.platform.clear_faults();

@@ -1,4 +1,4 @@
-//! What Argo CD shows of resources, and what it waits for.
+//! The states of resources in Argo CD, and the states that it waits for.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Application, everything_to_deploy, in_wave, resource, result};
 use crate::fixture::{Fixture, compute, condition, key};
 use crate::gitops::changes;
 
-/// Longer than Argo CD takes to look, and than the operator takes to begin.
+/// Longer than Argo CD's poll plus the operator's first reaction.
 const SLOW_START: u32 = 15_000;
 
 const DEPLOYED: [&str; 5] =
@@ -49,10 +49,10 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
     let stalled = of(&fixture.get("compute/orders").await.unwrap(), "Stalled");
     argo.until_shows("Compute/orders", "Synced", "Degraded", &stalled).await;
     argo.until_shows("Compute/paused", "Synced", "Suspended", &of(&pause, "Paused")).await;
-    // The worst of all is the Application's.
+    // The Application has the worst health of its resources.
     argo.until_is(&revision, "Synced", "Degraded").await;
 
-    // Whoever pauses with kubectl has it paused through every sync.
+    // A pause set by kubectl survives every sync.
     let mended = argo.commit_one(&[&compute("orders", "br-main-42", ""), &paused]);
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Suspended").await;
