@@ -1,4 +1,4 @@
-//! What the world answers to a request that meets a fault.
+//! Applies an ordered fault to a request: to the work that it starts, and to the answer.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,7 +8,8 @@ use super::rewritten::{with_normalized_settings, without_zones};
 use super::world::World;
 use super::world::message::{Request, Response};
 
-/// The work as the fault has it done, and the answer as it rewrites it. Faults of the connection change neither.
+/// Handles the request and applies the fault. Faults of the connection change neither work nor
+/// answer.
 pub fn respond(world: &mut World, request: &Request, now: Timestamp, fault: Option<&Fault>) -> Response {
     let Some(fault) = fault else { return world.respond(request, now) };
     match fault.kind {
@@ -20,7 +21,7 @@ pub fn respond(world: &mut World, request: &Request, now: Timestamp, fault: Opti
             let clock_off = SignedDuration::from_secs(fault.seconds);
             world.respond(&Request { clock_off, ..request.clone() }, now)
         }
-        // The machine that answers does not know the key yet: it answers as to any unknown key.
+        // A server that has not learned of a new key yet answers as if the key were unknown.
         FaultKind::YoungKey => world.respond(&request.clone().bearer("unknown"), now),
         _ => rewritten(world.respond(request, now), fault),
     }

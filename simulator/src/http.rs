@@ -240,7 +240,7 @@ fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
     answer
 }
 
-/// The answer with its full length announced and half of its body sent.
+/// Announces the full length but sends only half of the body.
 async fn halved(answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
     let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();

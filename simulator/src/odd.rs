@@ -1,4 +1,4 @@
-//! Answers with an entry that is not as it should be, or with a state that nobody knows.
+//! Answers with a malformed list entry, or with an unknown compute state.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use super::faults::Fault;
 const LISTS: [&str; 4] = ["projects", "branches", "endpoints", "operations"];
 const STATE: &str = "current_state";
 
-/// One entry of a list gets another field, lacks one, or is of another form.
+/// Changes or removes a field of one list entry, or replaces the entry.
 pub fn with_odd_entry(answer: &mut Value, fault: &Fault) {
     if let Some(entry) = entries(answer).into_iter().find(|entry| is_wanted(entry, fault)) {
         put(entry, fault.field.as_deref().unwrap_or_default(), fault.body.clone());
     }
 }
 
-/// Computes are in another state.
+/// Sets the state of one or all computes.
 pub fn with_state(answer: &mut Value, fault: &Fault) {
     let state = fault.body.clone().unwrap_or_else(|| "failed".into());
     let field = fault.field.as_deref().unwrap_or(STATE);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::common::{Condition, Duration};
 use super::{rules, schema};
 
-/// The platform's address and the credentials for the resources of this namespace: base URL, organization, API key and rate budget.
+/// The platform's address and the credentials for the resources of this namespace: base URL, organization, API key and rate limit.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
@@ -37,7 +37,7 @@ use super::{rules, schema};
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct AccountSpec {
-    /// The platform, its organization and how hard it may be called.
+    /// The platform, its organization and the limits for calls to it.
     #[serde(flatten)]
     pub platform: PlatformAccess,
     /// The Secret in this namespace with the platform's API key. When its content changes, dbplane uses the new key at once.
@@ -45,7 +45,7 @@ pub struct AccountSpec {
     pub api_key_secret_ref: SecretKeyRef,
 }
 
-/// An Account for several namespaces: those that `namespaces` admits.
+/// An Account for several namespaces, which `namespaces` selects.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
@@ -72,31 +72,31 @@ pub struct AccountSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct ClusterAccountSpec {
-    /// The platform, its organization and how hard it may be called.
+    /// The platform, its organization and the limits for calls to it.
     #[serde(flatten)]
     pub platform: PlatformAccess,
     /// The Secret with the platform's API key, and its namespace. When its content changes, dbplane uses the new key at once.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: ClusterSecretKeyRef,
-    /// The namespaces whose resources may use this account: those that names lists and those that selector matches. Empty admits none.
+    /// The namespaces whose resources may use this account: all that names lists or selector matches. When empty, no namespace may use it.
     #[serde(default)]
     pub namespaces: NamespaceAccess,
-    /// What happens to deletions of resources beyond four times --deletes-per-minute within a minute, all namespaces of this account together. Slow (the default): they are made one every two seconds, each namespace in turn. Pause: they wait until somebody confirms them. The limit of each namespace, beyond which its deletions are paused, applies in both cases.
+    /// How dbplane handles a mass deletion: more than four times --deletes-per-minute deletions of resources within a minute, in all namespaces of this account together. Slow (the default) makes one deletion every two seconds, each namespace in turn. Pause keeps them waiting until a user confirms them. In both cases each namespace also has its own limit, and dbplane pauses the deletions beyond it.
     #[serde(default)]
     pub mass_deletion_policy: MassDeletionPolicy,
 }
 
-/// What happens to deletions beyond the limit of an account.
+/// How dbplane handles deletions beyond the limit of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MassDeletionPolicy {
-    /// They are made one after the other, each namespace in turn.
+    /// Make one deletion at a time, each namespace in turn.
     #[default]
     Slow,
-    /// They wait until somebody confirms them.
+    /// Keep them waiting until a user confirms them.
     Pause,
 }
 
-/// The platform, the organization and the rate budget: what Account and ClusterAccount have in common.
+/// The platform, the organization and the rate limit: the fields that Account and ClusterAccount share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::immutable_once_set("organizationID", ANOTHER_ACCOUNT))]
@@ -107,15 +107,15 @@ pub struct PlatformAccess {
     #[x_kube(validation = rules::immutable(ANOTHER_ACCOUNT))]
     #[serde(rename = "baseURL")]
     pub base_url: String,
-    /// The platform's identifier of the organization. Needed for ProjectKeys, and to see organization projects with a personal API key. It can be added later; once set it cannot be changed.
+    /// The platform's identifier of the organization. ProjectKeys need it. A personal API key needs it to see the organization's projects. It can be added later; once set it cannot be changed.
     #[serde(rename = "organizationID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,
-    /// How many requests dbplane may send to the platform for this account; 600 a minute and 20 at once when absent. All resources that use the account share this budget, and their namespaces take turns.
+    /// The rate limit for requests that dbplane sends to the platform for this account; 600 a minute and 20 at once when absent. All resources of the account share this budget, and their namespaces take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// The time between two reads of each project while nothing changes, 5s to 1h, such as 30s or 1m30s; 30s when absent. While a change is in progress, dbplane reads more often.
+    /// The time between two reads of each project while nothing changes, from 5s to 1h, such as 1m30s; 30s when absent. While a change is in progress, dbplane reads more often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("5s", "1h"))]
     pub poll_interval: Option<Duration>,
@@ -123,14 +123,14 @@ pub struct PlatformAccess {
 
 const ANOTHER_ACCOUNT: &str = "the computes and keys of this account exist only there; create another account for another platform or organization";
 
-/// A rate budget.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
-    /// Requests in any minute, 1 to 100000: what the platform allows, less what others need who use the same account.
+    /// Requests in any minute, 1 to 100000. Use the platform's limit, minus the share of other clients of the same account.
     #[schemars(range(min = 1, max = 100_000))]
     pub requests_per_minute: u32,
-    /// Those of them that may be made at once after a pause, 1 to 10000; 20 when absent. More than half are not.
+    /// How many of these requests dbplane may send at once after a pause, 1 to 10000; 20 when absent. dbplane never sends more than half of requestsPerMinute at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub burst: Option<u32>,
@@ -174,7 +174,7 @@ pub(super) fn default_secret_key() -> String {
     "api-key".to_owned()
 }
 
-/// Which namespaces may use a ClusterAccount, those named and those whose labels match, and for which projects.
+/// The namespaces that may use a ClusterAccount, by name and by label, and the projects that they may use it for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceAccess {
@@ -189,49 +189,49 @@ pub struct NamespaceAccess {
     #[x_kube(validation = rules::selector_expressions(), validation = rules::selector_labels())]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub selector: Option<LabelSelector>,
-    /// The platform's identifiers of the projects that these namespaces may use this account for, 1 to 256; every project that the API key reaches when absent. Create a ClusterAccount for each group of namespaces with projects of its own.
+    /// The platform's identifiers of the projects that these namespaces may use this account for, 1 to 256. When absent, they may use every project that the API key can access. To give groups of namespaces different projects, create a ClusterAccount for each group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::project_ids")]
     #[x_kube(validation = rules::identifiers())]
     pub projects: Option<Vec<String>>,
 }
 
-/// What this account's credentials can reach on the platform.
+/// The observed state of the account: the projects and features that its credentials give access to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::status)]
 pub struct AccountStatus {
-    /// Number of projects that the credentials can list; absent where they may not list projects.
+    /// Number of projects that the credentials can list; absent if they may not list projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_count: Option<u32>,
     /// Identifiers of those projects, sorted; at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
-    /// The projects that resources name and that the credentials could list: what shows later that one of them was deleted.
+    /// Projects that resources name and that the credentials could list. If one of them is missing from a later list, dbplane knows that it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_projects: Option<SeenProjects>,
-    /// When what the credentials reach was first found to be so.
+    /// When dbplane first observed this result. The time changes only when the result changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub checked_at: Option<Timestamp>,
-    /// Number of API keys of the organization, of all kinds, where the platform lists them; it recommends fewer than 10,000.
+    /// Number of API keys of the organization, of all kinds, if the platform lists them. The platform recommends fewer than 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_keys: Option<u32>,
-    /// When that number of keys was first counted.
+    /// When dbplane first counted this number of keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub organization_keys_at: Option<Timestamp>,
-    /// Optional features that this platform offers.
+    /// Optional features of this platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<AccountCapabilities>,
     /// Ready: whether the platform accepts the credentials. Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The last value of the annotation dbplane.dev/reconcile-requested-at for which the platform was looked at anew.
+    /// The last value of the annotation dbplane.dev/reconcile-requested-at that dbplane has handled by reading the platform again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
+    /// The generation of the spec that this status describes; -1 until dbplane has observed the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -240,7 +240,7 @@ pub struct AccountStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SeenProjects {
-    /// The organization that they were listed for.
+    /// The organization whose projects were listed.
     #[serde(rename = "organizationID", default, skip_serializing_if = "Option::is_none")]
     pub organization_id: Option<String>,
     /// The UID of the Secret with the API key.
@@ -248,21 +248,21 @@ pub struct SeenProjects {
     pub secret_uid: String,
     /// The version of that Secret.
     pub secret_version: String,
-    /// Their identifiers, sorted; at most 200.
+    /// Identifiers of the projects, sorted; at most 200.
     pub projects: Vec<String>,
 }
 
-/// Optional calls and fields that the platform offers. dbplane detects them by reading, never by a change.
+/// Optional calls and fields that the platform offers. dbplane detects them with reads only, never with a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountCapabilities {
-    /// Whether the organization's API keys can be listed.
+    /// true if the platform lists the organization's API keys.
     #[serde(default)]
     pub key_listing: bool,
-    /// Whether computes have a name that the caller chooses, by which a create can be recognized.
+    /// true if a client can choose the name of a compute. dbplane recognizes the result of a create by this name.
     #[serde(default)]
     pub compute_names: bool,
-    /// Whether computes report their scale-to-zero setting.
+    /// true if computes report their scale-to-zero setting.
     #[serde(default)]
     pub scale_to_zero: bool,
 }

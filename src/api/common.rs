@@ -1,4 +1,4 @@
-//! What several kinds share.
+//! Types that several kinds share.
 
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,28 +16,28 @@ pub struct AccountRef {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     pub name: String,
-    /// Account (the default), in this namespace, or ClusterAccount, which must admit this namespace.
+    /// Account (the default), in this namespace, or ClusterAccount, which must select this namespace.
     #[serde(default)]
     pub kind: AccountKind,
 }
 
-/// The kind that an `accountRef` names.
+/// The kind of the object in an `accountRef`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum AccountKind {
     /// An Account in the same namespace.
     #[default]
     Account,
-    /// A ClusterAccount that admits this namespace.
+    /// A ClusterAccount that selects this namespace.
     ClusterAccount,
 }
 
-/// A length of time as Kubernetes writes it: hours, minutes and seconds, such as `30s`, `5m` or `1h30m`.
+/// A duration in the format of Kubernetes: hours, minutes and seconds, such as `30s`, `5m` or `1h30m`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Duration(pub String);
 
 impl Duration {
-    /// The same length as a value; `None` where the text is not a duration.
+    /// The duration as a value, or `None` if the text is malformed.
     pub fn value(&self) -> Option<std::time::Duration> {
         let length: jiff::SignedDuration = self.0.parse().ok()?;
         length.try_into().ok()
@@ -54,7 +54,7 @@ impl JsonSchema for Duration {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Each field has a rule for form and range, whose message can name the range.
+        // Each field has its own rule for format and range, whose message states the range.
         json_schema!({"type": "string", "maxLength": 32})
     }
 }

@@ -22,7 +22,7 @@ use super::units::autoscaling_sizes;
 use super::{rules, schema};
 use crate::domain::ComputeUnits;
 
-/// One compute of one branch. Fields that are not set are the platform's choice and are not enforced.
+/// One compute of one branch. The platform chooses the values of fields that are not set, and dbplane does not enforce them.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
@@ -81,24 +81,24 @@ pub struct ComputeSpec {
     #[x_kube(validation = rules::immutable("create another Compute for another project"))]
     #[serde(rename = "projectID")]
     pub project_id: String,
-    /// The platform's identifier of the branch that the compute serves. A change moves the compute to that branch, which interrupts connections. That branch must not have a primary compute yet.
+    /// The platform's identifier of the branch that the compute serves. Changing it moves the compute to that branch, which interrupts connections. That branch must not have a primary compute yet.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     #[serde(rename = "branchID")]
     pub branch_id: String,
-    /// ReadWrite for the branch's primary compute (at most one a branch), ReadOnly for a read replica. Cannot be changed.
+    /// ReadWrite for the primary compute (at most one per branch), ReadOnly for a read replica. Cannot be changed.
     #[serde(rename = "type")]
     #[x_kube(validation = rules::immutable("create another Compute of the other type"))]
     pub type_: ComputeType,
-    /// A fixed size or an autoscaling range: exactly one of fixed and autoscaling. When absent, the platform chooses the size and dbplane does not change it. A change of size or range restarts the compute, which interrupts connections.
+    /// A fixed size or an autoscaling range: exactly one of fixed and autoscaling. When absent, the platform chooses the size and dbplane does not change it. Changing the size or the range restarts the compute, which interrupts connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::exactly_one_of("fixed", "autoscaling"), merge_strategy = MapMerge::Atomic)]
     pub size: Option<Size>,
-    /// When an inactive compute suspends: exactly one of after and never. When absent, the platform chooses (usually 5 minutes) and dbplane does not change it.
+    /// The time after which an inactive compute suspends: exactly one of after and never. When absent, the platform chooses (usually 5 minutes) and dbplane does not change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::exactly_one_of("after", "never"), merge_strategy = MapMerge::Atomic)]
     pub scale_to_zero: Option<ScaleToZero>,
-    /// Connection pooling in front of the compute; the platform's choice when absent.
+    /// Connection pooling in front of the compute. When absent, the platform chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
     /// Database settings by name, such as work_mem: 64MB; at most 128. Values are text: quote numbers. dbplane does not change settings that are not named here.
@@ -106,13 +106,13 @@ pub struct ComputeSpec {
     #[schemars(schema_with = "schema::settings")]
     #[x_kube(validation = rules::setting_names(), validation = rules::setting_values())]
     pub postgres_settings: BTreeMap<String, String>,
-    /// Whether connections without a password are possible; the platform's choice when absent.
+    /// Allow connections without a password. When absent, the platform chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passwordless_access: Option<bool>,
-    /// Whether the compute refuses all connections; the platform's choice when absent.
+    /// Refuse all connections to the compute. When absent, the platform chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// What to do when the branch already has a primary compute that this resource did not create: Refuse (the default) reports it and changes nothing, Adopt manages it from then on.
+    /// How to handle a primary compute of the branch that this resource did not create. Refuse (the default) reports it and changes nothing. Adopt manages it from then on.
     #[serde(default)]
     pub existing: Existing,
     /// The platform's identifier (ep-...) of an existing compute to import instead of creating one. It can be added later; once set it cannot be changed.
@@ -120,10 +120,10 @@ pub struct ComputeSpec {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::compute_id())]
     pub compute_id: Option<String>,
-    /// What to do when the compute no longer exists on the platform although nobody deleted this resource: Recreate (the default) creates another one, whose host differs; Report changes nothing and reports it. A compute that was imported with computeID is never recreated.
+    /// How to handle a compute that was deleted on the platform while this resource still exists. Recreate (the default) creates another one, which has a different host. Report changes nothing and reports it. A compute that was imported with computeID is never recreated.
     #[serde(default)]
     pub on_missing: OnMissing,
-    /// Fields that are applied when the compute is created, and left to people or to another controller afterwards.
+    /// Fields that dbplane sets when it creates the compute and never changes afterwards, so that users or another controller can.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(length(max = 6))]
     #[x_kube(merge_strategy = ListMerge::Set)]
@@ -131,30 +131,30 @@ pub struct ComputeSpec {
     /// Full (the default) creates, changes, restarts and deletes the compute to match this resource. Observe changes nothing on the platform and reports differences in the status.
     #[serde(default)]
     pub management: Management,
-    /// What happens to the compute when this resource is deleted: Delete (the default) deletes it, Orphan keeps it running.
+    /// How to handle the compute when this resource is deleted: Delete (the default) deletes it, Orphan keeps it running.
     #[serde(default)]
     pub deletion: Deletion,
-    /// Whether the deletion of this resource waits while the compute would be deleted with it, until this is false. It can be changed while the deletion waits. With deletion: Orphan nothing waits.
+    /// true: a deletion of this resource waits until this is false, so that the compute is not deleted. It can be changed while the deletion waits. With deletion: Orphan this field has no effect.
     #[serde(default)]
     pub deletion_protection: bool,
-    /// When changes that interrupt connections (of size, of branch, restarts) may be made; at once when absent.
+    /// When dbplane may make changes that interrupt connections (size, branch, restart). When absent, it makes them at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub disruption: Option<Box<Disruption>>,
-    /// What is done regularly; nothing when absent.
+    /// Regular maintenance of the compute; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub maintenance: Option<Box<Maintenance>>,
-    /// Sizes and suspension at recurring times. Of several entries that set the same field, the first in this list whose time it is decides; outside of all of them, size and scaleToZero apply.
+    /// Sizes and suspension at recurring times. If several active entries set the same field, the first in this list wins. While no entry is active, size and scaleToZero apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = rules::distinct_names(), merge_strategy = ListMerge::Atomic)]
     pub schedules: Vec<Schedule>,
-    /// Any change of this text restarts the compute once, when disruption allows it; removing it does not. 1 to 128 characters, such as a date. dbplane does not wake an idle compute for it: the next connection starts it afresh.
+    /// Any change of this text restarts the compute once, when disruption allows it; removing the text does not. 1 to 128 characters, such as a date. dbplane does not wake an idle compute for a restart: the next connection starts it anyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
-    /// A Secret that dbplane writes with what a client needs to connect; none when absent. User and password come from the Secret in credentialsFrom, because this API does not return them.
+    /// A Secret that dbplane writes with the parameters for connecting; none when absent. User and password come from the Secret in credentialsFrom, because the platform's API does not return them to dbplane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Box<Connection>>,
 }
@@ -204,7 +204,7 @@ pub struct ScaleToZero {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("1m", "168h"))]
     pub after: Option<Duration>,
-    /// true: never suspend. Such a compute gets the platform's updates only when it is restarted.
+    /// true: never suspend. Such a compute gets the platform's updates only when it restarts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::demand("self", "write never: true, or remove never and set after"))]
     pub never: Option<bool>,
@@ -214,21 +214,21 @@ pub struct ScaleToZero {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pooler {
-    /// Whether connections are pooled.
+    /// true: connections go through the pooler.
     pub enabled: bool,
-    /// How pooled connections are shared: Transaction assigns a server connection for one transaction. The platform's choice when absent.
+    /// How the pooler shares connections: Transaction assigns a server connection for one transaction. When absent, the platform chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<PoolerMode>,
 }
 
-/// How a pooler shares connections.
+/// How the pooler shares connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PoolerMode {
-    /// A server connection is assigned for one transaction.
+    /// Assign a server connection for one transaction.
     Transaction,
 }
 
-/// What to do with a compute that exists already.
+/// How to handle an existing compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Existing {
     /// Report it and change nothing.
@@ -238,7 +238,7 @@ pub enum Existing {
     Adopt,
 }
 
-/// What to do when a compute no longer exists.
+/// How to handle a compute that no longer exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnMissing {
     /// Create another one.
@@ -248,7 +248,7 @@ pub enum OnMissing {
     Report,
 }
 
-/// A field of the spec that may be left to others.
+/// A field of the spec that dbplane can leave to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum IgnoredField {
@@ -266,7 +266,7 @@ pub enum IgnoredField {
     Disabled,
 }
 
-/// How much dbplane may do to the compute.
+/// The changes that dbplane may make to the compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Management {
     /// Create, change, restart and delete.
@@ -276,12 +276,12 @@ pub enum Management {
     Observe,
 }
 
-/// What happens to the platform's compute when the resource is deleted.
+/// How to handle the platform's compute when the resource is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Deletion {
-    /// The compute is deleted.
+    /// Delete the compute.
     #[default]
     Delete,
-    /// The compute keeps running.
+    /// Keep the compute running.
     Orphan,
 }

@@ -1,11 +1,13 @@
-//! The custom resources of group `dbplane.dev`: types, validation rules and printer columns; no logic.
+//! The custom resources of group `dbplane.dev`: types, validation rules and printer columns,
+//! without logic.
 //!
-//! References and unions are atomic: whoever applies one owns all of it, so that switching from one alternative to the other
-//! needs no removal of the first. (`MapMerge`, also for structs: a definition has `x-kubernetes-map-type` only.)
+//! References and unions are atomic: the field manager that applies one owns all its fields. A user
+//! can therefore switch from one alternative to the other without removing the first. (Structs use
+//! `MapMerge` too, because a definition only has `x-kubernetes-map-type`.)
 //!
-//! The doc comments are what `kubectl explain` prints, so they are written for the person who writes a manifest.
+//! `kubectl explain` prints the doc comments, so they address the author of a manifest.
 
-// The lint takes the parts of one kube attribute for attributes of their own.
+// The lint mistakes the parts of one kube attribute for separate attributes.
 #![allow(clippy::duplicated_attributes)]
 
 mod account;

@@ -1,4 +1,4 @@
-//! ProjectKey: one project-scoped organization API key, and the Secret for it.
+//! ProjectKey: one project-scoped API key of an organization, and its Secret.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ use super::{rules, schema};
 #[schemars(transform = schema::plain)]
 #[x_kube(validation = rules::immutable_optional("keyName", ANOTHER_KEY))]
 pub struct ProjectKeySpec {
-    /// The account whose credentials create the key: a personal API key of an administrator of its organization.
+    /// The account whose credentials create the key. Its API key must be a personal one of an administrator of its organization.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
     /// The platform's identifier of the project that the key is scoped to. Cannot be changed.
@@ -53,21 +53,21 @@ pub struct ProjectKeySpec {
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     #[serde(rename = "projectID")]
     pub project_id: String,
-    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. When absent: the name of this resource, shortened where it is longer. Cannot be changed.
+    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. When absent: the name of this resource, shortened if necessary. Cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = rules::key_name())]
     pub key_name: Option<String>,
     /// The Secret that receives the key, in this namespace.
     pub secret: KeySecret,
-    /// Replace the key regularly; never when absent.
+    /// Regular replacement of the key; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub rotation: Option<Rotation>,
-    /// What to do when the platform no longer accepts the key: Recreate (the default) creates another key and writes it to the Secret, Report only reports it.
+    /// How to handle a key that the platform no longer accepts: Recreate (the default) creates another key and writes it to the Secret, Report only reports it.
     #[serde(default)]
     pub on_revoked: OnRevoked,
-    /// What happens to the key when this resource is deleted: Revoke (the default) revokes it; if the platform offers no call for that, the deletion waits until somebody has revoked the key in the console. Orphan keeps the key valid.
+    /// How to handle the key when this resource is deleted. Revoke (the default) revokes it. If the platform offers no call for that, the deletion waits until a user has revoked the key in the console. Orphan keeps the key valid.
     #[serde(default)]
     pub deletion: KeyDeletion,
 }
@@ -97,12 +97,12 @@ pub struct KeySecret {
     #[x_kube(validation = rules::secret_data_key())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key: String,
-    /// Key within its data for the key before, as long as a replaced key stays valid; it is not kept when absent. Applies from the next rotation on.
+    /// Key within its data for the previous API key, as long as the replaced key is valid. When absent, the Secret does not keep the previous key. Applies from the next rotation on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::secret_data_key())]
     pub previous_key: Option<String>,
-    /// The type of the Secret; Opaque when absent. Types of Kubernetes itself are refused: they demand entries that the Secret does not have before there is a key. Cannot be changed.
+    /// The type of the Secret; Opaque when absent. Kubernetes' own types are rejected: they require entries that the Secret does not have before the key exists. Cannot be changed.
     #[serde(rename = "type", default = "opaque")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::secret_type())]
@@ -118,7 +118,7 @@ pub struct KeySecret {
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
     pub annotations: BTreeMap<String, String>,
-    /// Further entries of the Secret's data, at most 32, by name. In their text {{ key }}, {{ keyID }}, {{ keyName }}, {{ projectID }} and {{ baseURL }} are replaced.
+    /// Further entries of the Secret's data, at most 32, by name. In their text, dbplane replaces {{ key }}, {{ keyID }}, {{ keyName }}, {{ projectID }} and {{ baseURL }}.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders(&["key", "keyID", "keyName", "projectID", "baseURL"]))]
@@ -148,49 +148,49 @@ pub struct Rotation {
     /// How long a key is used before it is replaced, 1h to 8760h, such as 720h.
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub every: Duration,
-    /// How long a replaced key stays valid at least, 0s or more and shorter than every.
+    /// How long a replaced key stays valid at least, from 0s; shorter than every.
     #[x_kube(validation = rules::duration("0s", "8760h"))]
     pub overlap: Duration,
-    /// When a replaced key is revoked: AfterOverlap (the default) when overlap is over, WhenUnused when the platform's lists of keys have also shown the same last use of it for unusedFor, and at the deadline at the latest. Where the platform does not show when keys were last used, WhenUnused waits for the deadline.
+    /// When to revoke a replaced key. AfterOverlap (the default): at the end of overlap. WhenUnused: when the platform's key lists have also shown the same last use for unusedFor, and at the deadline at the latest. If the platform does not show when keys were last used, WhenUnused waits for the deadline.
     #[serde(default)]
     pub revoke_previous: RevokePrevious,
-    /// With WhenUnused: how long the platform's lists have to show the same last use of a replaced key before it is revoked, 1h or more and shorter than deadline. It is measured by the operator's clock, and takes up to an eighth longer.
+    /// With WhenUnused: how long the platform's key lists must show the same last use of a replaced key before dbplane revokes it, from 1h; shorter than deadline. The operator's clock measures it, and it takes up to an eighth longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub unused_for: Option<Duration>,
-    /// With WhenUnused: how long after its replacement a key is revoked although it may still be in use, longer than overlap and unusedFor and shorter than every.
+    /// With WhenUnused: the time after its replacement at which dbplane revokes a key even if it may still be in use. Longer than overlap and unusedFor, and shorter than every.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub deadline: Option<Duration>,
 }
 
-/// When a replaced key is revoked.
+/// When to revoke a replaced key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RevokePrevious {
     /// At the end of the overlap.
     #[default]
     AfterOverlap,
-    /// When it is not used any more, and at the deadline at the latest.
+    /// When the key is no longer used, and at the deadline at the latest.
     WhenUnused,
 }
 
-/// What to do when the platform no longer accepts the key.
+/// How to handle a key that the platform no longer accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnRevoked {
-    /// Create another one.
+    /// Create another key.
     #[default]
     Recreate,
     /// Report it and wait.
     Report,
 }
 
-/// What happens to the platform's key when the resource is deleted.
+/// How to handle the platform's key when the resource is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeyDeletion {
-    /// The key is revoked. If the platform offers no call for that, the deletion waits until somebody has revoked it in the console.
+    /// Revoke the key. If the platform offers no call for that, the deletion waits until a user has revoked it in the console.
     #[default]
     Revoke,
-    /// The key stays valid.
+    /// Keep the key valid.
     Orphan,
 }
 
@@ -202,53 +202,53 @@ pub struct ProjectKeyStatus {
     /// The platform's identifier of the key in use.
     #[serde(rename = "keyID", default, skip_serializing_if = "Option::is_none")]
     pub key_id: Option<i64>,
-    /// Its name in the platform's console.
+    /// The name of the key in the platform's console.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_name: Option<String>,
-    /// When it was created.
+    /// When the key was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub created_at: Option<Timestamp>,
-    /// The platform's identifier of the user who created it.
+    /// The platform's identifier of the user who created the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// The Secret that contains it.
+    /// The Secret that contains the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
-    /// When the key in use was last used, to the hour; absent where the platform does not show it.
+    /// When the key in use was last used, to the hour; absent if the platform does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_used_at: Option<Timestamp>,
-    /// From where it was used then: an address, or several.
+    /// The origin of the last use: one or more addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_from: Option<String>,
-    /// When it last replaced another key.
+    /// When the key last replaced another key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub rotated_at: Option<Timestamp>,
-    /// The last value of the annotation dbplane.dev/rotate for which the key was replaced; one of more than 64 characters as a digest.
+    /// The last value of the annotation dbplane.dev/rotate for which dbplane replaced the key. A value of more than 64 characters is shown as a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_rotate: Option<String>,
     /// Keys that were replaced and are still valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub previous_keys: Vec<KeyRecord>,
-    /// Keys that may exist on the platform although dbplane never received their secret, or that it cannot revoke. Revoke them in the console by name.
+    /// Keys that may exist on the platform although dbplane never received their secret, and keys that it cannot revoke. Revoke them in the console by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_keys: Vec<KeyRecord>,
-    /// The keys that dbplane considers revoked because of what the annotation dbplane.dev/revoked-keys says at present.
+    /// Keys that dbplane considers revoked because the annotation dbplane.dev/revoked-keys currently names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acknowledged_keys: Vec<String>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// What dbplane has recorded of this resource: its keys, and the creation of a key whose outcome is not known. The annotation dbplane.dev/record is a copy of it, for backups without status.
+    /// dbplane's record: the keys of this resource, and the create of a key with an unknown outcome. The annotation dbplane.dev/record is a copy, for backups without status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
-    /// The last value of the annotation dbplane.dev/reconcile-requested-at for which the platform was looked at anew.
+    /// The last value of the annotation dbplane.dev/reconcile-requested-at that dbplane has handled by reading the platform again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
+    /// The generation of the spec that this status describes; -1 until dbplane has observed the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -257,15 +257,15 @@ pub struct ProjectKeyStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRecord {
-    /// The platform's identifier of the key, where it is known.
+    /// The platform's identifier of the key, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<i64>,
-    /// Its name in the platform's console.
+    /// The name of the key in the platform's console.
     pub name: String,
-    /// When it was replaced, or when its creation was attempted.
+    /// When the key was replaced, or when dbplane attempted to create it.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub since: Timestamp,
-    /// When a replaced key is revoked, at the latest.
+    /// When dbplane revokes a replaced key at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub revoke_at: Option<Timestamp>,

@@ -59,19 +59,19 @@ use super::{rules, schema};
     "add the labels of spec.selector.matchLabels to spec.template.metadata.labels: otherwise the set would not find its own replicas",
 ).field_path(".template.metadata.labels"))]
 pub struct ReadReplicaSetSpec {
-    /// How many read replicas there are to be, 0 to 100; 1 when absent. Leave it out of manifests in Git where an autoscaler sets it.
+    /// Number of read replicas, 0 to 100; 1 when absent. If an autoscaler sets it, leave it out of manifests in Git.
     #[serde(default = "one")]
     #[schemars(range(min = 0, max = 100))]
     pub replicas: u32,
-    /// Which Computes belong to this set: those that it created, and ReadOnly Computes of the same project with these labels that no other resource controls, which it takes as its own. Cannot be changed.
+    /// Selects the Computes of this set. Besides those that it created, the set adopts ReadOnly Computes of the same project with these labels that no other resource controls. Cannot be changed.
     #[x_kube(validation = rules::immutable("create another ReadReplicaSet"))]
     pub selector: ReplicaSelector,
-    /// What each replica is like.
+    /// The template for each replica.
     pub template: ReplicaTemplate,
-    /// How replicas are changed.
+    /// How dbplane changes replicas.
     #[serde(default)]
     pub strategy: ReplicaStrategy,
-    /// A Secret with the hosts of all replicas, for clients that share their connections among them; none when absent. Its entries host and uri list every replica.
+    /// A Secret with the hosts of all replicas, for clients that distribute their connections; none when absent. Its entries host and uri list every replica.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
@@ -91,15 +91,15 @@ pub struct ReplicaSelector {
     pub match_labels: BTreeMap<String, String>,
 }
 
-/// How replicas are changed.
+/// How dbplane changes replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaStrategy {
-    /// How many replicas there may be beyond spec.replicas while those of another branch are replaced: a number, or a percentage of spec.replicas that is rounded up; 1 when absent. With 0, old ones go before new ones come. An old one that cannot be seen goes once as many as declared are ready without it.
+    /// Maximum number of replicas beyond spec.replicas while dbplane replaces replicas after a change of branchID: a number, or a percentage of spec.replicas, rounded up; 1 when absent. With 0, dbplane deletes an old replica before it creates a new one. It deletes an old replica that it cannot observe once spec.replicas other replicas are ready.
     #[serde(default = "Share::one")]
     #[x_kube(validation = rules::share(0))]
     pub max_surge: Share,
-    /// How many replicas may be changed at the same time: a number, or a percentage of spec.replicas that is rounded down, and at least 1; 1 when absent. Replicas that are not ready count. One that cannot be seen, because the platform cannot be asked about it, counts too and is not changed; one that was seen not to serve is changed at once. What interrupts connections also waits for the disruption of the template.
+    /// Maximum number of replicas that dbplane changes at the same time: a number, or a percentage of spec.replicas, rounded down and at least 1; 1 when absent. Replicas that are not ready count. A replica that dbplane cannot observe counts too and is not changed. A replica that was last observed as not serving is changed at once. Changes that interrupt connections also wait for the disruption of the template.
     #[serde(default = "Share::one")]
     #[x_kube(validation = rules::share(1))]
     pub max_unavailable: Share,
@@ -132,7 +132,7 @@ impl JsonSchema for Share {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Said, since kube takes what may be left out for what may be null here.
+        // Stated explicitly, because kube treats a field that may be left out as nullable here.
         json_schema!({"x-kubernetes-int-or-string": true, "maxLength": 8, "nullable": false})
     }
 }
@@ -142,16 +142,16 @@ impl JsonSchema for Share {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::status)]
 pub struct ReadReplicaSetStatus {
-    /// How many Computes the set has, without those that are being deleted.
+    /// Number of Computes of the set, without those that are being deleted.
     #[serde(default)]
     pub replicas: u32,
-    /// How many of them are Ready.
+    /// Number of Computes that are Ready.
     #[serde(default)]
     pub ready_replicas: u32,
-    /// How many of them are as spec.template says, on the platform too.
+    /// Number of Computes that match spec.template, on the platform too.
     #[serde(default)]
     pub updated_replicas: u32,
-    /// How many of them have a host to connect to.
+    /// Number of Computes that have a host to connect to.
     #[serde(default)]
     pub hosts: u32,
     /// The selector as text, for autoscalers.
@@ -160,20 +160,20 @@ pub struct ReadReplicaSetStatus {
     /// The Secret with the connection parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_secret: Option<String>,
-    /// The same Secret where the Service Binding specification looks for it.
+    /// The same Secret, in the field that the Service Binding specification defines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<ServiceBinding>,
-    /// Secrets of this resource that spec.connection named before, and that still exist. They are not updated any more: delete them.
+    /// Secrets of this resource that spec.connection named earlier and that still exist. dbplane no longer updates them: delete them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused_secrets: Vec<String>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The last value of the annotation dbplane.dev/reconcile-requested-at that was seen.
+    /// The last value of the annotation dbplane.dev/reconcile-requested-at that dbplane has seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
+    /// The generation of the spec that this status describes; -1 until dbplane has observed the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }

@@ -1,8 +1,8 @@
-//! The validation rules that several fields share. Every message says what to change in the manifest.
+//! The validation rules that several fields share. Every message says what to change.
 
 use kube::core::Rule;
 
-/// What the platform calls its identifiers: the pattern of its public API description.
+/// The pattern of identifiers in the platform's public API description.
 const IDENTIFIER: &str = "^[a-z0-9-]{1,60}$";
 const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const DNS_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
@@ -10,7 +10,7 @@ const SECRET_DATA_KEY: &str = "^[-._a-zA-Z0-9]+$";
 /// The name part of a label or annotation key, with an optional prefix before a slash.
 const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
 const LABEL_VALUE: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
-/// Digits are bounded because CEL's `duration` fails, rather than answers, beyond 292 years.
+/// The number of digits is bounded because CEL's `duration` fails beyond 292 years.
 const DURATION: &str = "^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$";
 /// In the order of their numbers, from 1.
 const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
@@ -21,7 +21,7 @@ fn rule(expression: String, message: &str) -> Rule {
     Rule::new(expression).message(message)
 }
 
-/// A CEL raw string: the patterns hold backslashes.
+/// Writes the pattern as a CEL raw string, because it contains backslashes.
 fn matches(subject: &str, pattern: &str) -> String {
     format!("{subject}.matches(r'{pattern}')")
 }
@@ -50,12 +50,12 @@ pub(super) fn compute_id() -> Rule {
     )
 }
 
-/// `self` cannot be changed; `instead` says what to do.
+/// `self` cannot be changed. `instead` is the advice in the message.
 pub(super) fn immutable(instead: &str) -> Rule {
     rule("self == oldSelf".to_owned(), &format!("cannot be changed: {instead}"))
 }
 
-/// The optional `field` of `self` can be added, and neither changed nor removed after that; `instead` says what to do.
+/// The optional `field` of `self` can be added, but not changed or removed afterwards.
 pub(super) fn immutable_once_set(field: &str, instead: &str) -> Rule {
     rule(
         format!("!has(oldSelf.{field}) || (has(self.{field}) && self.{field} == oldSelf.{field})"),
@@ -64,7 +64,7 @@ pub(super) fn immutable_once_set(field: &str, instead: &str) -> Rule {
     .field_path(format!(".{field}"))
 }
 
-/// The optional `field` of `self` can be neither added, changed nor removed; `instead` says what to do.
+/// The optional `field` of `self` cannot be added, changed or removed.
 pub(super) fn immutable_optional(field: &str, instead: &str) -> Rule {
     rule(
         format!("has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"),
@@ -102,7 +102,7 @@ pub(super) fn namespace_names() -> Rule {
     )
 }
 
-/// The expressions of the label selector `self` have values exactly where their operator takes some.
+/// The expressions of the label selector `self` have values exactly if their operator takes values.
 pub(super) fn selector_expressions() -> Rule {
     rule(
         "!has(self.matchExpressions) || self.matchExpressions.all(e, \
@@ -112,7 +112,7 @@ pub(super) fn selector_expressions() -> Rule {
     )
 }
 
-/// The keys and values of the label selector `self` can be those of labels.
+/// The keys and values of the label selector `self` are valid for labels.
 pub(super) fn selector_labels() -> Rule {
     let (key, value) = (matches("key", QUALIFIED_NAME), matches("self.matchLabels[key]", LABEL_VALUE));
     let labels = format!("!has(self.matchLabels) || self.matchLabels.all(key, {key} && {value})");
@@ -125,10 +125,10 @@ pub(super) fn selector_labels() -> Rule {
     )
 }
 
-/// `self`, a number that the schema's enum has let through, is one of that enum.
+/// `self` is one of the numbers in the schema's enum.
 ///
-/// The API server compares a number with a whole one of an enum after cutting off its fraction: 1.5 would pass for 1.
-/// (Not ==, which outside the API server does not hold between 2 and 2.0.)
+/// The API server cuts off the fraction when it compares a number with a whole number of an enum:
+/// 1.5 would pass for 1. (`==` is no alternative: outside the API server, 2 == 2.0 is false.)
 pub(super) fn whole_size(largest: &str) -> Rule {
     rule(
         "self < 1.0 || self <= double(int(self))".to_owned(),
@@ -141,7 +141,7 @@ pub(super) fn secret_data_key() -> Rule {
     rule(matches("self", SECRET_DATA_KEY), "write a key of a Secret's data: letters, digits, -, _ and .")
 }
 
-/// `self` is a type of Secrets that are not Kubernetes' own.
+/// `self` is a Secret type that Kubernetes does not define itself.
 pub(super) fn secret_type() -> Rule {
     let own = "!self.matches('^([a-z0-9.-]+[.])?kubernetes[.]io/')";
     rule(
@@ -158,7 +158,7 @@ pub(super) fn secret_data_keys() -> Rule {
     )
 }
 
-/// The keys of `self` can be keys of labels or annotations.
+/// The keys of `self` are valid keys of labels or annotations.
 pub(super) fn metadata_keys() -> Rule {
     rule(
         format!("self.all(key, key.size() <= 317 && {})", matches("key", QUALIFIED_NAME)),
@@ -166,7 +166,7 @@ pub(super) fn metadata_keys() -> Rule {
     )
 }
 
-/// The keys of `self` are not dbplane's own.
+/// The keys of `self` do not have dbplane's own prefix.
 pub(super) fn unreserved_keys() -> Rule {
     rule(
         "self.all(key, !key.startsWith('dbplane.dev/'))".to_owned(),
@@ -174,7 +174,7 @@ pub(super) fn unreserved_keys() -> Rule {
     )
 }
 
-/// The values of `self` can be values of labels.
+/// The values of `self` are valid values of labels.
 pub(super) fn label_values() -> Rule {
     rule(
         format!("self.all(key, {})", matches("self[key]", LABEL_VALUE)),
@@ -193,7 +193,8 @@ pub(super) fn duration(least: &str, most: &str) -> Rule {
     )
 }
 
-/// The duration `shorter` of `self` is shorter than its `longer`, where both are set. Malformed ones are left to their own rule.
+/// The duration `shorter` of `self` is shorter than `longer`, if both are set. Malformed values are
+/// left to their own rule.
 pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
     let malformed = |field: &str| {
         let subject = format!("self.{field}");
@@ -210,7 +211,8 @@ pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
     .field_path(format!(".{shorter}"))
 }
 
-/// `self` is an absolute URL. What it must not hold, and how it must end, are rules of their own: each has its message.
+/// `self` is an absolute URL. Forbidden parts and the required end have their own rules with their
+/// own messages.
 pub(super) fn base_url() -> Rule {
     let host = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?";
     rule(
@@ -219,7 +221,7 @@ pub(super) fn base_url() -> Rule {
     )
 }
 
-/// The URL `self` holds nothing but scheme, host and path.
+/// The URL `self` has only a scheme, a host and a path.
 pub(super) fn base_url_alone() -> Rule {
     rule(
         "!self.contains('@') && !self.contains('?') && !self.contains('#')".to_owned(),
@@ -235,14 +237,14 @@ pub(super) fn base_url_version() -> Rule {
     )
 }
 
-/// `self` is a cron expression of five fields as CronJob has it, or with L, W, # or 7 for Sunday.
+/// `self` is a cron expression of five fields as for CronJob, or with L, W, # or 7 for Sunday.
 pub(super) fn cron() -> Rule {
     let list = |item: String| format!("{item}(,{item})*");
     let range = |value: &str| format!("{value}(-{value})?");
     let steps = |ranges: &str, step: &str| format!(r"((\*|{ranges})(/{step})?)");
     let day = "(0?[1-9]|[12][0-9]|3[01])";
     let month = "(0?[1-9]|1[0-2])";
-    // A range is from number to number or from name to name: no rule could check whether FRI-2 runs backwards.
+    // A range has two numbers or two names: no rule could check if FRI-2 runs backwards.
     let named =
         |number: &str, names: &[&str]| format!("{}|{}", range(number), range(&format!("(?i:{})", names.join("|"))));
     let weekday = format!("([0-7]|(?i:{}))", WEEKDAYS.join("|"));
@@ -259,7 +261,8 @@ pub(super) fn cron() -> Rule {
     )
 }
 
-/// No range of the cron expression `self` runs backwards, as people write it who think of a week that ends with Sunday.
+/// No range of the cron expression `self` runs backwards. Users for whom a week ends with Sunday
+/// write such ranges.
 pub(super) fn cron_ranges() -> Rule {
     let backwards = |names: &[&str]| {
         let pairs = (1..names.len()).map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
@@ -274,7 +277,7 @@ pub(super) fn cron_ranges() -> Rule {
     )
 }
 
-/// `self` can be the name of a time zone.
+/// `self` is a valid name of a time zone.
 pub(super) fn time_zone() -> Rule {
     rule(
         format!("self != 'Local' && {}", matches("self", "^[A-Za-z][-+_A-Za-z0-9]*(/[-+_A-Za-z0-9]+){0,2}$")),
@@ -282,7 +285,7 @@ pub(super) fn time_zone() -> Rule {
     )
 }
 
-/// `self` is a name for people; of the platform's 64 characters it may have 32.
+/// `self` is a readable name. It may have 32 of the platform's 64 characters.
 pub(super) fn key_name() -> Rule {
     rule(
         matches("self", "^[A-Za-z0-9]([-A-Za-z0-9 ._:/@+()]*[-A-Za-z0-9._@+()])?$"),
@@ -290,7 +293,7 @@ pub(super) fn key_name() -> Rule {
     )
 }
 
-/// The values of `self` use only these placeholders, which are replaced.
+/// The values of `self` use only these placeholders.
 pub(super) fn placeholders(names: &[&str]) -> Rule {
     let known = format!(r"\{{\{{ *({}) *\}}\}}", names.join("|"));
     let texts: Vec<String> = names.iter().map(|name| format!("{{{{ {name} }}}}")).collect();
@@ -301,7 +304,8 @@ pub(super) fn placeholders(names: &[&str]) -> Rule {
     )
 }
 
-/// The template of `self` uses these placeholders, given as alternatives, only where `field` is set.
+/// The template of `self` uses these placeholders (alternatives of a pattern) only if `field` is
+/// set.
 pub(super) fn placeholders_need(field: &str, is_set: &str, names: &str) -> Rule {
     let uses = matches("self.template[name]", &format!(r"\{{\{{ *({names}) *\}}\}}"));
     rule(
@@ -319,7 +323,7 @@ pub(super) fn database_name() -> Rule {
     )
 }
 
-/// The keys of `self` are names of database settings.
+/// The keys of `self` are valid names of database settings.
 pub(super) fn setting_names() -> Rule {
     let name = matches("name", r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$");
     rule(
@@ -328,7 +332,7 @@ pub(super) fn setting_names() -> Rule {
     )
 }
 
-/// The values of `self` can be values of database settings.
+/// The values of `self` are valid values of database settings.
 pub(super) fn setting_values() -> Rule {
     rule(
         format!("self.all(name, {})", matches("self[name]", r"^[^\x00-\x1F\x7F]+$")),
@@ -344,7 +348,8 @@ pub(super) fn distinct_names() -> Rule {
     )
 }
 
-/// What the schedules of `self` set is declared, so that something applies outside of them, and is not left to others.
+/// The spec also declares each field that its schedules set, so that a value applies at other
+/// times. It does not ignore that field.
 pub(super) fn scheduled(field: &str) -> Rule {
     rule(
         format!(
@@ -355,7 +360,7 @@ pub(super) fn scheduled(field: &str) -> Rule {
     )
 }
 
-/// `self` is a number of at least `least`, 0 or 1, or a percentage.
+/// `self` is a number of at least `least` (0 or 1) or a percentage.
 pub(super) fn share(least: u8) -> Rule {
     let numbers = if least == 0 { "[1-9]?[0-9]|100" } else { "[1-9][0-9]?|100" };
     rule(
@@ -364,12 +369,12 @@ pub(super) fn share(least: u8) -> Rule {
     )
 }
 
-/// `self` has one of two fields, and not the other.
+/// `self` has exactly one of two fields.
 pub(super) fn exactly_one_of(one: &str, other: &str) -> Rule {
     rule(format!("has(self.{one}) != has(self.{other})"), &format!("set exactly one of {one} and {other}"))
 }
 
-/// A rule of one kind only, written out beside its field.
+/// A rule of one kind only, written beside its field.
 pub(super) fn demand(expression: &str, message: &str) -> Rule {
     rule(expression.to_owned(), message)
 }

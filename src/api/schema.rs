@@ -1,4 +1,4 @@
-//! What the derived schemas need to become what Kubernetes wants: a structural schema without nulls.
+//! Turns derived schemas into the structural schemas without nulls that Kubernetes requires.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::common::Condition;
 
 /// For `#[schemars(transform = ...)]` on a spec or status.
 ///
-/// An optional field is one that may be left out, not one that may be null: then the API server drops an explicit null,
-/// and rules need not ask for it. Unsigned integers get the formats that Kubernetes knows.
+/// An optional field may be left out, but may not be null. The API server then drops an explicit
+/// null, and rules need not check for it. Unsigned integers get the formats that Kubernetes knows.
 pub(super) fn plain(schema: &mut Schema) {
     transform_subschemas(&mut plain, schema);
     let Some(object) = schema.as_object_mut() else { return };
@@ -37,8 +37,8 @@ pub(super) fn plain(schema: &mut Schema) {
 
 /// For `#[schemars(transform = ...)]` on the status of a kind.
 ///
-/// Until the operator has looked at an object, its status is of no generation that exists: whoever asks whether the object is
-/// as declared, as kstatus does, is told that this is not known yet.
+/// Until the operator has observed an object, its status has a generation that does not exist.
+/// Tools such as kstatus then report that the state is not known yet.
 pub(super) fn status(schema: &mut Schema) {
     plain(schema);
     schema.insert("default".into(), json!({"observedGeneration": NOT_OBSERVED}));
@@ -46,7 +46,7 @@ pub(super) fn status(schema: &mut Schema) {
 
 const NOT_OBSERVED: i64 = -1;
 
-/// `anyOf: [T, null]` becomes T, with the description of the field rather than of T.
+/// `anyOf: [T, null]` becomes T, with the description of the field instead of the one of T.
 fn hoist_option(object: &mut Map<String, Value>) {
     let inner = match object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
         Some([inner, null]) if null.get("type").is_some_and(|name| name == "null") => inner.as_object().cloned(),
@@ -60,7 +60,7 @@ fn hoist_option(object: &mut Map<String, Value>) {
     }
 }
 
-/// Conditions as every kind carries them: a list keyed by type.
+/// The conditions of every kind: a list keyed by type.
 pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = generator.subschema_for::<Vec<Condition>>();
     schema.insert("x-kubernetes-list-type".into(), "map".into());
@@ -76,7 +76,6 @@ fn text_map(generator: &mut SchemaGenerator, entries: u32, length: u32) -> Schem
     schema
 }
 
-/// Database settings.
 pub(super) fn settings(generator: &mut SchemaGenerator) -> Schema {
     text_map(generator, 128, 1024)
 }
@@ -86,7 +85,7 @@ pub(super) fn labels(generator: &mut SchemaGenerator) -> Schema {
     text_map(generator, 32, 63)
 }
 
-/// Texts of an object that dbplane writes: annotations, and entries of a Secret.
+/// Annotations of an object that dbplane writes, or entries of a Secret.
 pub(super) fn texts(generator: &mut SchemaGenerator) -> Schema {
     text_map(generator, 32, 4096)
 }
@@ -100,19 +99,19 @@ fn text_set(generator: &mut SchemaGenerator, length: u32) -> Schema {
     schema
 }
 
-/// Names of namespaces.
 pub(super) fn namespace_names(generator: &mut SchemaGenerator) -> Schema {
     text_set(generator, 63)
 }
 
-/// The platform's identifiers of projects. An empty list could be taken for every project, or for none.
+/// The platform's identifiers of projects. An empty list could mean every project or none, so it is
+/// invalid.
 pub(super) fn project_ids(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = text_set(generator, 60);
     schema.insert("minItems".into(), 1.into());
     schema
 }
 
-/// A label selector with the bounds that its rules need.
+/// A label selector with the bounds that its CEL rules need.
 pub(super) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = generator.subschema_for::<LabelSelector>();
     plain(&mut schema);

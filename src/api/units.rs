@@ -18,7 +18,7 @@ impl JsonSchema for ComputeUnits {
     }
 }
 
-/// The sizes that an autoscaling range may have: beyond 16 CU the platform has fixed sizes only.
+/// The sizes that an autoscaling range may have: above 16 CU the platform has fixed sizes only.
 pub(super) fn autoscaling_sizes(_: &mut SchemaGenerator) -> Schema {
     sizes_up_to(16.)
 }

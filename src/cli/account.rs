@@ -1,4 +1,4 @@
-//! `dbplane account`: what concerns an account of the platform.
+//! `dbplane account`: commands for an account of the platform.
 
 mod check;
 
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-/// Look at an account of the platform
+/// Inspect an account of the platform
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -19,10 +19,10 @@ enum Verb {
     Check(check::Args),
 }
 
-/// Runs the verb.
+/// Runs the command.
 ///
 /// # Errors
-/// Where nothing could be said.
+/// If the check itself failed.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, check::Error> {
     match &args.verb {
         Verb::Check(args) => check::run(args, out).await,

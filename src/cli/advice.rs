@@ -1,10 +1,10 @@
-//! What docs/conditions.md says of a reason, for people who do not have it at hand.
+//! Shows the advice of docs/conditions.md for a reason, for users who do not have the page at hand.
 
 use crate::decide::Reason;
 
 const PAGE: &str = include_str!("../../docs/conditions.md");
 
-/// The section about a reason: what it means, and what to do.
+/// The section about a reason: its meaning, and what to do.
 pub fn about(reason: Reason) -> String {
     let heading = format!("\n### {reason}\n");
     let section = PAGE.split_once(&heading).map(|(_, rest)| rest).unwrap_or_default();
@@ -12,7 +12,7 @@ pub fn about(reason: Reason) -> String {
     without_links(section.trim())
 }
 
-/// Markdown's links as their text alone.
+/// Replaces Markdown links by their text.
 fn without_links(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -24,7 +24,7 @@ fn without_links(text: &str) -> String {
     plain + rest
 }
 
-/// What is before the next link, its text, and what is behind it.
+/// The text before the next link, the link's text, and the text after it.
 fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
     let middle = text.find("](")?;
     let begin = text[..middle].rfind('[')?;
@@ -45,7 +45,7 @@ mod tests {
         }
     }
 
-    /// The page and the decisions say the same of who has to act.
+    /// The page and `Reason::needs` agree on who has to act.
     #[test]
     fn nothing_is_to_be_done_where_the_page_says_so() {
         for reason in Reason::ALL {

@@ -1,4 +1,4 @@
-//! `dbplane bugreport`: what a report of a problem needs, without names and secrets.
+//! `dbplane bugreport`: collects the data of a bug report, without names and secrets.
 
 use std::io::{self, Write};
 
@@ -6,11 +6,14 @@ use super::common::{ClusterArgs, ConnectionError};
 use super::progress::during;
 use crate::bug_report::{self, Names, Report, Scope};
 
-/// Collect what a bug report needs: versions, the operator's Deployment and Lease, resources that are not as declared, events, metrics
+/// Collect the data of a bug report: versions, the operator's Deployment and Lease, resources that
+/// differ from their spec, events, metrics
 ///
-/// Written to standard output as YAML, for you to read before you send it. Nothing is changed, and no Secret is read. Names of namespaces, objects, projects,
-/// hosts and people are replaced by words that tell them apart; labels, annotations of your own and templates are left out. It connects to the cluster of KUBECONFIG.
-/// What you may not read is listed as missing.
+/// Writes YAML to standard output, so that you can read it before you send it. The command changes
+/// nothing and reads no Secret. It replaces the names of namespaces, objects, projects, hosts and
+/// users by distinct placeholders, and leaves out labels, your own annotations and templates. It
+/// connects to the cluster of KUBECONFIG. The report lists everything that you may not read as
+/// missing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -19,19 +22,21 @@ pub struct Args {
     /// Only resources of this namespace; all when absent
     #[arg(long, short)]
     namespace: Option<String>,
-    /// Show also resources that are as declared; otherwise these are counted
+    /// Also show resources that match their spec; otherwise they are only counted
     #[arg(long)]
     all: bool,
     /// The namespace that the operator runs in
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
-    /// The operator's metrics: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system port-forward deploy/dbplane 9090 8082" runs
+    /// The operator's metrics: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system
+    /// port-forward deploy/dbplane 9090 8082" runs
     #[arg(long, value_name = "URL")]
     metrics_url: Option<String>,
-    /// What the operator serves with --debug-listen: http://127.0.0.1:8082/debug/state while the same command runs
+    /// The state that the operator serves with --debug-listen: http://127.0.0.1:8082/debug/state
+    /// while the same command runs
     #[arg(long, value_name = "URL")]
     state_url: Option<String>,
-    /// Leave names as they are
+    /// Do not replace names
     #[arg(long)]
     keep_names: bool,
 }
@@ -45,7 +50,7 @@ Exit status:
   1  the cluster cannot be reached
   2  the command line is wrong";
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -59,7 +64,7 @@ pub enum Error {
 /// Collects the report and writes it to `out`.
 ///
 /// # Errors
-/// Where there is no cluster to connect to. What cannot be read is part of the report.
+/// If the cluster cannot be reached. Anything else that cannot be read is listed in the report.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
     let client = args.cluster.connect().await?.client;
     let scope = Scope {

@@ -1,4 +1,4 @@
-//! What the program is called by: its own name, or `kubectl dbplane` where kubectl runs it as a plugin.
+//! The name of the program: its own, or `kubectl dbplane` if kubectl runs it as a plugin.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use clap::Command;
 
 const OWN: &str = "dbplane";
-/// The name of the file that kubectl looks for, and what people type for it.
+/// The file name that kubectl looks for, and the command that users type.
 const PLUGIN: (&str, &str) = ("kubectl-dbplane", "kubectl dbplane");
 
-/// What people type to run this program.
+/// The command that users type to run this program.
 pub fn program() -> &'static str {
     static NAME: LazyLock<&str> = LazyLock::new(|| std::env::args_os().next().map_or(OWN, |path| name_of(&path)));
     *NAME
@@ -23,7 +23,7 @@ fn name_of(path: &OsStr) -> &'static str {
     }
 }
 
-/// The same command line, with the usage lines and the examples as people type them.
+/// The same command line, with this name in usage lines and examples.
 pub fn spoken(command: Command, program: &'static str) -> Command {
     command.bin_name(program).mut_subcommands(|verb| match verb.get_after_help() {
         Some(help) => {

@@ -1,4 +1,5 @@
-//! What the verbs for people share: which cluster and resources they are about, and how they write what they found.
+//! Arguments and functions that several commands share: the cluster, the resources, and the output
+//! format.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -11,7 +12,7 @@ use serde::Serialize;
 
 use crate::cluster::{ConfigurationError, configuration, explained};
 
-/// The cluster that a verb connects to.
+/// The cluster that a command connects to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClusterArgs {
     /// Context of the kubeconfig; the current one when absent
@@ -19,7 +20,7 @@ pub struct ClusterArgs {
     pub context: Option<String>,
 }
 
-/// Why there is no connection to a cluster.
+/// The reason why there is no connection to a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     #[error(transparent)]
@@ -35,7 +36,7 @@ pub enum ConnectionError {
     NotAccepted { url: String, said: String },
 }
 
-/// A connection to a cluster, and the namespace that its kubeconfig names.
+/// A connection to a cluster, and the namespace in its kubeconfig.
 #[derive(Clone)]
 pub struct Connected {
     pub client: Client,
@@ -43,10 +44,11 @@ pub struct Connected {
 }
 
 impl ClusterArgs {
-    /// Asks the API server for its version, so that a cluster that cannot be reached is told once, as what it is.
+    /// Requests the API server's version, so that an unreachable cluster is reported once and
+    /// clearly.
     ///
     /// # Errors
-    /// Where there is no kubeconfig, or no way to the cluster that it names.
+    /// If there is no kubeconfig, or its cluster cannot be reached.
     pub async fn connect(&self) -> Result<Connected, ConnectionError> {
         let config = configuration(self.context.as_deref()).await?;
         let namespace = config.default_namespace.clone();
@@ -56,7 +58,7 @@ impl ClusterArgs {
             Err(kube::Error::Api(status)) if status.code == 401 => {
                 return Err(ConnectionError::NotAccepted { url, said: status.message });
             }
-            // Whatever else it answers, it is there.
+            // Any other answer shows that the API server is reachable.
             Ok(_) | Err(kube::Error::Api(_) | kube::Error::SerdeError(_)) => {}
             Err(cause) => return Err(ConnectionError::Unreachable { url, cause }),
         }
@@ -64,7 +66,7 @@ impl ClusterArgs {
     }
 }
 
-/// The resources that a verb is about.
+/// The resources of a command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Scope {
     /// Namespace; that of the kubeconfig's context when absent
@@ -73,13 +75,13 @@ pub struct Scope {
     /// All namespaces
     #[arg(long, short = 'A')]
     pub all_namespaces: bool,
-    /// Only resources with these labels, as kubectl takes them
+    /// Only resources with these labels, in the syntax of kubectl
     #[arg(long, short = 'l', value_name = "SELECTOR")]
     pub selector: Option<String>,
 }
 
 impl Scope {
-    /// The one namespace; `None` where all are meant.
+    /// The namespace, or `None` for all.
     pub fn namespace<'a>(&'a self, connected: &'a Connected) -> Option<&'a str> {
         (!self.all_namespaces).then(|| self.namespace.as_deref().unwrap_or(&connected.namespace))
     }
@@ -92,13 +94,13 @@ impl Scope {
     }
 }
 
-/// How a verb writes what it found.
+/// The output format of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people
+    /// For users
     #[default]
     Text,
-    /// For people, with more columns
+    /// For users, with more columns
     Wide,
     /// One JSON document
     Json,
@@ -106,15 +108,15 @@ pub enum Output {
     Yaml,
 }
 
-/// The flag for it.
+/// The flag for the output format.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct OutputArgs {
-    /// How it is written to standard output
+    /// Format of the output
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Output,
 }
 
-/// Why nothing was written.
+/// The reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     #[error("cannot write to standard output: {0}")]
@@ -126,10 +128,11 @@ pub enum WriteError {
 }
 
 impl Output {
-    /// Writes a document for programs, or lets `text` write for people, with more columns where it is told so.
+    /// Writes a document for programs, or calls `text` to write for users; its second argument asks
+    /// for more columns.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the output cannot be written.
     pub fn write<T: Serialize, W: Write>(
         self,
         out: &mut W,
@@ -149,7 +152,7 @@ impl Output {
     }
 }
 
-/// An API key could not be read.
+/// The API key could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the API key from {from}: {cause}")]
 pub struct KeyError {
@@ -157,10 +160,11 @@ pub struct KeyError {
     cause: io::Error,
 }
 
-/// The API key of the platform, from a file or, for `-`, from standard input: never from an argument, which other processes can see.
+/// The platform's API key, from a file or, for `-`, from standard input. It is never an argument,
+/// because other processes can see arguments.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If it cannot be read.
 pub fn read_key(path: &Path) -> Result<SecretString, KeyError> {
     let mut text = String::new();
     let from_stdin = path.as_os_str() == "-";

@@ -1,4 +1,5 @@
-//! `dbplane crds`: the custom resource definitions as YAML, to install, to commit and to check what is committed.
+//! `dbplane crds`: prints the custom resource definitions as YAML, writes them to files, or checks
+//! committed files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -15,7 +16,8 @@ pub struct Args {
     /// Directory to write to: one file for each kind, and a kustomization.yaml that lists them.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
-    /// Only check: fail and list the files in the directory that are missing, different or unexpected.
+    /// Only check: fail and list the files in the directory that are missing, different or
+    /// unexpected.
     #[arg(long, requires = "dir")]
     check: bool,
 }
@@ -29,7 +31,8 @@ Exit status:
   1  they cannot be written, or with --check: the files differ
   2  the command line is wrong";
 
-/// Why the definitions could not be printed or written, or how the files differ from them.
+/// The reason why the definitions could not be printed or written, or how the files differ from
+/// them.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot write the definitions as YAML: {0}")]
@@ -42,7 +45,7 @@ pub enum Error {
     Drift { dir: PathBuf, differences: Vec<String> },
 }
 
-/// Does what `args` ask for; definitions that are not written to files go to `out`.
+/// Runs the command. Definitions that are not written to files go to `out`.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
     match (&args.dir, args.check) {
         (None, _) => out.write_all(stream()?.as_bytes()).map_err(Error::Output),
@@ -51,7 +54,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
     }
 }
 
-/// Every definition, as one YAML stream.
+/// All definitions as one YAML stream.
 pub fn stream() -> Result<String, Error> {
     definitions().iter().map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?))).collect()
 }

@@ -1,17 +1,17 @@
-//! The files that a command line names, in a settled order.
+//! The files that a command line names, in a stable order.
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A file or directory that could not be read, and why.
+/// A file or directory that could not be read, and the cause.
 #[derive(Debug, serde::Serialize)]
 pub struct Unreadable {
     pub file: String,
     pub cause: String,
 }
 
-/// Something to read manifests from.
+/// A source of manifests.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source {
     File(PathBuf),
@@ -38,7 +38,7 @@ impl Source {
     }
 }
 
-/// What `paths` name; each directory that cannot be listed is an error among them.
+/// The sources that `paths` name. A directory that cannot be listed becomes an error among them.
 pub fn sources(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
     let mut sources = Vec::new();
     for path in paths {
@@ -62,7 +62,7 @@ fn walk(directory: &Path, sources: &mut Vec<Result<Source, Unreadable>>) {
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        // A link to a directory is not followed: it may lead back.
+        // Links to directories are not followed, because they may form a cycle.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(&path, sources);
         } else if is_manifest(&path) && !path.is_dir() {

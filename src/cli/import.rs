@@ -1,4 +1,4 @@
-//! `dbplane import`: what exists on the platform, or stands in a state of Terraform, as manifests.
+//! `dbplane import`: writes manifests for what exists on the platform or in a Terraform state.
 
 mod existing;
 mod live;
@@ -19,12 +19,15 @@ use crate::import::terraform::StateError;
 use crate::import::{Choices, Import, import};
 use crate::validate::{Checker, Unusable};
 
-/// Write manifests for computes that exist: of an account of the platform, or of a state of Terraform
+/// Write manifests for existing computes: those of an account, or those in a Terraform state
 ///
-/// The platform is only read, and nothing in the cluster is changed. Applying the result changes nothing on the platform either: each Compute names its
-/// compute in computeID, and declares it as it is. Which computes resources of the cluster have already is told; they are left out.
+/// The command only reads the platform, and changes nothing in the cluster. Applying the manifests
+/// does not change the platform either: each Compute names its compute in computeID and declares
+/// its current settings. Computes that resources of the cluster already manage are listed and left
+/// out.
 ///
-/// The API key is that of the account, which is read in the cluster of KUBECONFIG with your rights, or in a file: with --base-url no cluster is asked.
+/// The API key is that of the account, which is read from the cluster of KUBECONFIG with your
+/// rights. With --base-url it is in a file, and no cluster is read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -34,33 +37,39 @@ pub struct Args {
     /// The account is a ClusterAccount
     #[arg(long)]
     cluster_account: bool,
-    /// Namespace of the manifests, and of the Account; when absent the manifests name none, and the Account is looked for in that of the kubeconfig's context
+    /// Namespace of the manifests and of the Account. When absent, the manifests name none, and the
+    /// Account is in the namespace of the kubeconfig's context
     #[arg(long, short, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
     platform: PlatformArgs,
-    /// Only these projects, separated by commas or each with a flag; all that the key reaches when absent
+    /// Only these projects, separated by commas or each with its own flag; all that the key can
+    /// access when absent
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     project: Vec<String>,
-    /// Read a state of Terraform or OpenTofu (terraform state pull) instead of the platform: a file, or - for standard input
+    /// Read a Terraform or OpenTofu state (terraform state pull) instead of the platform: a file,
+    /// or - for standard input
     #[arg(long, value_name = "STATE|-", conflicts_with_all = ["base_url", "context"])]
     from_terraform: Option<PathBuf>,
-    /// Folder for the files: a kustomization, with a folder for each project and a file for each compute; to standard output when absent
+    /// Directory for the files: a kustomization, with a directory for each project and a file for
+    /// each compute; standard output when absent
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Overwrite files that are in the folder with another content
+    /// Overwrite files in the directory that have another content
     #[arg(long, requires = "out")]
     force: bool,
-    /// Declare every field that the platform shows; otherwise those that differ from what a fresh compute has
+    /// Declare every field that the platform shows; otherwise only those that differ from a new
+    /// compute
     #[arg(long)]
     all_fields: bool,
-    /// What dbplane may do to the computes: with Observe it changes nothing, and reports what differs
+    /// What dbplane may do to the computes. With Observe it changes nothing and reports differences
     #[arg(long, value_enum, ignore_case = true, default_value_t = Management::Observe)]
     management: Management,
-    /// What becomes of a compute when its resource is deleted. Orphan keeps it: these computes are older than their manifests, and a resource that is
-    /// deleted while you are still trying takes no database with it
+    /// What happens to a compute when its resource is deleted. Orphan keeps it: these computes are
+    /// older than their manifests, and deleting a resource during a trial must not delete a
+    /// database
     #[arg(long, value_enum, ignore_case = true, default_value_t = Deletion::Orphan)]
     deletion: Deletion,
 }
@@ -80,7 +89,7 @@ Exit status:
   1  nothing is written, or something could not be declared: standard error says what and why
   2  the command line is wrong";
 
-/// As the resources write it.
+/// In the spelling of the resources.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
 enum Management {
@@ -88,7 +97,7 @@ enum Management {
     Full,
 }
 
-/// As the resources write it.
+/// In the spelling of the resources.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
 enum Deletion {
@@ -96,7 +105,7 @@ enum Deletion {
     Delete,
 }
 
-/// Why nothing was written.
+/// The reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -125,10 +134,10 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-/// Writes the manifests to the folder or to `out`, and to `notes` what people should know.
+/// Writes the manifests to the directory or to `out`, and messages for the user to `notes`.
 ///
 /// # Errors
-/// Where nothing was written.
+/// If nothing was written.
 pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<ExitCode, Error> {
     let checker = Checker::new()?;
     let subjects = match &args.from_terraform {

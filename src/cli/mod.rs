@@ -1,4 +1,4 @@
-//! The command line: one verb a file.
+//! The command line, with one command per file.
 
 mod account;
 mod act;
@@ -29,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::metrics::reference;
 
-/// A Kubernetes operator: keeps the computes and API keys of a hosted Postgres platform as custom resources declare them.
+/// A Kubernetes operator that manages the computes and API keys of a hosted Postgres platform as
+/// declared by custom resources.
 #[derive(Debug, Parser)]
 #[command(name = "dbplane", version, about)]
 pub struct Cli {
@@ -58,19 +59,19 @@ enum Verb {
     Metrics,
 }
 
-/// The command line without the name by which it is called.
+/// The command line, independent of the name that the program was called by.
 pub fn command() -> Command {
     Cli::command()
 }
 
 impl Cli {
-    /// The command line of this process. A wrong one, and `--help`, end it.
+    /// The command line of this process. An invalid one, and `--help`, end the process.
     pub fn of_process() -> Self {
         let matches = called::spoken(command(), called::program()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Runs the verb. The text of an error is for people.
+    /// Runs the command. The error is a message for the user.
     pub async fn execute(self) -> Result<ExitCode, String> {
         self.dispatch().await.map_err(|error| crate::text::lines(&error).into_owned())
     }

@@ -1,4 +1,5 @@
-//! The platform that a verb reads, and the key for it: from the command line, or from an account in the cluster. Nothing but reads goes out.
+//! The platform that a command reads, and the key for it, from the command line or from an account
+//! in the cluster. Only reads are sent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use crate::platform::{
     PlatformPattern, Rate, RateLimited, Reach, ReadsOnly,
 };
 
-/// The platform, where no account in a cluster says it.
+/// The platform, if the command line names it instead of an account.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PlatformArgs {
-    /// Base URL of the platform's API, ending with the version segment: https://platform.example/api/v2
+    /// Base URL of the platform's API, ending with the version segment:
+    /// https://platform.example/api/v2
     #[arg(long, value_name = "URL", requires = "api_key")]
     pub base_url: Option<String>,
     /// File with the API key, or - for standard input
@@ -32,10 +34,11 @@ pub struct PlatformArgs {
     pub reach: ReachArgs,
 }
 
-/// Which platforms a verb calls.
+/// The platforms that a command may call.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReachArgs {
-    /// --allowed-platforms of the operator: no others are called, and one whose host is written in full may have a private address
+    /// --allowed-platforms of the operator: only these are called, and one whose host is written in
+    /// full may have a private address
     #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_name = "URLS", value_delimiter = ',')]
     allowed_platforms: Vec<PlatformPattern>,
     /// For tests on loopback only: allow http and addresses of this machine
@@ -49,7 +52,7 @@ impl ReachArgs {
     }
 }
 
-/// Why no platform can be read.
+/// The reason why no platform can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PlatformError {
     #[error(transparent)]
@@ -62,14 +65,14 @@ pub enum PlatformError {
     NoEntry { namespace: String, name: String, key: String, account: String },
 }
 
-/// Where a platform is, and the key for it.
+/// The endpoint of a platform, and the key for it.
 #[derive(Debug)]
 pub struct Credentials {
     pub endpoint: Endpoint,
     key: SecretString,
 }
 
-/// A client that only reads, and keeps what was answered.
+/// A client that only reads, and keeps the answers.
 #[derive(Debug)]
 pub struct Reader {
     pub platform: RateLimited,
@@ -79,7 +82,7 @@ pub struct Reader {
 /// `NAME`, `Account/NAME` or `ClusterAccount/NAME`.
 ///
 /// # Errors
-/// Where the kind is another one.
+/// If the kind is another one.
 pub fn account_ref(text: &str) -> Result<AccountRef, String> {
     let (kind, name) = match text.split_once('/') {
         None => (AccountKind::Account, text),
@@ -96,24 +99,24 @@ pub fn account_ref(text: &str) -> Result<AccountRef, String> {
 }
 
 impl PlatformArgs {
-    /// The platform of the command line; `None` where it names none.
+    /// The platform of the command line, or `None` if it names none.
     ///
     /// # Errors
-    /// Where the key cannot be read.
+    /// If the key cannot be read.
     pub fn given(&self) -> Result<Option<Credentials>, PlatformError> {
         let Some((base_url, api_key)) = self.base_url.clone().zip(self.api_key.as_ref()) else { return Ok(None) };
         let mut endpoint = self.endpoint(base_url, self.organization.clone());
         if endpoint.reach.platforms.is_empty() {
-            // Whoever runs this has written it.
+            // The user named this platform, so it is allowed.
             endpoint.reach.platforms.extend(PlatformPattern::of(&endpoint.base_url));
         }
         Ok(Some(Credentials { endpoint, key: read_key(api_key)? }))
     }
 
-    /// The platform and the key of an account, read with the rights of whoever runs this.
+    /// The platform and the key of an account, read with the user's rights.
     ///
     /// # Errors
-    /// Where the account or its Secret cannot be read.
+    /// If the account or its Secret cannot be read.
     pub async fn of_account(
         &self,
         client: &Client,
@@ -166,19 +169,19 @@ fn unreadable(what: &str) -> impl FnOnce(kube::Error) -> PlatformError {
     move |cause| PlatformError::Cluster { what, cause }
 }
 
-/// A quarter of what an account has: an operator that runs with the same key needs the rest.
+/// A quarter of an account's default rate: an operator with the same key needs the rest.
 const RATE: Rate = Rate { requests_per_minute: 150, burst: 20 };
 
 impl Credentials {
     /// A client of this platform.
     ///
     /// # Errors
-    /// Where the base URL or the key cannot be used. Nothing is sent.
+    /// If the base URL or the key is unusable. Nothing is sent.
     pub fn reader(&self) -> Result<Reader, ConnectError> {
         self.reader_of(self.endpoint.clone())
     }
 
-    /// A client that names no organization in its requests.
+    /// A client whose requests name no organization.
     ///
     /// # Errors
     /// As [`Credentials::reader`].
@@ -193,19 +196,20 @@ impl Credentials {
         let request_timeout = options.request_timeout;
         let leadership = Leadership::default();
         let access = Access { endpoint, request_timeout, rate: RATE, leadership, room: Arc::default() };
-        // A verb reports what each read was answered.
+        // The command reports the answer to each read, so a closed gate must not suppress any.
         let platform = over.connect(&access, &self.key, Arc::new(NoMeter))?.probing();
         Ok(Reader { platform, reads })
     }
 }
 
-/// How often a read is tried that the platform asks to make later.
+/// Attempts for a read that the platform rate-limits.
 const ATTEMPTS: usize = 5;
 
-/// Reads, and reads again where the platform limits the rate: the client waits as long as the platform says.
+/// Reads, and retries while the platform limits the rate. The client waits as long as the platform
+/// says.
 ///
 /// # Errors
-/// That of the last attempt.
+/// The error of the last attempt.
 pub async fn patiently<T>(read: impl AsyncFn() -> Result<T, Fault>) -> Result<T, Fault> {
     for _ in 1..ATTEMPTS {
         match read().await {

@@ -1,18 +1,19 @@
-//! That something is still under way, and how far it is: on standard error, only where that is a terminal, and only while it lasts.
+//! Shows the progress of longer work on standard error, if that is a terminal, and removes it at
+//! the end.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is over sooner needs no progress.
+/// Shorter work shows no progress.
 const QUICK: Duration = Duration::from_secs(1);
 
-/// A line that is gone again in the end.
+/// A line that disappears at the end.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Shows at once what is waited for, and for how long.
+    /// Shows at once what the command waits for, and the elapsed time.
     pub fn waiting(what: &str) -> Self {
         let bar = styled(None, "{spinner} {wide_msg} {elapsed}", what);
         bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -20,7 +21,7 @@ impl Progress {
         Self(bar)
     }
 
-    /// Counts `what` up to `length`, and shows it once that takes longer.
+    /// Counts `what` up to `length`. Shown once this takes longer.
     pub fn counting(what: &str, length: usize) -> Self {
         Self(styled(u64::try_from(length).ok(), "{msg} {wide_bar} {pos}/{len}", what))
     }
@@ -29,7 +30,7 @@ impl Progress {
         self.0.set_message(what);
     }
 
-    /// One more is done.
+    /// Counts one more.
     pub fn advance(&self) {
         if self.0.is_hidden() && self.0.elapsed() >= QUICK {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
@@ -38,7 +39,7 @@ impl Progress {
     }
 }
 
-/// Not shown yet.
+/// Hidden at first.
 fn styled(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden()).with_message(what.to_owned());
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -53,7 +54,7 @@ impl Drop for Progress {
     }
 }
 
-/// Waits for `work`, and says what it is where that takes longer.
+/// Waits for `work`, and shows `what` if that takes longer.
 pub async fn during<T>(what: &str, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     tokio::select! {

@@ -1,4 +1,4 @@
-//! `dbplane remove-finalizers`: a way out where the operator was removed before its resources.
+//! `dbplane remove-finalizers`: a way out if the operator was removed before its resources.
 
 use std::io::{self, Write};
 
@@ -14,12 +14,14 @@ use crate::controller::led_by;
 use crate::controller::rights::{self, Who};
 use crate::decide::lease::LEASE_DURATION;
 
-/// Take dbplane's finalizers off, so that resources can be deleted where no operator runs any more
+/// Remove dbplane's finalizers, so that resources can be deleted without a running operator
 ///
-/// Nothing is changed on the platform: what stays there is listed. A running operator would put the finalizers back, so nothing is
-/// done while one leads, except in a namespace (-n) in which that operator has no rights any more, as those go with a namespace that is
-/// being deleted. ClusterAccounts are among all namespaces, and Secrets with credentials are selected by their own labels. It
-/// connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
+/// Nothing changes on the platform; the command lists what stays there. A running operator would
+/// add the finalizers again, so the command does nothing while one leads. The exception is a
+/// namespace (-n) in which that operator has no rights any more: a namespace that is being deleted
+/// loses its Roles. All namespaces (-A) include ClusterAccounts. Secrets with credentials are
+/// selected by their own labels. The command connects to the cluster of KUBECONFIG, and needs the
+/// rights to list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -32,10 +34,11 @@ pub struct Args {
     /// The namespace that the operator ran in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
-    /// The operator's ServiceAccount in that namespace; where it runs in a Pod, that Pod's when absent
+    /// The operator's ServiceAccount in that namespace; that of its Pod when absent, if it runs in
+    /// one
     #[arg(long, value_name = "NAME")]
     operator_service_account: Option<String>,
-    /// Take the finalizers off; without it they are only listed
+    /// Remove the finalizers; without this flag they are only listed
     #[arg(long)]
     yes: bool,
 }
@@ -51,7 +54,7 @@ Exit status:
   1  an operator leads, or the cluster refuses something
   2  the command line is wrong";
 
-/// Why finalizers could not be taken off.
+/// The reason why finalizers could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -83,7 +86,7 @@ pub enum Error {
     Notes(#[from] io::Error),
 }
 
-/// What was found and done.
+/// The objects that were found, and the results.
 #[derive(Debug, Serialize)]
 struct Document {
     objects: Vec<Line>,
@@ -92,7 +95,7 @@ struct Document {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
-    /// Its kind, and namespace/name.
+    /// The kind, and namespace/name.
     object: String,
     stays_on_platform: Vec<String>,
     finalizers: Finalizers,
@@ -107,10 +110,11 @@ enum Finalizers {
     TakenOff,
 }
 
-/// Lists what is held, and then lets it go where `args` say so; what fails goes to `notes`.
+/// Lists the objects with finalizers, and removes these if `args` ask for it. Failures go to
+/// `notes`.
 ///
 /// # Errors
-/// Where an operator leads, or the API server refuses something.
+/// If an operator leads, or the API server rejects something.
 pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
     let connected = args.cluster.connect().await?;
     let client = &connected.client;
@@ -124,7 +128,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
         }
     }
     let all = held(client, args.scope.namespace(&connected), &args.scope.list_params()).await.map_err(Error::List)?;
-    // Before anything is let go: nobody could tell afterwards.
+    // Before any finalizer is removed, because the list cannot be made afterwards.
     match args.output.output {
         Output::Text | Output::Wide => list(out, &all)?,
         Output::Json | Output::Yaml => list(notes, &all)?,
@@ -144,7 +148,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     }
     let (failed, all) = (kept().count(), document.objects.len());
     args.output.output.write(out, &document, |out, _| match (all, args.yes) {
-        // The error says it.
+        // The error reports it.
         _ if failed > 0 => Ok(()),
         (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
         (1, true) => writeln!(out, "The finalizers of 1 object were taken off."),
@@ -156,7 +160,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
 }
 
 impl Args {
-    /// Whether the operator that leads can do nothing in this namespace any more.
+    /// Succeeds if the leading operator has no rights in this namespace any more.
     async fn may_go_on_beside(&self, client: &Client, namespace: &str, holder: String) -> Result<(), Error> {
         let unknown = |cause| Error::Rights { namespace: namespace.to_owned(), cause };
         let account = match &self.operator_service_account {
@@ -175,7 +179,7 @@ impl Args {
     }
 }
 
-/// The ServiceAccount of the Pod that holds the Lease; `None` where there is no such Pod.
+/// The ServiceAccount of the Pod that holds the Lease, or `None` if there is no such Pod.
 async fn account_of_pod(client: &Client, namespace: &str, holder: &str) -> Result<Option<String>, kube::Error> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     for name in pods_of(holder) {
@@ -186,7 +190,8 @@ async fn account_of_pod(client: &Client, namespace: &str, holder: &str) -> Resul
     Ok(None)
 }
 
-/// The names that the Pod of a holder may have: its identity is its host with its process, or what --identity says.
+/// The possible names of the holder's Pod. Its identity is the host name with the process ID, or
+/// the value of --identity.
 fn pods_of(holder: &str) -> Vec<&str> {
     let identity = holder.rsplit_once('_').map_or(holder, |(identity, _)| identity);
     let host = identity.rsplit_once('-').filter(|(_, process)| process.bytes().all(|byte| byte.is_ascii_digit()));

@@ -24,7 +24,8 @@ use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::traces::Traces;
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
-/// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to the cluster that it runs in.
+/// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to
+/// the cluster that it runs in.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Run {
@@ -34,7 +35,9 @@ pub struct Run {
     /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
-    /// Loopback address that serves /debug/log (GET shows the log filter, PUT replaces it by the body of the request) and /debug/state: what this process knows of each resource. Not served when absent.
+    /// Loopback address that serves /debug/log and /debug/state; not served when absent. GET
+    /// /debug/log shows the log filter, and PUT replaces it by the body of the request.
+    /// /debug/state shows the state that this process keeps for each resource.
     #[arg(long, env = "DBPLANE_DEBUG_LISTEN", value_parser = loopback)]
     debug_listen: Option<SocketAddr>,
     /// Format of log lines.
@@ -43,52 +46,81 @@ pub struct Run {
     /// Log filter, such as info or info,dbplane=debug.
     #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
     log: String,
-    /// Platforms that Accounts and ClusterAccounts may name, separated by commas: https://api.example.com, or https://*.example.com for the names one level below. Scheme, host and port have to be the same. One whose host is written in full, without a star, may have a private address; all others are called at public addresses only. All https when absent.
+    /// Platforms that Accounts and ClusterAccounts may name, separated by commas; any https
+    /// platform when absent. Write https://api.example.com, or https://*.example.com for the names
+    /// one level below. Scheme, host and port have to match. A platform whose host is written in
+    /// full, without a star, may have a private address; all others need public addresses.
     #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_delimiter = ',')]
     allowed_platforms: Vec<PlatformPattern>,
-    /// Base URLs that lead to one platform, separated by commas, each as OTHER=PLATFORM: https://old.example/api/v2=https://new.example/api/v2. What was created through the one is then managed through the other as well. When absent, each base URL is a platform of its own. Give this before resources get an account with another base URL of their platform.
+    /// Base URLs that lead to the same platform, separated by commas, each as OTHER=PLATFORM:
+    /// https://old.example/api/v2=https://new.example/api/v2. Resources that were created through
+    /// one URL are then managed through the other, too. When absent, each base URL is a separate
+    /// platform. Set this before resources refer to an account with another base URL of their
+    /// platform.
     #[arg(long, env = "DBPLANE_PLATFORM_ALIASES", value_delimiter = ',')]
     platform_aliases: Vec<PlatformAlias>,
-    /// For tests on loopback only: allow base URLs with http, over which the API key is sent unencrypted, and base URLs that lead to any address: this machine, private networks, metadata services of clouds and the API server.
+    /// For tests on loopback only: allow base URLs with http, which send the API key unencrypted,
+    /// and base URLs with any address. This includes this machine, private networks, metadata
+    /// services of clouds and the API server.
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
-    /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not read labels of namespaces, so label selectors of ClusterAccounts match nothing.
+    /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not
+    /// read labels of namespaces, so label selectors of ClusterAccounts match nothing.
     #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
-    /// Further namespaces, separated by commas, in which changes of Secrets are noticed: with --watch-namespaces, those of the API keys that ClusterAccounts name. Without it a new API key there is used at the next check of the account, within an hour.
+    /// With --watch-namespaces: further namespaces in which dbplane watches Secrets, separated by
+    /// commas. They are the namespaces of the API keys of ClusterAccounts. Without this flag,
+    /// dbplane uses a new API key from there at the next check of the account, within an hour.
     #[arg(long, env = "DBPLANE_CREDENTIALS_NAMESPACES", value_delimiter = ',')]
     credentials_namespaces: Vec<String>,
-    /// Do not read ClusterAccounts, for which a ClusterRole is needed. A resource that refers to one says so in its conditions.
+    /// Do not read ClusterAccounts, which requires a ClusterRole. A resource that refers to one
+    /// reports this in its conditions.
     #[arg(long, env = "DBPLANE_NO_CLUSTER_ACCOUNTS")]
     no_cluster_accounts: bool,
-    /// Six digits or lowercase letters that identify this cluster in the names of keys and computes. When absent: the first six of the UID of namespace kube-system. Set it to the identity of the old cluster if this cluster replaces another one.
+    /// Six digits or lowercase letters that identify this cluster in the names of keys and
+    /// computes. When absent: the first six of the UID of namespace kube-system. If this cluster
+    /// replaces another one, set it to the identity of the old cluster.
     #[arg(long, env = "DBPLANE_CLUSTER_ID")]
     cluster_id: Option<ClusterId>,
-    /// Make changes only while this process is the leader: it has the Lease "dbplane" in the operator's namespace.
+    /// Make changes only while this process is the leader: it holds the Lease "dbplane" in the
+    /// operator's namespace.
     #[arg(long, env = "DBPLANE_LEADER_ELECT")]
     leader_elect: bool,
-    /// Number of resources of one kind that are reconciled at the same time, for each account and namespace.
+    /// Number of resources of one kind that are reconciled at the same time, for each account and
+    /// namespace.
     #[arg(long, env = "DBPLANE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
-    /// Memory for what is kept of the platform's lists, in MiB, for the Accounts of each namespace together. What exceeds it is not kept, and the account says so by its condition ListsTooLarge.
+    /// Memory limit in MiB for the platform's lists that dbplane keeps, for all Accounts of a
+    /// namespace together. dbplane does not keep lists beyond it, and the account reports them in
+    /// its condition ListsTooLarge.
     #[arg(long, env = "DBPLANE_LIST_MEMORY", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     list_memory: u16,
     /// Timeout of one request to the platform, in seconds.
     #[arg(long, env = "DBPLANE_REQUEST_TIMEOUT", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     request_timeout: u64,
-    /// Settle time, in seconds. A create without an answer is considered failed if its result has not appeared on the platform after this time. It must be longer than --request-timeout, and with --leader-elect longer than --request-timeout and the lease (15 s) together.
+    /// Settle time, in seconds. If the result of an unanswered create has not appeared on the
+    /// platform after this time, the create counts as failed. It must be longer than
+    /// --request-timeout. With --leader-elect it must be longer than --request-timeout and the
+    /// lease (15 s) together.
     #[arg(long, env = "DBPLANE_SETTLE_TIME", default_value_t = 60)]
     settle_time: u64,
-    /// Seconds that a compute may take to start before it is reported as Stalled with StartTimeout.
+    /// Seconds that a compute may take to start. After that it is reported as Stalled with
+    /// StartTimeout.
     #[arg(long, env = "DBPLANE_START_TIMEOUT", default_value_t = Limits::default().start.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     start_timeout: u64,
-    /// Seconds between two checks whether the platform still has a project key, where it lists no keys: each key is asked itself. Where it lists them, the list is read each minute, that of more than 1,000 keys more rarely, at the latest after three quarters of this time.
+    /// Seconds between two checks that the platform still accepts a project key, if the platform
+    /// does not list keys. Each check is a request with that key. If the platform lists keys,
+    /// dbplane reads the list every minute. It reads a list of more than 1,000 keys less often,
+    /// after three quarters of this time at the latest.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
-    /// Limit of the brake on mass deletion: how many computes and keys of deleted resources dbplane deletes through one account in one namespace within a minute. Further deletions wait until somebody confirms them. Beyond four times as many through one account in all namespaces, deletions wait their turn. 0 switches the brake off.
+    /// Limit of the brake on mass deletion: number of computes and keys of deleted resources that
+    /// dbplane deletes within a minute, for each account and namespace. Further deletions wait
+    /// until a user confirms them. Beyond four times this number for one account in all namespaces,
+    /// deletions wait for their turn. 0 disables the brake.
     #[arg(long, env = "DBPLANE_DELETES_PER_MINUTE", default_value_t = Limits::default().deletes_per_minute)]
     deletes_per_minute: u32,
-    /// Name of this process in events and in the Lease; host name and process id when absent.
+    /// Name of this process in events and in the Lease; host name and process ID when absent.
     #[arg(long, env = "DBPLANE_IDENTITY")]
     identity: Option<String>,
 }
@@ -102,7 +134,7 @@ Exit status:
   1  it cannot start, or has lost the lead
   2  the command line is wrong";
 
-/// A variable that is empty names nothing.
+/// An empty variable names no namespace.
 fn named(namespaces: &[String]) -> Vec<String> {
     namespaces.iter().filter(|name| !name.is_empty()).cloned().collect()
 }
@@ -189,7 +221,7 @@ impl Run {
                 start: Duration::from_secs(self.start_timeout),
                 deletes_per_minute: self.deletes_per_minute,
             },
-            // The process id distinguishes two operators on one machine.
+            // The process ID distinguishes two operators on one machine.
             identity: self.identity.clone().unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),
         })
     }
@@ -197,15 +229,15 @@ impl Run {
 
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Clients for the cluster.
+/// The clients for the cluster.
 struct Clients {
     client: Client,
-    /// For the lease: no pass holds it up.
+    /// For the Lease, so that no pass delays it.
     beside: Client,
     api_server: Vec<IpAddr>,
 }
 
-/// Waits while the configuration for the cluster cannot be read.
+/// Retries until the configuration for the cluster can be read.
 async fn clients(aside: &Aside, stop: &CancellationToken, readiness: &Readiness) -> Option<Clients> {
     loop {
         let made = match configuration(None).await {
@@ -229,12 +261,13 @@ async fn clients(aside: &Aside, stop: &CancellationToken, readiness: &Readiness)
     }
 }
 
-/// A listener that is served on the thread aside.
+/// A listener that the separate thread serves.
 async fn listen_on(aside: &Aside, address: SocketAddr) -> Result<TcpListener, String> {
     aside.runtime().spawn(bind(address)).await.map_err(|error| error.to_string())?
 }
 
-/// The addresses that the API server is called by: the configuration's, and the Service's, which every Pod is told.
+/// The addresses of the API server: those of the configuration, and that of the Service, which
+/// every Pod knows.
 async fn api_server(configured: Option<String>) -> Vec<IpAddr> {
     let service = std::env::var("KUBERNETES_SERVICE_HOST").ok();
     let mut addresses = Vec::new();

@@ -1,4 +1,4 @@
-//! What people see: colours and columns, and nothing that somebody else hides in a text.
+//! Output for users: colours and columns, without hidden characters in untrusted texts.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::text;
 pub const HEADING: Style = Style::new().bold();
 pub const PLAIN: Style = Style::new();
 
-/// The colour of what needs this. Whoever writes it to anything but a terminal takes it out again.
+/// The colour of a need. The writer removes it if the output is not a terminal.
 pub fn style(needs: Needs) -> Style {
     let color = match needs {
         Needs::Person => AnsiColor::Red,
@@ -23,7 +23,7 @@ pub fn style(needs: Needs) -> Style {
     color.on_default()
 }
 
-/// Rows in columns; the last column may be of any width.
+/// Rows in columns. The last column may have any width.
 #[derive(Debug, Default)]
 pub struct Table(Vec<Vec<(String, Style)>>);
 
@@ -32,7 +32,7 @@ impl Table {
         Self(vec![heads.iter().map(|head| ((*head).to_owned(), HEADING)).collect()])
     }
 
-    /// A cell is on one line: none of them can look like another row.
+    /// Each cell is kept on one line, so that it cannot look like another row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Style)>) {
         let cells = cells.into_iter().map(|(text, style)| (one_line(&text), style));
         self.0.push(cells.collect());
@@ -65,31 +65,32 @@ impl Table {
     }
 }
 
-/// Longer than anything that dbplane says.
+/// Longer than any text of dbplane.
 const LONGEST: usize = 16 * 1024;
 
-/// A text of a manifest, the cluster or the platform, on one line.
+/// A text from a manifest, the cluster or the platform, on one line.
 pub fn one_line(text: &str) -> String {
     text::line(text, LONGEST).into_owned()
 }
 
-/// What this file writes to colour a text.
+/// The colour codes that this file writes.
 const STYLES: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"];
 
-/// Takes hidden characters out of whatever is written: all but line breaks, tabs, and the colours of this file.
+/// Removes hidden characters from its output, except line breaks, tabs and the colours of this
+/// file.
 #[derive(Debug)]
 pub struct Clean<W: Write> {
     out: W,
-    /// The line that has not ended.
+    /// The incomplete last line.
     line: Vec<u8>,
 }
 
-/// Standard output for people and programs.
+/// Standard output for users and programs.
 pub fn stdout() -> Clean<impl Write> {
     Clean::new(anstream::stdout())
 }
 
-/// Standard error for people.
+/// Standard error for users.
 pub fn stderr() -> Clean<impl Write> {
     Clean::new(anstream::stderr())
 }
@@ -122,7 +123,7 @@ impl<W: Write> Write for Clean<W> {
 
 impl<W: Write> Drop for Clean<W> {
     fn drop(&mut self) {
-        // Whoever cares whether it can be written has flushed before.
+        // Callers that need the result have flushed before.
         let _ = self.flush();
     }
 }
@@ -139,10 +140,10 @@ fn cleaned(text: &str) -> String {
     clean
 }
 
-/// Says on standard error why something was not done; the program ends with the code.
+/// Writes an error to standard error. The program ends with the code.
 ///
 /// # Errors
-/// Where it cannot be said.
+/// If it cannot be written.
 pub fn tell(error: &impl Display, code: u8) -> Result<ExitCode, String> {
     writeln!(stderr(), "dbplane: {error}").map_err(|error| error.to_string())?;
     Ok(ExitCode::from(code))

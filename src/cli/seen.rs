@@ -1,4 +1,4 @@
-//! Resources as people name them, and as a verb sees them.
+//! Resources as users name them and as commands see them.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::controller::registry::AllKinds;
 use crate::decide::{Need, Needs};
 use crate::text;
 
-/// A kind of dbplane, with the words that kubectl knows it by.
+/// A kind of dbplane, with the names that kubectl accepts for it.
 #[derive(Clone, Debug)]
 pub struct Kind {
     pub resource: ApiResource,
@@ -21,7 +21,7 @@ pub struct Kind {
     words: Vec<String>,
 }
 
-/// There is no such kind.
+/// The kind or the name is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTarget {
     #[error("{word} is no kind of dbplane. Its kinds are: {}", known.join(", "))]
@@ -31,14 +31,14 @@ pub enum NoTarget {
 }
 
 impl Kind {
-    /// All of them, in the order in which they are listed.
+    /// All kinds, in the order in which they are listed.
     pub fn all() -> Vec<Self> {
         let mut all = Collected::default();
         AllKinds::each(&mut all);
         all.0
     }
 
-    /// The kind that people mean by a word: its name, its plural, or a short name, with the group or without.
+    /// The kind with this name, plural or short name, with or without the group.
     pub fn named(word: &str) -> Result<Self, NoTarget> {
         let plain = word.to_lowercase();
         let plain = plain.strip_suffix(&format!(".{GROUP}")).unwrap_or(&plain).to_owned();
@@ -65,7 +65,7 @@ impl Kind {
         &self.resource.kind
     }
 
-    /// Its objects in a namespace, or everywhere.
+    /// The API for its objects in a namespace, or everywhere.
     pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
         match namespace.filter(|_| self.is_namespaced) {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
@@ -97,7 +97,7 @@ impl KindVisitor for Collected {
     }
 }
 
-/// A resource as the API server has it, whether this version can read its spec or not.
+/// A resource as the API server returns it, even if this version cannot read its spec.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub kind: String,
@@ -107,7 +107,7 @@ pub struct Seen {
     pub conditions: Vec<Condition>,
 }
 
-/// As people name it: `compute/orders`.
+/// The form that users write: `compute/orders`.
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.to_lowercase(), self.name())
@@ -115,7 +115,7 @@ impl fmt::Display for Seen {
 }
 
 impl Seen {
-    /// Here hidden characters are taken out of what other people have written, for all that shows it.
+    /// Removes hidden characters from untrusted texts, for all later uses.
     pub fn of(kind: &Kind, mut object: DynamicObject) -> Self {
         let [spec, status] = ["spec", "status"].map(|part| text::document(object.data[part].take()));
         let conditions = serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
@@ -134,17 +134,17 @@ impl Seen {
         self.meta.deletion_timestamp.is_some()
     }
 
-    /// The condition of this type, whatever it says.
+    /// The condition of this type, with any status.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.type_ == type_)
     }
 
-    /// The condition that has one of these reasons.
+    /// The condition with one of these reasons.
     pub fn with_reason(&self, reasons: &[crate::decide::Reason]) -> Option<&Condition> {
         self.conditions.iter().find(|condition| reasons.iter().any(|reason| reason.as_str() == condition.reason))
     }
 
-    /// What is declared has been looked at.
+    /// True if dbplane has observed the current spec.
     pub fn is_observed(&self) -> bool {
         self.status["observedGeneration"].as_i64() == self.meta.generation
     }
@@ -153,7 +153,7 @@ impl Seen {
         self.status.pointer(pointer)?.as_str()
     }
 
-    /// What it needs, and the condition that says so best.
+    /// What the resource needs, and the condition that describes it best.
     pub fn need(&self) -> Need<'_> {
         match Needs::of(&self.conditions) {
             Need { what: Needs::Nothing, .. } if self.is_deleting() || !self.is_observed() => {
@@ -163,7 +163,7 @@ impl Seen {
         }
     }
 
-    /// The account that it refers to: its kind and its name.
+    /// The kind and the name of its account.
     pub fn account(&self) -> Option<(&str, &str)> {
         let reference = self.spec.get("accountRef").or_else(|| self.spec.pointer("/template/spec/accountRef"))?;
         Some((reference["kind"].as_str().unwrap_or("Account"), reference["name"].as_str()?))

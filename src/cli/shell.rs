@@ -1,4 +1,4 @@
-//! What makes the program at home on a machine: completions and man pages.
+//! Shell completions and man pages.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ Exit status:
   1  they cannot be written
   2  the command line is wrong";
 
-/// Write the man pages: one for the program, and one for each verb
+/// Write the man pages: one for the program, and one for each command
 #[derive(Debug, clap::Args)]
 #[command(after_help = MAN_HELP)]
 pub struct Man {
@@ -42,10 +42,10 @@ Exit status:
   2  the command line is wrong";
 
 impl Completion {
-    /// Writes them to `out`.
+    /// Writes the completions to `out`.
     ///
     /// # Errors
-    /// Where `out` takes nothing.
+    /// If `out` cannot be written.
     pub fn run(&self, out: &mut impl Write) -> io::Result<()> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut super::command(), "dbplane", &mut text);
@@ -54,10 +54,10 @@ impl Completion {
 }
 
 impl Man {
-    /// Writes them, into a directory that is made where it is missing.
+    /// Writes the pages to the directory, which is created if it is missing.
     ///
     /// # Errors
-    /// Where a file cannot be written.
+    /// If a file cannot be written.
     pub fn run(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.dir)?;
         clap_mangen::generate_to(super::command(), &self.dir)

@@ -1,4 +1,4 @@
-//! `dbplane validate`: the API server's verdict on manifests, without an API server.
+//! `dbplane validate`: checks manifests as the API server would, without an API server.
 
 mod json;
 mod junit;
@@ -14,15 +14,16 @@ use crate::validate::{Checked, Checker, Finding, Unusable};
 
 /// Check manifests of dbplane as the API server would, without a cluster
 ///
-/// Reads YAML and JSON, several documents and lists too. Objects of other kinds are skipped and counted. Whether
-/// an update may change a field, and whether a named object exists, is not checked: that needs the cluster.
+/// Reads YAML and JSON, including lists and several documents per file. Objects of other kinds are
+/// skipped and counted. Two checks need the cluster and are not made: if an update may change a
+/// field, and if a named object exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// Files to check; directories, of which every .yaml, .yml and .json file is checked; or - for standard input
+    /// Files to check; directories (all their .yaml, .yml and .json files); or - for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]
     paths: Vec<PathBuf>,
-    /// How the findings are written to standard output
+    /// Format of the findings
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }
@@ -33,7 +34,7 @@ const EXIT_CODES: &str = "Examples:\n  dbplane validate deploy/\n  kubectl kusto
 
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum Format {
-    /// Lines for people, as compilers write them
+    /// Lines for users, in the format of compilers
     #[default]
     Text,
     /// One JSON object
@@ -44,7 +45,7 @@ enum Format {
     Sarif,
 }
 
-/// Why nothing can be said about the manifests.
+/// The reason why the manifests cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -57,7 +58,7 @@ pub enum Error {
     Junit(#[from] quick_junit::SerializeError),
 }
 
-/// Everything that was looked at.
+/// All results.
 #[derive(Debug, Default)]
 struct Report {
     files: Vec<File>,
@@ -65,7 +66,7 @@ struct Report {
     skipped: usize,
 }
 
-/// A file that holds an object of dbplane, or standard input.
+/// A file with an object of dbplane, or standard input.
 #[derive(Debug)]
 struct File {
     name: String,
@@ -92,7 +93,7 @@ impl Report {
     }
 }
 
-/// Checks what `args` name, writes the findings to `out`, and to `err` what cannot be read.
+/// Checks the sources in `args`, writes the findings to `out`, and unreadable files to `err`.
 pub fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<ExitCode, Error> {
     let checker = Checker::new()?;
     let mut report = Report::default();

@@ -165,17 +165,19 @@ impl ApiServer {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// The version of an object that is stored now, and not the one that a watch has shown; `None` where it is gone, or another has its name.
+    /// The stored version of an object, which may be newer than the watch's. `None` if it is gone,
+    /// or another object has its name.
     ///
     /// # Errors
-    /// Where the API server does not say.
+    /// If the API server does not return it.
     pub async fn stored_version<K: Object>(&self, object: &K) -> Result<Option<u64>, kube::Error> {
         let found = self.named::<K>(object.namespace().as_deref(), &object.name_any()).await?;
         let same = found.items.iter().find(|found| found.metadata.uid == object.meta().uid);
         Ok(same.and_then(resource_version))
     }
 
-    /// The metadata of the object of this name, as a list: listing is allowed wherever an operator watches.
+    /// The metadata of the object with this name, as a list: the operator may list wherever it
+    /// watches.
     async fn named<K: Object>(
         &self,
         namespace: Option<&str>,

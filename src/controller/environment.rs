@@ -272,12 +272,13 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The same of a step that is no part of what a resource declares, and is made while the resource stays.
+    /// The thing that a step deletes while the resource stays, such as the second compute of a
+    /// repeated create.
     fn removes_besides(_step: &Self::Step) -> Option<&str> {
         None
     }
 
-    /// Puts the state of the brake on mass deletion where decisions see it.
+    /// Puts the state of the brake on mass deletion into the observation.
     fn set_brake(_observed: &mut Self::Observed, _brake: Brake) {}
 
     fn account(_object: &Self::Object) -> Option<&AccountRef> {

@@ -74,9 +74,9 @@ pub struct Live {
     pub synced: CancellationToken,
     /// Sends the namespaces in which the API server has refused a request.
     pub refused: UnboundedSender<String>,
-    /// Takes the UIDs of resources of which the cache may not show what is stored.
+    /// Sends the UIDs of resources whose cached version may differ from storage.
     pub doubted: UnboundedSender<String>,
-    /// Has every watch begin again with a list.
+    /// Makes every watch list again.
     pub list_again: watch::Sender<()>,
     pub stop: CancellationToken,
 }
@@ -97,15 +97,15 @@ impl Live {
         }
     }
 
-    /// Has storage asked about the object, if the cache still shows this version of it after a while.
+    /// Has storage checked if the cache keeps showing this version of the object for a while.
     pub fn is_doubted<K: Resource>(&self, shown: &K) {
         if self.state.doubt(&uid(shown), resource_version(shown)).is_some() {
-            // Nobody listens while the operator stops.
+            // The receiver is gone while the operator stops.
             let _ = self.doubted.send(uid(shown));
         }
     }
 
-    /// What `wait` comes to, unless the operator is stopped before.
+    /// The output of `wait`, or `None` if the operator stops first.
     async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             outcome = wait => Some(outcome),

@@ -57,16 +57,17 @@ pub struct Contents<P> {
 pub struct ResourceState {
     pub memory: Memory,
     pub wrote: Option<Wrote>,
-    /// The version that our last write left behind, or that a list lacks; older ones are not decided on.
+    /// The version that our last write produced, or that a list lacks. Older versions are not
+    /// decided on.
     pub version: Option<u64>,
     /// The version on which an unanswered patch of the finalizers was based. A later version may
     /// have the patch.
     pub unanswered: Option<u64>,
-    /// The version that a write was refused onto, because the object has another one.
+    /// The version on which a write failed with a conflict.
     pub conflict: Option<u64>,
-    /// The newest record, where a list lacks it.
+    /// The newest record, if a list lacks it.
     pub lost: Option<Box<LostRecord>>,
-    /// The number of the connection that it was decided on with last; another one has other credentials.
+    /// The number of the connection of the last decision. Another number means other credentials.
     pub connection: Option<u64>,
     /// The resource waits for a change on the platform that is expected soon.
     pub awaiting: bool,

@@ -117,10 +117,12 @@ impl CreateIntent {
         others.chain([shared]).collect()
     }
 
-    /// The creates that have made computes, with this one, which has made `compute`. What else it has made is told by the mark where the
-    /// platform shows that, and by the baseline otherwise. A branch has one primary, and without a mark nothing is looked for beside that.
+    /// Adds this create, which made `compute`, to the creates that have made computes. The mark
+    /// identifies further results if the platform shows it, the baseline otherwise. A branch has
+    /// one primary: without a mark, its create can have no second result.
     pub fn made_in(&self, made: &[Self], compute: &domain::Compute) -> Vec<Self> {
-        // A platform makes what it makes soon: one of long ago is not looked for beside a newer one.
+        // A platform carries out a create soon. After `WATCHED`, an old create is dropped when a
+        // newer one is added.
         let is_recent = |other: &&Self| self.at < later(other.at, WATCHED);
         let others =
             made.iter().filter(is_recent).filter(|other| other.mark.is_none() || other.mark != self.mark).cloned();
@@ -143,11 +145,12 @@ pub struct ComputeIdentity {
     /// that appears late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<CreateIntent>,
-    /// The creates that a compute of the resource is from. A proxy may have repeated one: another compute is recognized by its mark, or, without
-    /// marks, as what was not there before and appears soon.
+    /// The creates that made computes of the resource. A proxy may have repeated such a request.
+    /// The mark identifies the further compute. Without marks, it is a compute outside the baseline
+    /// that appears soon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<CreateIntent>,
-    /// Such computes, and since when the status names them.
+    /// Further computes from repeated creates, and since when the status names them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub twins: BTreeMap<String, Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,12 +190,11 @@ impl ComputeIdentity {
         self
     }
 
-    /// The unique names of all creates of the resource.
     pub fn marks(&self) -> impl Iterator<Item = &String> {
         self.intent.iter().chain(&self.unanswered).chain(&self.made).filter_map(|create| create.mark.as_ref())
     }
 
-    /// When the call was recorded whose outcome is not known.
+    /// When the call with the unknown outcome was recorded.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
         let unanswered = || self.unanswered.last().map(|create| create.at);
@@ -224,7 +226,8 @@ pub trait Recorded: Default + PartialEq + DeserializeOwned {
 }
 
 impl Recorded for ComputeIdentity {
-    /// A resource that is restored has nothing restarted. What a create has made besides is deleted by what the status says alone.
+    /// A restored resource does not restart. Further computes of a create are deleted only by the
+    /// record in the status.
     fn is_restored_by(&self, copy: &Self) -> bool {
         let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = copy;
         (&self.binding, &self.intent, &self.unanswered) == (binding, intent, unanswered)

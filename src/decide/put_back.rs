@@ -1,44 +1,47 @@
-//! Whether the API server's storage was put back to an earlier state while this process runs. Versions of objects then go backwards: what is
-//! stored is older than what the process knows, and nothing would be decided on it until the versions reach those of before again.
+//! Detects that the API server's storage was restored to an earlier state while this process runs.
+//! Object versions then go backwards: stored objects are older than the process knows. Without
+//! detection, nothing would be decided until the versions catch up.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a watch may be late before storage is asked, and the pause between two questions, whatever the number of objects.
+/// How long a watch may lag before storage is read. Also the pause between two such reads, for any
+/// number of objects.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why the cache may not show what is stored of an object.
+/// Why the cache may differ from storage for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// It shows an older version than this one, which this process has written or seen.
+    /// The cache shows an older version than this one, which this process has written or seen.
     Behind(u64),
-    /// It shows this version, and a write onto it was refused because the object has another one.
+    /// The cache shows this version, and a write onto it was refused because the object has another
+    /// version.
     Conflict(u64),
 }
 
-/// What storage has of the object.
+/// The stored version of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// It could not be asked.
+    /// Storage could not be read.
     NotRead,
     Gone,
     Version(u64),
 }
 
-/// What is to be done about a doubt.
+/// The action on a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The watch is late, or nobody knows.
+    /// The watch lags, or the state is unknown.
     Wait,
-    /// The cache is from before storage was put back: what is stored has to be listed.
+    /// The cache is from before the restore: list the objects again.
     ListAgain,
-    /// Storage was put back: no version that is known says anything any more.
+    /// Storage was restored: all known versions are void.
     PutBack,
 }
 
 impl Doubt {
-    /// No version of an object is older than one before it, so an older one shows that storage was put back. An object that is gone does not:
-    /// it may have been deleted.
+    /// Versions of an object only increase, so an older stored version proves a restore. A missing
+    /// object proves nothing, because it may have been deleted.
     pub fn settled(self, stored: Stored) -> Verdict {
         match (self, stored) {
             (Self::Behind(known), Stored::Version(stored)) if stored < known => Verdict::PutBack,
@@ -48,18 +51,18 @@ impl Doubt {
     }
 }
 
-/// Which doubts last.
+/// Doubts that persist over two looks.
 #[derive(Debug, Default)]
 pub struct Lasting {
-    /// Those at the last look, by the UID of the object.
+    /// The doubts at the last look, by the UID of the object.
     before: BTreeMap<String, Doubt>,
-    /// The object that was asked about last.
+    /// The object that was read last.
     asked: Option<String>,
 }
 
 impl Lasting {
-    /// The next object to ask about, given the doubts of now: one that was in the same doubt at the last look. They take turns, since a watch
-    /// that is late for one says nothing of the others.
+    /// The next object to read, given the present doubts: one with the same doubt at the last look.
+    /// Objects take turns, because a lagging watch on one says nothing about the others.
     pub fn next(&mut self, doubts: BTreeMap<String, Doubt>) -> Option<String> {
         let lasting = doubts.iter().filter(|(uid, doubt)| self.before.get(*uid) == Some(doubt)).map(|(uid, _)| uid);
         let follows = |uid: &&String| self.asked.as_ref().is_none_or(|asked| *uid > asked);

@@ -29,9 +29,9 @@ pub enum Action {
     Pass(usize, usize),
     /// The pending effect is carried out and answered.
     Carried(usize, usize),
-    /// A proxy sends the create that the step waits for twice: both are carried out, and the second one's answer comes.
+    /// A proxy sends the pending create twice. Both are carried out, and the second answer arrives.
     Repeated(usize, usize),
-    /// What the step waits for is carried out, and not answered yet.
+    /// The pending effect is carried out, and answered later.
     Sent(usize, usize),
     /// The answer is lost. A cluster write is carried out; a platform call may be, later.
     AnswerLost(usize, usize),

@@ -44,7 +44,7 @@ pub struct Bound {
     pub subject: Subject,
     /// Calls of the platform or the API server whose answer is lost, carried out or not.
     pub lost: u8,
-    /// Creates that the platform carries out twice, and answers once.
+    /// Creates that the platform carries out twice and answers once.
     pub repeated: u8,
     /// Calls of either that are refused or fail without effect.
     pub refused: u8,

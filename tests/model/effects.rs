@@ -81,7 +81,7 @@ pub fn meddled(bound: &Bound, state: &mut State, effect: &Effect, how: Meddling)
     Some(apply(bound, state, &Effect::Cluster(request)))
 }
 
-/// A create that is carried out twice, and the answer to the second one; `None` where it is none.
+/// Carries out a create twice and returns the second answer; `None` for any other effect.
 pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Answer> {
     let Effect::Platform(_, Call::CreateCompute(..)) = effect else { return None };
     let Answer::Made(first) = apply(bound, state, effect) else { return None };
@@ -89,7 +89,8 @@ pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Ans
     Some(apply(bound, state, effect))
 }
 
-/// The platform does not know everywhere yet what it has created within the last tick; `None` where that is not asked.
+/// The platform's answer from before its last tick, for a compute that is newer; `None` for any
+/// other effect.
 pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
     let Effect::Platform(_, Call::HasCompute(id)) = effect else { return None };
     let known_before = state.platform.before.as_ref()?.computes.contains_key(id);

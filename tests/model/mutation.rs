@@ -66,9 +66,9 @@ pub enum Mutation {
     ForgetUnanswered,
     /// Late results of creates without an answer are ignored.
     IgnoreStrays,
-    /// What a create has made besides is not looked for.
+    /// Duplicates made by one create are ignored.
     IgnoreTwins,
-    /// However much is deleted, nothing waits.
+    /// The brake never pauses a deletion.
     IgnoreBrake,
     /// A paused deletion does not stay paused.
     ForgetBrake,

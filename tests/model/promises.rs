@@ -75,12 +75,12 @@ fn name_of((_, name): &Resource) -> &str {
     name.rsplit_once('/').map_or(name, |(_, name)| name)
 }
 
-/// Whether an event has named a compute.
+/// True if an event has named a compute.
 fn told(state: &State, id: &str) -> bool {
     state.noted.told.iter().any(|text| promises::words(text).any(|word| word == id))
 }
 
-/// Everything that the promises are about. What a resource left to people is theirs.
+/// The input of the promises. Objects left to users count as theirs.
 fn world(bound: &Bound, state: &State) -> World {
     let left = |resource: &Resource| state.noted.orphaned.contains(resource);
     let made_for = |of: Option<&Resource>| {

@@ -34,7 +34,7 @@ pub struct Compute {
     pub setting: bool,
     /// Made later than its create could have been carried out.
     pub late: bool,
-    /// Its create was carried out once more.
+    /// Its create was carried out twice.
     pub twin: bool,
     /// It is on the other platform.
     pub elsewhere: bool,

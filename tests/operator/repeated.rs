@@ -1,4 +1,4 @@
-//! Creates that a proxy sends twice, and answers with the second answer.
+//! Creates that a proxy sends twice; it returns the second answer.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::fixture::{Fixture, condition, key};
 
 const BRANCH: &str = "br-main-42";
 
-/// A replica that was created twice: its own compute, and the other one, which the status names.
+/// Creates a replica twice, and returns its own compute and the second one that the status lists.
 async fn repeated(fixture: &Fixture) -> (String, String) {
     by_hand(fixture, BRANCH, "read_write").await;
     fixture.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "repeat"}));
@@ -37,7 +37,7 @@ async fn the_second_compute_of_a_repeated_create_is_named_and_deleted_with_the_r
     assert!(left.len() == 1 && left[0]["id"] != *other, "{left:?}");
 }
 
-/// One that another resource takes meanwhile is that resource's.
+/// The second compute belongs to the resource that imports it.
 #[tokio::test]
 async fn the_second_compute_of_a_repeated_create_can_be_imported() {
     let fixture = Fixture::new("repeated-imported").await;

@@ -1,4 +1,5 @@
-//! The API server's storage is put back to an earlier state while the operator runs, so that the versions of objects go backwards.
+//! The storage of the API server is restored to an earlier state while the operator runs, so
+//! resource versions go backwards.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -8,10 +9,10 @@ use serde_json::json;
 use crate::support::{ControlPlane, Options, PATIENCE, definition_files, wait_until};
 use crate::{Operator, creates, declare, platform, until_ready};
 
-/// More than the API server makes by itself while the test runs.
+/// More than the API server creates by itself during the test.
 const VERSIONS: usize = 2000;
 
-/// Makes the versions of before so high that they are not reached again.
+/// Raises the versions before the restore so far that they are not reached again.
 async fn use_up_versions(cluster: &ControlPlane) {
     cluster.kubectl(&["create", "configmap", "versions"]).await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client().await.unwrap(), "default");
@@ -32,16 +33,17 @@ spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-ma
     cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.unwrap();
 }
 
-/// Which Compute has which compute.
+/// The compute of each Compute.
 async fn computes(cluster: &ControlPlane) -> String {
     let path = "jsonpath={range .items[*]}{.metadata.name}={.status.computeID} {end}";
     cluster.kubectl(&["get", "computes", "-o", path]).await.unwrap_or_default()
 }
 
-/// A put-back status lacks both bindings. The replica would be created a second time, and the primary be somebody else's.
+/// The restored status lacks both bindings. A wrong decision would create the replica again and
+/// treat the primary as foreign.
 #[tokio::test]
 async fn what_is_stored_counts_again_and_nothing_is_created_twice() {
-    // Controllers would not see what was put back either.
+    // Controllers would not notice the restore either, so none run.
     let options = Options { controllers: Vec::new(), crds: definition_files(), ..Options::default() };
     let (mut cluster, platform) = (ControlPlane::start_with(options).await.unwrap(), platform().await);
     declare(&cluster, &platform).await;

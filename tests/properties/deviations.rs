@@ -1,4 +1,5 @@
-//! How a platform, or what is in front of it, deviates from what it should do, until nothing fails any more.
+//! Deviations of the platform, or of a proxy in front of it, from correct behavior. They last until
+//! the run settles.
 
 use dbplane_simulator::faults::{Arrival, FaultOrder};
 use dbplane_simulator::world::Profile;
@@ -12,9 +13,9 @@ use super::simulation::Simulation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deviation {
-    /// One of its two machines has a clock that is so many seconds fast, or slow.
+    /// The clock of one of its two machines is fast by this many seconds, or slow if negative.
     Clock(i16),
-    /// It refuses keys that were created less than so many seconds ago.
+    /// The platform refuses keys younger than this many seconds.
     YoungKeys(u8),
     TimesWithoutZone,
     NormalizedSettings,
@@ -50,12 +51,12 @@ pub fn deviations() -> impl Strategy<Value = Deviation> {
 }
 
 impl Simulation {
-    /// From here on the platform deviates.
+    /// Starts a deviation.
     pub fn deviate(&mut self, deviation: Deviation) {
         self.deviations.order(deviation.order()).unwrap();
     }
 
-    /// The platform's answer.
+    /// The platform's response, with any deviation that applies.
     pub fn answered(&mut self, request: &Request) -> Response {
         let key_age = request.authorization.as_ref().and_then(|header| self.world.key_age(header, self.now));
         let method = format!("{:?}", request.method);
@@ -65,7 +66,7 @@ impl Simulation {
 }
 
 impl History {
-    /// Whether only times tell what a create has made, and the clocks that write them differ.
+    /// Only times could identify the result of a create, but the clocks that write them differ.
     pub fn has_no_evidence_of_creates(&self) -> bool {
         let is_clock = |hit: &Hit| matches!(hit.fault, Fault::Deviates(Deviation::Clock(_)));
         self.profile == Profile::Minimal && self.faults.iter().any(is_clock)

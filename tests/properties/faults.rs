@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::deviations::{Deviation, deviations};
 
-/// After so many effects that nothing happens to, this one.
+/// A fault that hits after `after` undisturbed effects.
 #[derive(Clone, Debug)]
 pub struct Hit {
     pub after: u16,
@@ -33,9 +33,9 @@ pub enum Fault {
     Denied,
     /// The request is carried out, and the answer exceeds every size limit.
     Huge,
-    /// It is carried out twice, and the second answer comes.
+    /// The request is carried out twice, and the second answer arrives.
     Repeated,
-    /// It is carried out, and from then on the platform deviates.
+    /// The platform deviates from this request on, which is carried out.
     Deviates(Deviation),
 }
 
@@ -76,7 +76,7 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
     schedule(fault)
 }
 
-/// Faults among which are requests that arrive when nobody reckons with them any more, or twice.
+/// Faults including requests that may arrive after the request timeout, or twice.
 pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
     let fault = prop_oneof![
         2 => carried(1..900).prop_map(Fault::Dies),

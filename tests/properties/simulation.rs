@@ -82,7 +82,7 @@ pub struct Ledger {
     restarts: BTreeSet<String>,
     /// How often people have set a resource's token to a value that it did not have.
     pub restarts_asked: BTreeMap<(Resource, String), usize>,
-    /// For whom something was created by a request that arrived when nobody reckoned with it any more, or once more.
+    /// Resources for which a create arrived after the request timeout, or twice.
     pub late: Vec<Maker>,
     /// Times of this process's deletions on the platform, for resources that are being deleted
     /// without confirmation. The hostile tenant's are not counted.
@@ -130,7 +130,7 @@ pub struct Simulation {
     faults: Vec<Hit>,
     pub snares: Snares,
     pub deviations: FaultBoard,
-    /// The process that runs is to die.
+    /// The current process has to die.
     pub dead: bool,
     /// Number of effects: requests to the platform and to the cluster.
     pub effects: u64,
@@ -235,7 +235,7 @@ impl Simulation {
         self.faults.last().is_some_and(|hit| hit.fault == Fault::Repeated)
     }
 
-    /// What is repeated is a create, whenever the next one is sent.
+    /// `Repeated` waits for the next create.
     fn next_fault(&mut self, name: &str) -> Option<Fault> {
         let waits = self.repeats_next() && ![CREATE, CREATE_KEY].contains(&name);
         let next = self.faults.last_mut().filter(|_| !waits)?;

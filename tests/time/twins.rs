@@ -1,4 +1,4 @@
-//! What a proxy makes by sending a request twice.
+//! Duplicate computes from a proxy that sends requests twice.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ async fn what_a_repeated_create_has_made_is_deleted_after_a_day_without_use() {
     let lab = Lab::start().await;
     lab.account().await;
     lab.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "repeat"}));
-    // It does not start: one that has started was active.
+    // The compute must not start, as a started one would count as used.
     declare(&lab, true).await;
     let named = lab.until("compute/reader", "named", |seen| synced(seen) == "StrayCompute").await;
     let own = named["status"]["computeID"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! What a Compute declares of its connection Secret.
+//! The connection Secret in the spec of a Compute.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{rules, schema};
 
-/// Where to write what a client needs to connect.
+/// The Secret that receives the parameters for connecting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::demand(
@@ -27,16 +27,16 @@ pub struct Connection {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     pub secret_name: String,
-    /// Name of the database to connect to, for the entries dbname, database, uri and jdbc-uri; without it the Secret does not have them. dbplane does not create the database.
+    /// Name of the database to connect to, for the entries dbname, database, uri and jdbc-uri. When absent, the Secret does not have these entries. dbplane does not create the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::database_name())]
     pub database: Option<String>,
-    /// The Secret with the user and the password, in this namespace; without it the Secret has no user, password and uri. dbplane reads nothing but these two entries of it, and does not create the user.
+    /// The Secret with the user and the password, in this namespace. When absent, the connection Secret has no user, password and uri. dbplane reads only these two entries, and does not create the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub credentials_from: Option<CredentialsFrom>,
-    /// Whether host, uri and jdbc-uri lead to the platform's connection pooler. The entries direct-host and direct-uri then lead past it. Where the platform shows no pooled host they all lead to the compute itself, and Synced is False.
+    /// true: host, uri and jdbc-uri use the platform's connection pooler, and direct-host and direct-uri bypass it. If the platform shows no pooled host, all of them use the compute itself, and Synced is False.
     #[serde(default)]
     pub pooled: bool,
     /// Labels for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
@@ -49,7 +49,7 @@ pub struct Connection {
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
     pub annotations: BTreeMap<String, String>,
-    /// Further entries of the Secret's data, at most 32, by name. In their text {{ host }}, {{ port }}, {{ dbname }}, {{ user }}, {{ password }}, {{ sslmode }}, {{ uri }}, {{ jdbc-uri }}, {{ direct-host }}, {{ direct-uri }} and {{ computeID }} are replaced by the entries of these names.
+    /// Further entries of the Secret's data, at most 32, by name. In their text, dbplane replaces {{ host }}, {{ port }}, {{ dbname }}, {{ user }}, {{ password }}, {{ sslmode }}, {{ uri }}, {{ jdbc-uri }}, {{ direct-host }}, {{ direct-uri }} and {{ computeID }} by the entries of these names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::secret_data_keys())]
@@ -67,7 +67,7 @@ pub struct CredentialsFrom {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     pub name: String,
-    /// Key within its data for the name of the user (the role of the database); username when absent.
+    /// Key within its data for the name of the user (the database role); username when absent.
     #[serde(default = "username")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::secret_data_key())]

@@ -1,4 +1,4 @@
-//! What a Compute's status shows.
+//! The status of a Compute.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -32,30 +32,30 @@ pub struct ComputeStatus {
     /// Host name of the connection pooler, where the platform shows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled_host: Option<String>,
-    /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects. With any other word, Ready is Unknown.
+    /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects. With any other value, Ready is Unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// The state that the compute is changing to; absent when it is not changing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_state: Option<String>,
-    /// Whether the compute could serve clients when it was last seen: it was active, or idle. Kept while the platform cannot be asked about it, or shows a state that dbplane does not know; absent until dbplane has seen it. A ReadReplicaSet counts a replica as serving unless this is false.
+    /// true if the compute could serve clients when dbplane last observed it, so if it was active or idle. The value is kept while dbplane cannot read the compute, or the platform shows an unknown state. Absent until the first observation. A ReadReplicaSet counts a replica as serving unless this is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen_serving: Option<bool>,
-    /// Since when the platform cannot be asked about the compute, or does not list it; absent while it can. Until then this status describes what was seen last.
+    /// Since when dbplane cannot read the compute, or the platform does not list it; absent while dbplane can read it. Meanwhile this status describes the last observation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub unseen_since: Option<Timestamp>,
-    /// The size in force in CU: one number, or a range such as 0.25-4.
+    /// The current size in CU: one number, or a range such as 0.25-4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// What that size provides.
+    /// The resources that this size provides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Box<Capacity>>,
-    /// When the compute was last active. While it is active, this is rounded down to the hour, so that use causes no writes here.
+    /// When the compute was last active. While it is active, the time is rounded down to the hour, so that use of the compute does not cause writes here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_active: Option<Timestamp>,
-    /// The operation that the last change started on the platform. Where operations are asked for because something takes long or failed: the one that failed, or else the newest.
+    /// The operation that the last change started on the platform. If a change takes long or fails, dbplane reads the list of operations and shows the failed one, or else the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
     /// The last restart.
@@ -64,40 +64,40 @@ pub struct ComputeStatus {
     /// The regular restarts of spec.maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<Box<MaintenanceStatus>>,
-    /// What spec.schedules comes to at present.
+    /// The current effect of spec.schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Box<ScheduleStatus>>,
-    /// What interrupts connections and waits until spec.disruption allows it; absent when nothing waits.
+    /// Changes that interrupt connections and wait until spec.disruption allows them; absent when nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Box<WaitingChanges>>,
-    /// Settings that the platform has accepted and does not show in force. They are sent again after longer and longer pauses.
+    /// Settings that the platform accepted but does not show as applied. dbplane sends them again, at growing intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_applied: Vec<NotApplied>,
     /// The Secret with the connection parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_secret: Option<String>,
-    /// The same Secret where the Service Binding specification looks for it.
+    /// The same Secret, in the field that the Service Binding specification defines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<ServiceBinding>,
-    /// Secrets of this resource that spec.connection named before, and that still exist. They are not updated any more: delete them.
+    /// Secrets of this resource that spec.connection named earlier and that still exist. dbplane no longer updates them: delete them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused_secrets: Vec<String>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// What dbplane has recorded of this resource: the compute that it is bound to, and creates and restarts whose outcome is not known. The annotation dbplane.dev/record is a copy of it, for backups without status.
+    /// dbplane's record: the compute that this resource is bound to, and creates and restarts with an unknown outcome. The annotation dbplane.dev/record is a copy, for backups without status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
-    /// The last value of the annotation dbplane.dev/reconcile-requested-at for which the platform was looked at anew.
+    /// The last value of the annotation dbplane.dev/reconcile-requested-at that dbplane has handled by reading the platform again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
+    /// The generation of the spec that this status describes; -1 until dbplane has observed the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// A Secret to bind workloads to, as the Service Binding specification asks of a provisioned service.
+/// The Secret to bind workloads to, as the Service Binding specification requires from a provisioned service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceBinding {
@@ -105,7 +105,7 @@ pub struct ServiceBinding {
     pub name: String,
 }
 
-/// What a size provides, from the platform's table of sizes.
+/// The resources that a size provides, from the platform's table of sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Capacity {
@@ -115,7 +115,7 @@ pub struct Capacity {
     pub memory: String,
     /// Local file cache at the largest size: 80 percent of memory.
     pub local_file_cache: String,
-    /// max_connections of the database; set by the smallest size of the range.
+    /// max_connections of the database; determined by the smallest size of the range.
     pub max_connections: u32,
 }
 
@@ -125,14 +125,14 @@ pub struct Capacity {
 pub struct LastOperation {
     /// The platform's identifier of the operation.
     pub id: String,
-    /// What it does, such as start_compute.
+    /// The action of the operation, such as start_compute.
     pub action: String,
-    /// Its status when the platform showed it last, such as running.
+    /// The status of the operation when dbplane last read it, such as running.
     pub status: String,
-    /// How often it had failed by then; absent where it had not.
+    /// Number of failures by then; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
-    /// What the platform says of the failure, where it does.
+    /// The platform's message about the failure, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -143,69 +143,69 @@ pub struct LastOperation {
 pub struct NotApplied {
     /// The field of the spec, such as scaleToZero.
     pub setting: String,
-    /// What is declared, such as after 600s. Of database settings only their names.
+    /// The declared value, such as after 600s. For database settings only their names.
     pub declared: String,
-    /// When it was sent first.
+    /// When dbplane first sent it.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub since: Timestamp,
 }
 
-/// Changes that wait; they are made together.
+/// Changes that wait. dbplane makes them together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingChanges {
-    /// Each of them, such as size is 1, declared is 2.
+    /// The changes, such as size is 1, declared is 2.
     pub changes: String,
-    /// Since when something waits without a break.
+    /// Since when changes have been waiting without interruption.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub since: Timestamp,
-    /// When they are made at the latest: the next window, or the deadline. Absent where that is not known.
+    /// When dbplane makes them at the latest: the next window, or the deadline. Absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub until: Option<Timestamp>,
 }
 
-/// A restart that people asked for, or that spec.maintenance did.
+/// A restart that a user or spec.maintenance requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestartStatus {
-    /// What asked for it: spec.restartToken and the value of the annotation dbplane.dev/restart, and for a regular one its time. Empty where nothing has asked yet.
+    /// The request: spec.restartToken and the value of the annotation dbplane.dev/restart, or the scheduled time of a regular restart. Empty if there was no request yet.
     #[serde(default)]
     pub token: String,
-    /// When dbplane first saw that it was asked for.
+    /// When dbplane first saw the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub requested_at: Option<Timestamp>,
-    /// When the compute was seen to be ready after it; absent while it waits or is being made. Where the compute was idle, when it was left to the next connection.
+    /// When dbplane first observed the compute as ready after the restart; absent while the restart waits or is in progress. If the compute was idle: when dbplane left the restart to the next connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub completed_at: Option<Timestamp>,
 }
 
-/// The regular restarts.
+/// Regular restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MaintenanceStatus {
-    /// When the next one is due, with the length by which this compute is later than the schedule says.
+    /// When the next restart is due, including this compute's own delay (see jitter).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub next_restart: Option<Timestamp>,
-    /// The last time of the schedule for which no restart could be made before its deadline; absent once a later one was made.
+    /// The last scheduled time whose restart was not possible before its deadline; absent after a later restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub missed: Option<Timestamp>,
 }
 
-/// What spec.schedules comes to at present.
+/// The current effect of spec.schedules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleStatus {
-    /// The entries that apply now; none where spec.size and spec.scaleToZero apply.
+    /// The entries that apply now; none while spec.size and spec.scaleToZero apply.
     pub applies: String,
-    /// Entries whose time it is and that set nothing, since entries before them in the list set the same fields.
+    /// Active entries without an effect, because earlier entries in the list set the same fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overridden: Option<String>,
-    /// What changes next, such as 2026-11-23T07:00:00Z size 4 (office-hours).
+    /// The next change, such as 2026-11-23T07:00:00Z size 4 (office-hours).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

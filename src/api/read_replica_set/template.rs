@@ -1,4 +1,4 @@
-//! What each replica of a set is like: a Compute, without what a replica has no choice in.
+//! The template of a replica: a Compute without the fields that the set decides for it.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 use super::super::compute::{ComputeSpec, ComputeType};
 use super::super::{rules, schema};
 
-/// What each replica is like.
+/// The template for each replica.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaTemplate {
     /// Labels and annotations of each Compute.
     #[serde(default)]
     pub metadata: ReplicaMetadata,
-    /// The Compute, always of type ReadOnly. A change of branchID replaces the replicas; any other change is made to each of them in turn.
+    /// The Compute, always of type ReadOnly. Changing branchID replaces the replicas; dbplane makes any other change to each of them in turn.
     pub spec: ReplicaSpec,
 }
 
@@ -26,19 +26,19 @@ pub struct ReplicaTemplate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaMetadata {
-    /// Labels, at most 32, among them those of spec.selector. Keys under dbplane.dev/ are reserved. One that is removed here stays on the Computes that have it.
+    /// Labels, at most 32, including those of spec.selector. Keys under dbplane.dev/ are reserved. Removing a label here does not remove it from existing Computes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::labels")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys(), validation = rules::label_values())]
     pub labels: BTreeMap<String, String>,
-    /// Annotations, at most 32. Keys under dbplane.dev/ are reserved. One that is removed here stays on the Computes that have it.
+    /// Annotations, at most 32. Keys under dbplane.dev/ are reserved. Removing an annotation here does not remove it from existing Computes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// The spec of a Compute of type ReadOnly. What the set decides itself is not in it, and what belongs to one Compute alone.
+/// The spec of a Compute of type ReadOnly, without the fields that the set decides and those that concern only one Compute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaSpec(ComputeSpec);
 
@@ -50,12 +50,12 @@ impl ReplicaSpec {
         &self.0
     }
 
-    /// Whether a replica with this spec is as the template says.
+    /// True if a replica with this spec matches the template.
     pub fn is_of(&self, stands: &ComputeSpec) -> bool {
         templated(&self.0) == templated(stands)
     }
 
-    /// The spec of a replica that has this one now: what the template does not have stays as people have set it.
+    /// The new spec of a replica with this spec. Fields outside the template keep the values that users set.
     pub fn of(&self, stands: &ComputeSpec) -> ComputeSpec {
         ComputeSpec {
             existing: stands.existing,
@@ -68,7 +68,7 @@ impl ReplicaSpec {
     }
 }
 
-/// What a template has of a spec. Each pass compares all replicas of a set, so nothing is copied.
+/// The fields of a spec that a template has. Each pass compares all replicas of a set, so nothing is copied.
 fn templated(spec: &ComputeSpec) -> impl PartialEq {
     let ComputeSpec {
         account_ref,
@@ -152,7 +152,7 @@ fn describe(properties: &mut Map<String, Value>, field: &str, text: &str) {
     }
 }
 
-/// What a message about one Compute advises, for a set of them.
+/// Adapts the messages for one Compute to a set.
 fn of_a_set(rules: &mut Value) {
     for rule in rules.as_array_mut().into_iter().flatten() {
         if let Some(message) =
@@ -163,7 +163,7 @@ fn of_a_set(rules: &mut Value) {
     }
 }
 
-/// Whether a rule is about a field.
+/// True if a rule concerns this field.
 fn names(rule: &Value, field: &str) -> bool {
     rule["rule"].as_str().is_some_and(|text| text.contains(&format!("elf.{field}")))
 }

@@ -1,4 +1,5 @@
-//! `dbplane account check`: a read-only look at a platform, with a key from a file or that of an account in the cluster.
+//! `dbplane account check`: a read-only check of a platform, with a key from a file or from an
+//! account in the cluster.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,11 +13,13 @@ use crate::cli::platform::{Credentials, PlatformArgs, PlatformError, account_ref
 use crate::cli::progress::during;
 use crate::platform::Platform;
 
-/// Check, only by reading, whether dbplane can work with a platform and an API key, and what the key may do
+/// Check with reads only if dbplane can work with a platform and an API key, and what the key may
+/// do
 ///
-/// Only GET requests are sent, about ten. The key is in a file or on standard input, and no cluster is needed; or it is that of an account in the cluster
-/// of KUBECONFIG, which is read with your rights. The output names no object and holds no token, so that it can be part of a bug report; a message of the
-/// platform that it quotes may name a project.
+/// Sends about ten GET requests and nothing else. The key is in a file or on standard input, and no
+/// cluster is needed. Or it is the key of an account in the cluster of KUBECONFIG, which is read
+/// with your rights. The output contains no names of objects and no tokens, so it can be part of a
+/// bug report. Quoted messages of the platform may name a project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -30,7 +33,7 @@ pub struct Args {
     cluster: ClusterArgs,
     #[command(flatten)]
     platform: PlatformArgs,
-    /// Projects to look at, separated by commas; the first five of the list when absent
+    /// Projects to check, separated by commas; the first five of the list when absent
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     project: Vec<String>,
     #[command(flatten)]
@@ -50,7 +53,7 @@ Exit status:
   1  it cannot, or nothing could be said: the output or standard error says why
   2  the command line is wrong";
 
-/// Why nothing was read.
+/// The reason why nothing was read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -61,10 +64,10 @@ pub enum Error {
     Output(#[from] WriteError),
 }
 
-/// Looks at the platform and writes the findings to `out`.
+/// Checks the platform and writes the findings to `out`.
 ///
 /// # Errors
-/// Where the key cannot be read, or the platform cannot be called with what was given.
+/// If the key cannot be read, or the platform cannot be called.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let credentials = args.credentials().await?;
     let organization = credentials.endpoint.organization_id.clone();
@@ -97,13 +100,13 @@ impl Args {
     }
 }
 
-/// The findings for programs.
+/// The findings, for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
     version: &'static str,
     requests: usize,
-    /// Whether dbplane can work with this platform and key, as far as reading shows.
+    /// True if dbplane can work with this platform and key, as far as reads show.
     usable: bool,
     key_kind: KeyKind,
     key: &'a [String],

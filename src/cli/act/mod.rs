@@ -1,4 +1,5 @@
-//! The verbs that ask the operator for something: each is the annotation, or the field, that the guides describe.
+//! Commands that send a request to the operator. Each writes the annotation or the field that the
+//! guides describe.
 
 mod rules;
 #[cfg(test)]
@@ -30,10 +31,11 @@ use crate::clock;
 use crate::cluster::explained;
 use crate::decide::Needs;
 
-/// Who writes, in the metadata of what is written. Not the operator's: each would take the other's for its own.
+/// The field manager of these writes. It must differ from the operator's: each would treat the
+/// other's fields as its own.
 const FIELD_MANAGER: &str = "dbplane-cli";
 
-/// What all of these verbs take.
+/// The arguments that all these commands share.
 #[derive(Debug, clap::Args)]
 pub struct Common {
     #[command(flatten)]
@@ -42,7 +44,7 @@ pub struct Common {
     cluster: ClusterArgs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Do not wait until the operator has carried it out
+    /// Do not wait until the operator has completed the request
     #[arg(long)]
     no_wait: bool,
     /// How long to wait, such as 90s, 5m or 1h
@@ -50,12 +52,12 @@ pub struct Common {
     timeout: Duration,
 }
 
-/// The same for what cannot be taken back.
+/// The same for actions that cannot be undone.
 #[derive(Debug, clap::Args)]
 pub struct Dangerous {
     #[command(flatten)]
     pub common: Common,
-    /// Do not ask; required where there is no terminal
+    /// Do not ask for confirmation; required without a terminal
     #[arg(long)]
     pub yes: bool,
 }
@@ -65,7 +67,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(parsed).map_err(|error| error.to_string())
 }
 
-/// Why nothing was asked.
+/// The reason why no request was written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -89,7 +91,7 @@ impl From<io::Error> for Error {
 }
 
 impl Error {
-    /// What the program ends with.
+    /// The exit status of the program.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Target(_) => 2,
@@ -99,7 +101,7 @@ impl Error {
     }
 }
 
-/// What became of one resource.
+/// The result for one resource.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
@@ -110,7 +112,7 @@ struct Line {
     ended: Ended,
 }
 
-/// What became of all.
+/// The results for all resources.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
@@ -119,10 +121,11 @@ struct Document {
     results: Vec<Line>,
 }
 
-/// Asks, waits, and writes to `out` how it came out. `yes` is `None` where nobody has to confirm it.
+/// Writes the requests, waits, and writes the results to `out`. `yes` is `None` if no confirmation
+/// is needed.
 ///
 /// # Errors
-/// Where nothing was changed, or a change was refused by the API server.
+/// If nothing was changed, or the API server rejected a change.
 pub async fn run(ask: &Ask, common: &Common, yes: Option<bool>, out: &mut impl Write) -> Result<ExitCode, Error> {
     let connected = common.cluster.connect().await?;
     let client = &connected.client;
@@ -145,7 +148,7 @@ pub async fn run(ask: &Ask, common: &Common, yes: Option<bool>, out: &mut impl W
     Ok(ExitCode::from(code))
 }
 
-/// Why it cannot work, or would be undone.
+/// The reason why the request cannot work, or would be reverted.
 fn refusal(ask: &Ask, seen: &Seen) -> Option<String> {
     let (place, field) = ask.written_to();
     let declared = || {
@@ -157,10 +160,11 @@ fn refusal(ask: &Ask, seen: &Seen) -> Option<String> {
     ask.refusal(seen).or_else(declared)
 }
 
-/// What kubectl apply, and tools like it, declared last.
+/// The last manifest of kubectl apply and similar tools.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Who has applied a field: GitOps tools, and kubectl apply. Of the latter the server notes defaults as well, so its own note counts.
+/// The manager that applied a field: a GitOps tool or kubectl apply. For kubectl apply, managed
+/// fields also include defaults, so its own annotation decides.
 fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
     let path = || place.split('.').chain([field]);
     let mut managers = seen.meta.managed_fields.iter().flatten();
@@ -178,7 +182,7 @@ fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
     applied.and_then(|entry| entry.manager.clone()).or_else(by_kubectl)
 }
 
-/// Has a person confirm what cannot be taken back.
+/// Asks the user to confirm an action that cannot be undone.
 fn confirm(ask: &Ask, found: &[(Kind, Seen)], yes: bool) -> Result<(), Error> {
     if yes {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What each verb asks of a resource, when it is refused before anything is changed, and how its outcome is recognized.
+//! The rules of each command: the request that it writes, when it rejects a resource, and how it
+//! recognizes the outcome.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +11,12 @@ use super::super::seen::Seen;
 use crate::decide::Reason;
 use crate::decide::names;
 
-/// What is asked.
+/// A request to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     Restart,
     Rotate,
-    /// With the compute to import, where it is not the primary of the branch.
+    /// With the compute to import, or without one for the primary of the branch.
     Adopt(Option<String>),
     Pause,
     Resume,
@@ -25,12 +26,12 @@ pub enum Ask {
     NotCreated(Vec<String>),
 }
 
-/// How far the operator is.
+/// The state of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done(String),
     Failed(String),
-    /// It is under way, or waits for this.
+    /// In progress, or waiting for this.
     Waits(String),
 }
 
@@ -51,7 +52,7 @@ impl Ask {
         }
     }
 
-    /// The kinds that it can be asked of.
+    /// The kinds that support the request.
     pub fn kinds(&self) -> &'static [&'static str] {
         match self {
             A::Restart | A::Adopt(_) | A::NotCreated(_) => &["Compute"],
@@ -62,7 +63,7 @@ impl Ask {
         }
     }
 
-    /// The reasons that it is the answer to.
+    /// The reasons that the request resolves.
     pub fn answers(&self) -> &'static [Reason] {
         match self {
             A::Restart => &[Reason::OperationFailed, Reason::RestartUnconfirmed],
@@ -84,7 +85,7 @@ impl Ask {
         }
     }
 
-    /// Where the request is written: an annotation, or a field of the spec.
+    /// The place of the request: an annotation, or a field of the spec.
     pub fn written_to(&self) -> (&'static str, &'static str) {
         let annotation = |name| ("metadata.annotations", name);
         match self {
@@ -100,7 +101,7 @@ impl Ask {
         }
     }
 
-    /// Why it cannot work; nothing is changed then.
+    /// The reason why the request cannot work. Nothing is changed then.
     pub fn refusal(&self, seen: &Seen) -> Option<String> {
         if let Some(of_kind) = self.refused_kind(&seen.kind) {
             return Some(of_kind);
@@ -121,13 +122,13 @@ impl Ask {
         }
     }
 
-    /// Why it cannot be asked of a kind at all.
+    /// The reason why a kind does not support the request.
     pub fn refused_kind(&self, kind: &str) -> Option<String> {
         let kinds = self.kinds();
         (!kinds.contains(&kind)).then(|| format!("{} is for {}, not for {kind}", self.verb(), kinds.join(" and ")))
     }
 
-    /// What to change in the resource, as a merge patch.
+    /// The merge patch that writes the request.
     pub fn patch(&self, seen: &Seen, now: Timestamp) -> Value {
         let value = match self {
             A::Restart | A::Rotate | A::Reconcile | A::ConfirmDeletion => json!(now.to_string()),
@@ -147,12 +148,13 @@ impl Ask {
             ("spec", field) => json!({"spec": {field: value}}),
             (_, annotation) => json!({"metadata": {"annotations": {annotation: value}}}),
         };
-        // Of another resource that has got the name meanwhile, nothing is asked.
+        // The UID prevents a patch of another resource that has the name by now.
         patch["metadata"]["uid"] = json!(seen.meta.uid);
         patch
     }
 
-    /// How it came out. `before` is the resource as it was, and `asked` as it was once this was asked; `now` is `None` where it is gone.
+    /// The outcome of a request. `before` is the resource before it, and `asked` the resource right
+    /// after it. `now` is `None` if the resource is gone.
     pub fn outcome(&self, before: &Seen, asked: &Seen, now: Option<&Seen>) -> Outcome {
         let Some(now) = now.filter(|now| now.meta.uid == before.meta.uid) else {
             return match self {
@@ -214,7 +216,7 @@ impl Ask {
     }
 }
 
-/// The best that is to be said of a resource.
+/// The text of the condition that describes a resource best.
 fn said(seen: &Seen) -> String {
     match seen.need().condition {
         Some(condition) => format!("{}: {}", condition.reason, condition.message),
@@ -222,7 +224,7 @@ fn said(seen: &Seen) -> String {
     }
 }
 
-/// Why dbplane writes nothing for a resource at present.
+/// The reason why dbplane currently writes nothing for a resource.
 fn not_writable(seen: &Seen) -> Option<String> {
     if seen.is_deleting() {
         return Some("it is being deleted".to_owned());
@@ -254,7 +256,7 @@ fn no_adoption(seen: &Seen, id: Option<&str>) -> Option<String> {
 
 const ALL: &str = "all";
 
-/// The keys of a status that may have to be revoked by hand, with their numbers.
+/// The keys in the status that a user may have to revoke, with their IDs.
 fn revocable(seen: &Seen) -> Vec<(String, String)> {
     let listed = ["lostKeys", "previousKeys"].into_iter().flat_map(|list| seen.status[list].as_array());
     let key = |key: &Value| (key["name"].as_str().unwrap_or_default().to_owned(), key["id"].to_string());
@@ -263,7 +265,7 @@ fn revocable(seen: &Seen) -> Vec<(String, String)> {
     listed.flatten().map(key).chain(in_use).collect()
 }
 
-/// The names of the keys that people mean.
+/// The names of the keys that the arguments refer to.
 fn meant(seen: &Seen, words: &[String]) -> Vec<String> {
     let lost = seen.status["lostKeys"].as_array().map_or(0, Vec::len);
     let known = revocable(seen);
@@ -289,7 +291,8 @@ fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
     unknown.map(|word| format!("{word} is no key of it that has to be revoked by hand; {others}"))
 }
 
-/// What an annotation says counts once. The same once more is another text that means the same.
+/// A value of an annotation takes effect once. To repeat it, this writes another text with the same
+/// meaning.
 fn said_anew(text: String, before: Option<&str>) -> String {
     if before.map(str::trim) == Some(text.as_str()) { text + "," } else { text }
 }
@@ -314,7 +317,7 @@ fn restarted(now: &Seen, token: &str) -> Option<String> {
     })
 }
 
-/// The verbs that help a resource as it is.
+/// The commands that help in the current state of a resource.
 pub fn helping(seen: &Seen) -> Vec<String> {
     let answers = [
         A::ConfirmDeletion,

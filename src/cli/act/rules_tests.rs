@@ -1,4 +1,4 @@
-//! What is refused, what is written, and how an outcome is recognized.
+//! Tests of rejections, of the written requests, and of recognized outcomes.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
-//! Which resources a verb is asked of.
+//! Finds the resources of a command.
 
 use super::super::common::{Connected, Scope};
 use super::super::seen::{Kind, Seen};
 use super::Error;
 use super::rules::Ask;
 
-/// Resources by name, or those of a kind that are selected.
+/// Resources by name, or by kind and selector.
 #[derive(Debug, clap::Args)]
 pub struct Targets {
     /// Resources, such as compute/orders; or one kind, with -l or --all

@@ -1,4 +1,4 @@
-//! The verbs as the command line has them.
+//! The command-line definitions of the commands.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,48 +24,57 @@ Exit status:
 pub enum Verbs {
     /// Restart computes once
     ///
-    /// A compute that waits for its window, or that is idle, is not woken: then this waits too. The annotation dbplane.dev/restart asks for it.
+    /// A restart waits for the maintenance window, and an idle compute is not woken; the command
+    /// then waits too. It sets the annotation dbplane.dev/restart.
     #[command(after_help = help!["restart -n shop compute/orders", "restart -n shop compute -l app=shop --no-wait"])]
     Restart(Common),
-    /// Replace keys once, before their time
+    /// Replace keys once, ahead of schedule
     ///
-    /// The key before stays valid for the overlap that the ProjectKey declares. The annotation dbplane.dev/rotate asks for it.
+    /// The previous key stays valid for the overlap that the ProjectKey declares. The command sets
+    /// the annotation dbplane.dev/rotate.
     #[command(after_help = help!["rotate -n shop dbkey/ci", "rotate -n shop dbkey --all --timeout 10m"])]
     Rotate(Common),
-    /// Have a Compute manage a compute that exists already
+    /// Let a Compute manage an existing compute
     ///
-    /// The primary of the branch that dbplane has found (reason PrimaryExists), or the one that --compute-id names: spec.existing, or spec.computeID.
-    /// From then on it is changed to what is declared, and deleted with the Compute unless spec.deletion is Orphan.
+    /// It is the primary of the branch that dbplane has found (reason PrimaryExists), or the
+    /// compute of --compute-id. The command sets spec.existing or spec.computeID. From then on,
+    /// dbplane changes the compute to match the spec, and deletes it with the Compute unless
+    /// spec.deletion is Orphan.
     #[command(after_help = help!["adopt -n shop compute/orders", "adopt -n shop compute/orders --compute-id ep-cool-1 --yes"])]
     Adopt(Adopt),
-    /// Stop every write for resources
+    /// Stop all writes for resources
     ///
-    /// What is under way on the platform goes on. The annotation dbplane.dev/paused says so, until resume takes it off.
+    /// Operations that are in progress on the platform continue. The command sets the annotation
+    /// dbplane.dev/paused; resume removes it.
     #[command(after_help = help!["pause -n shop compute/orders", "pause -A compute --all"])]
     Pause(Common),
-    /// Let dbplane write again for paused resources
+    /// Resume writes for paused resources
     ///
-    /// What was declared meanwhile is carried out then. The annotation dbplane.dev/paused is taken off.
+    /// dbplane then makes the changes that were declared meanwhile. The command removes the
+    /// annotation dbplane.dev/paused.
     #[command(after_help = help!["resume -n shop compute/orders", "resume -A compute --all"])]
     Resume(Common),
-    /// Look at the platform anew now, and try again what it has refused
+    /// Re-read the platform now and retry refused changes
     ///
-    /// The annotation dbplane.dev/reconcile-requested-at asks for it.
+    /// The command sets the annotation dbplane.dev/reconcile-requested-at.
     #[command(after_help = help!["reconcile -n shop compute/orders", "reconcile -n shop dbacct/prod"])]
     Reconcile(Common),
     /// Confirm deletions that the brake on mass deletion has paused
     ///
-    /// What the resource has on the platform is deleted then. The annotation dbplane.dev/confirm-deletion says so.
+    /// dbplane then deletes the compute or keys of the resource on the platform. The command sets
+    /// the annotation dbplane.dev/confirm-deletion.
     #[command(after_help = help!["confirm-deletion -n shop compute/orders", "confirm-deletion -n shop compute --all --yes"])]
     ConfirmDeletion(Dangerous),
-    /// Say that keys were revoked by hand, which dbplane cannot revoke itself
+    /// Confirm that you revoked these keys yourself, because dbplane cannot
     ///
-    /// Revoke them in the platform's console first: dbplane forgets them. The annotation dbplane.dev/revoked-keys says so.
+    /// Revoke them in the platform's console first: dbplane then drops them from its record. The
+    /// command sets the annotation dbplane.dev/revoked-keys.
     #[command(after_help = help!["revoked -n shop dbkey/ci --key ci-c1u57e-vpzc5qrz22arf-000000ff", "revoked -n shop dbkey/ci --key all --yes"])]
     Revoked(Revoked),
-    /// Say that computes in question were not created for a resource
+    /// Confirm that these computes were not created for a resource
     ///
-    /// For the reasons AmbiguousCreate and StrayCompute. The annotation dbplane.dev/not-created says so.
+    /// Use it for the reasons AmbiguousCreate and StrayCompute. The command sets the annotation
+    /// dbplane.dev/not-created.
     #[command(after_help = help!["not-created -n shop compute/orders --compute-id ep-cool-1"])]
     NotCreated(NotCreated),
 }
@@ -83,7 +92,7 @@ pub struct Adopt {
 pub struct Revoked {
     #[command(flatten)]
     dangerous: Dangerous,
-    /// Names or numbers of keys, separated by commas, or all
+    /// Names or IDs of keys, separated by commas, or all
     #[arg(long = "key", value_name = "NAME", value_delimiter = ',', required = true)]
     keys: Vec<String>,
 }
@@ -98,10 +107,10 @@ pub struct NotCreated {
 }
 
 impl Verbs {
-    /// Does it, and writes to `out` how it came out.
+    /// Runs the command and writes the results to `out`.
     ///
     /// # Errors
-    /// Where nothing was changed.
+    /// If nothing was changed.
     pub async fn execute(self, out: &mut impl Write) -> Result<ExitCode, Error> {
         match self {
             Self::Restart(common) => run(&Ask::Restart, &common, None, out).await,

@@ -1,4 +1,4 @@
-//! Waiting until the operator has carried something out.
+//! Waits until the operator has completed a request.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use super::super::seen::{Kind, Seen};
 use super::rules::{Ask, Outcome};
 use crate::cluster::explained;
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "message", rename_all = "camelCase")]
 pub enum Ended {
     Done(String),
-    /// Nobody waited.
+    /// The command did not wait.
     Requested,
     Failed(String),
-    /// With what it waits for.
+    /// With the reason for the wait.
     TimedOut(String),
-    /// The API server has refused to write it.
+    /// The API server rejected the write.
     NotChanged(String),
 }
 
@@ -56,13 +56,13 @@ impl Ended {
     }
 }
 
-/// A request that was written.
+/// A written request.
 pub struct Wait<'a> {
     pub ask: &'a Ask,
     pub api: Api<DynamicObject>,
     pub kind: Kind,
     pub before: &'a Seen,
-    /// As it was once this was asked.
+    /// The resource right after the request was written.
     pub asked: Seen,
 }
 

@@ -1,4 +1,4 @@
-//! Which computes resources of the cluster have already.
+//! Finds the computes that resources of the cluster already manage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,16 +12,16 @@ use crate::api::{Compute, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::seal::ObjectKey;
 
-/// The Computes of a cluster, as far as an import has to know them.
+/// The Computes of a cluster, with the data that an import needs.
 #[derive(Debug, Default)]
 pub struct Existing {
-    /// The resource that has a compute, by project and compute.
+    /// The resource of each compute, by project and compute.
     pub had: BTreeMap<(String, String), String>,
-    /// The names of those in the namespace of the manifests.
+    /// The names of Computes in the namespace of the manifests.
     pub taken: BTreeSet<String>,
 }
 
-/// Those of all namespaces, or of this one for whoever may list no others.
+/// The Computes of all namespaces, or of this one if the user may not list the others.
 pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) -> Result<Existing, Error> {
     let all: Api<DeserializeGuard<Compute>> = Api::all(client.clone());
     let everything = ListParams::default();
@@ -53,7 +53,8 @@ pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) 
     Ok(existing)
 }
 
-/// What it names, and what it is bound to: by its record, or by its status where that was restored without a record.
+/// The computes that it names, and the one that it is bound to. The binding is in its record, or in
+/// its status if that was restored without a record.
 fn computes_of(object: &Compute) -> Vec<(String, String)> {
     let project = &object.spec.project_id;
     let named =

@@ -1,4 +1,4 @@
-//! What the platform shows.
+//! Imports computes from the platform.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::platform::Platform;
 
 const PREFACE: &str = "The computes as the platform shows them, by dbplane import. What is next: docs/guide/import.md";
 
-/// Everything that is to be declared, without what resources of the cluster have.
+/// Everything to declare, without computes that resources of the cluster already manage.
 pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, Error> {
     let (credentials, existing) = match args.platform.given()? {
         Some(credentials) => (credentials, Existing::default()),
@@ -46,7 +46,7 @@ async fn of_cluster(args: &Args, notes: &mut impl Write) -> Result<(Credentials,
     Ok((credentials, existing::existing(&connected.client, namespace, notes).await?))
 }
 
-/// The entries that can be read. The others are named: there are no manifests for them.
+/// The readable entries. Unreadable ones are listed in `notes`, because they get no manifests.
 fn readable<T>(of: &str, listed: Listed<T>, notes: &mut impl Write) -> Result<Vec<T>, Error> {
     let (shown, unreadable) = listed.into_parts();
     if !unreadable.is_empty() {
@@ -55,7 +55,7 @@ fn readable<T>(of: &str, listed: Listed<T>, notes: &mut impl Write) -> Result<Ve
     Ok(shown)
 }
 
-/// The computes of all projects: either all of their lists were read, or there are none.
+/// The computes of all projects. An unreadable list fails the whole import.
 async fn computes(args: &Args, reader: &Reader, notes: &mut impl Write) -> Result<Vec<Compute>, Error> {
     let platform = &reader.platform;
     let projects: BTreeSet<String> = match args.project.as_slice() {

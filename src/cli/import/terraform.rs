@@ -1,4 +1,4 @@
-//! What a state of Terraform has.
+//! Imports computes from a Terraform state.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::cli::files::Source;
 use crate::import::terraform::{self, Contents};
 use crate::import::{Subjects, quoted};
 
-/// Everything that is to be declared; to `notes` what stays with Terraform.
+/// Everything to declare. Objects that stay with Terraform are listed in `notes`.
 pub fn subjects(args: &Args, state: &Path, notes: &mut impl Write) -> Result<Subjects, Error> {
     let source = if state.as_os_str() == "-" { Source::Stdin } else { Source::File(state.to_owned()) };
     let (file, text) = source.read().map_err(Error::Unreadable)?;

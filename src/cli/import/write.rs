@@ -1,4 +1,4 @@
-//! Where the manifests go.
+//! Writes the manifests to a directory or to standard output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::files::{Source, sources};
 use crate::import::{File, FileRole};
 
-/// Why the files were not written.
+/// The reason why the files were not written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -21,10 +21,10 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-/// How many names a message has.
+/// Maximum number of names in a message.
 const NAMED: usize = 5;
 
-/// Writes all files, or none of them where one would take the place of another content.
+/// Writes all files, or none if one would overwrite other content.
 pub fn to_folder(folder: &Path, files: &[File], force: bool, notes: &mut impl Write) -> Result<(), Error> {
     let differing = |file: &&File| {
         let path = folder.join(&file.path);
@@ -50,7 +50,8 @@ pub fn to_folder(folder: &Path, files: &[File], force: bool, notes: &mut impl Wr
     Ok(())
 }
 
-/// Manifests in the folders of the projects that this import does not have; their kustomization does not name them.
+/// Manifests in the directories of the projects that this import did not write. The kustomization
+/// does not name them.
 fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
     let written: BTreeSet<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
     let folders: BTreeSet<PathBuf> =
@@ -64,7 +65,7 @@ fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Writes what can be applied as it is as one stream of documents.
+/// Writes the manifests that can be applied as they are, as one stream of documents.
 pub fn to_output(files: &[File], out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
     for file in files.iter().filter(|file| file.role == FileRole::Resource) {
         write!(out, "---\n{}", file.text)?;

@@ -1,4 +1,4 @@
-//! A plan as a comment on a pull request.
+//! Writes a plan as a comment on a pull request.
 
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ pub fn write(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
 fn does(planned: &Planned) -> String {
     let steps = planned.steps.iter().map(|step| {
         let text = step_text(step);
-        // It has a column of its own.
+        // This part has its own column.
         text.split(" (interrupts")
             .next()
             .and_then(|text| text.split(" (no interruption").next())
@@ -42,7 +42,7 @@ fn interrupts(planned: &Planned) -> &'static str {
     if planned.steps.iter().any(crate::plan::Step::interrupts) { "yes" } else { "no" }
 }
 
-/// Text that Markdown shows as it is.
+/// Escapes text so that Markdown shows it literally.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for sign in text.chars() {

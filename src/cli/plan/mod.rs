@@ -1,4 +1,4 @@
-//! `dbplane plan`: what the operator would do, without doing it.
+//! `dbplane plan`: shows what the operator would do, without doing it.
 
 mod markdown;
 mod text;
@@ -23,10 +23,13 @@ use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, Pl
 use crate::platform::{PlatformAlias, Platforms};
 use crate::validate::{Check, Checked, Checker, Finding, Problem, Unusable, objects};
 
-/// Show what the operator would do: for what is in the cluster, or for manifests that are not in it yet
+/// Show what the operator would do, for the resources in the cluster or for manifests that are not
+/// applied yet
 ///
-/// Nothing is written, neither to the cluster nor to the platform: the cluster is read with your rights, and the platform by GET requests alone. The decisions
-/// are the operator's own. A plan ends where the operator would have to wait, and says for what and until when.
+/// The command writes nothing to the cluster or the platform. It reads the cluster with your
+/// rights, and the platform with GET requests only. It makes the same decisions as the operator. A
+/// plan ends where the operator would have to wait, and shows the reason and the time limit of the
+/// wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -34,19 +37,23 @@ pub struct Args {
     cluster: ClusterArgs,
     #[command(flatten)]
     scope: Scope,
-    /// Manifests that are not in the cluster yet: a file, a directory, of which every .yaml, .yml and .json file is read, or - for standard input. Planned is what they name
+    /// Manifests that are not in the cluster yet: a file, a directory (all its .yaml, .yml and
+    /// .json files), or - for standard input. Only the resources in these files are planned
     #[arg(long, short = 'f', value_name = "FILE|DIR|-", conflicts_with_all = ["all_namespaces", "selector"])]
     filename: Vec<PathBuf>,
-    /// File with the platform's API key, or - for standard input. When absent, the key of each account is read from its Secret; where you may not read that, the plan rests on what resources have recorded
+    /// File with the platform's API key, or - for standard input. When absent, the key of each
+    /// account is read from its Secret. If you may not read that, the plan uses the state that
+    /// resources have recorded
     #[arg(long, value_name = "FILE|-")]
     api_key: Option<PathBuf>,
-    /// The platform that --api-key is for; needed where accounts have several, or where only a manifest names it
+    /// The platform of --api-key. Required if the accounts have several platforms, or if only a
+    /// manifest names it
     #[arg(long, value_name = "URL", requires = "api_key")]
     base_url: Option<String>,
-    /// How it is written to standard output
+    /// Format of the output
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
-    /// End with status 2 where there is something to do
+    /// Exit with status 2 if there is something to do
     #[arg(long)]
     detailed_exitcode: bool,
     /// --cluster-id of the operator; when absent, the beginning of the UID of namespace kube-system
@@ -88,10 +95,10 @@ Exit status:
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
-    /// For people
+    /// For users
     #[default]
     Text,
-    /// For people, with every resource and all that it says
+    /// For users, with every resource and all its details
     Wide,
     /// One JSON document
     Json,
@@ -101,7 +108,7 @@ enum Form {
     Markdown,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -133,7 +140,7 @@ pub enum Error {
 /// Makes the plan and writes it to `out`.
 ///
 /// # Errors
-/// Where there is no plan.
+/// If there is no plan.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
     if args.filename.iter().chain(&args.api_key).filter(|path| is_stdin(path)).count() > 1 {
@@ -221,7 +228,7 @@ impl Args {
         }
     }
 
-    /// Whether the API server would take these in place of what it has.
+    /// Checks that the API server would accept these manifests as updates of the existing objects.
     fn check(&self, manifests: &[Value], listed: &Listed, connected: &Connected) -> Result<(), Error> {
         let namespace = self.namespace(connected);
         let place = |value: &Value| {

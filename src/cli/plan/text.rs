@@ -1,4 +1,4 @@
-//! A plan for people.
+//! Writes a plan for users.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is anything to say.
+/// True if the plan has anything to show for the resource.
 pub fn is_shown(planned: &Planned) -> bool {
     planned.has_changes() || planned.unknown.is_some() || planned.manifest.is_some()
 }
@@ -84,7 +84,7 @@ fn with(text: String, set: &[Field]) -> String {
     if set.is_empty() { text } else { format!("{text}: {}", fields(set)) }
 }
 
-/// One step, in words.
+/// The description of a step.
 pub fn step_text(step: &Step) -> String {
     match step {
         Step::CreateCompute { branch, type_, fields, .. } => {

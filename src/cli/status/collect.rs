@@ -1,4 +1,4 @@
-//! What is read of a cluster for a picture, by the rights of whoever runs this.
+//! Reads the data for a status from the cluster, with the user's rights.
 
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -15,38 +15,38 @@ use crate::decide::names::LEASE;
 use crate::telemetry::metrics::is_of_leader;
 use crate::telemetry::served;
 
-/// Where to look.
+/// The sources of the data.
 pub struct Collector {
     pub client: Client,
-    /// All where there is none.
+    /// `None` for all.
     pub namespace: Option<String>,
     pub params: ListParams,
     pub operator_namespace: String,
-    /// Where the operator serves its metrics.
+    /// The URL of the operator's metrics.
     pub metrics_url: Option<String>,
 }
 
-/// Who leads, as the Lease says.
+/// The leader, according to the Lease.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Operator {
     pub namespace: String,
-    /// `None` where nobody does, or without election of a leader.
+    /// `None` if there is no leader, or no leader election.
     pub leader: Option<String>,
 }
 
-/// What was read for a fleet.
+/// The data for a fleet.
 pub struct FoundFleet {
     pub namespace: Option<String>,
     pub resources: Vec<Seen>,
-    /// Whether or not the selector matches: others refer to them.
+    /// All accounts, even if the selector does not match: resources refer to them.
     pub accounts: Vec<Seen>,
     pub operator: Option<Operator>,
     pub metrics: Option<String>,
     pub not_read: Vec<String>,
 }
 
-/// What was read for one resource.
+/// The data for one resource.
 pub struct FoundOne {
     pub resource: Seen,
     pub account: Option<Seen>,
@@ -56,7 +56,7 @@ pub struct FoundOne {
     pub not_read: Vec<String>,
 }
 
-/// The last ones are enough.
+/// Only the newest ones are shown.
 const MOST_EVENTS: usize = 10;
 
 pub fn is_account(kind: &str) -> bool {
@@ -117,9 +117,9 @@ impl Collector {
             .map_err(|error| format!("{kind} {name}: {}", explained(&error)))
     }
 
-    /// Newest first.
+    /// The events, newest first.
     async fn events(&self, about: &Seen) -> Result<Vec<Event>, String> {
-        // Of what has no namespace they are in the default one.
+        // Events of cluster-scoped objects are in the default namespace.
         let namespace = about.meta.namespace.as_deref().unwrap_or("default");
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let uid = about.meta.uid.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A fleet on one screen, as a document.
+//! The status of a fleet, as a document.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::decide::Needs;
 use crate::platform::Rate;
 use crate::telemetry::metrics::BudgetLeft;
 
-/// Who has to act, in the words of the document.
+/// What a resource needs, in the words of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
@@ -53,12 +53,12 @@ impl State {
     }
 }
 
-/// Its fields only become more.
+/// Fields are only ever added.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fleet {
     pub kind: &'static str,
-    /// All where there is none.
+    /// `None` for all.
     pub namespace: Option<String>,
     pub operator: Option<Operator>,
     pub counts: Vec<Count>,
@@ -66,11 +66,11 @@ pub struct Fleet {
     pub waits: Vec<Item>,
     pub under_way: Vec<Item>,
     pub accounts: Vec<AccountLine>,
-    /// What the rights of whoever asks do not reach.
+    /// Parts that could not be read, for instance for lack of rights.
     pub not_read: Vec<String>,
 }
 
-/// How many of a kind are in which state.
+/// Number of resources of a kind in each state.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Count {
@@ -82,7 +82,7 @@ pub struct Count {
     pub well: usize,
 }
 
-/// A resource that is not as declared.
+/// A resource that does not match its spec.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
@@ -91,13 +91,13 @@ pub struct Item {
     pub name: String,
     pub reason: String,
     pub message: String,
-    /// Since when the condition says so.
+    /// Since when the condition has this status.
     pub since: Option<Timestamp>,
-    /// Until when it waits at the latest, where that is known.
+    /// The latest end of the wait, if it is known.
     pub until: Option<Timestamp>,
 }
 
-/// An account, how it is, and what it may ask of the platform.
+/// An account, its state, and its rate budget.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountLine {
@@ -108,14 +108,14 @@ pub struct AccountLine {
     pub ready: String,
     pub reason: String,
     pub message: String,
-    /// Resources of this picture that refer to it.
+    /// The number of listed resources that refer to it.
     pub resources: usize,
     pub projects: Option<u64>,
     pub organization_keys: Option<u64>,
     /// The budget: requests in any minute, and how many of them at once.
     pub requests_per_minute: u64,
     pub burst: u64,
-    /// What is left of it, where the operator was asked and knows.
+    /// The remaining budget, if the operator's metrics show it.
     pub left: Option<BudgetLeft>,
 }
 
@@ -180,14 +180,14 @@ impl Item {
         (&self.namespace, &self.kind, &self.name)
     }
 
-    /// As commands name it.
+    /// The form that commands accept.
     pub fn target(&self) -> String {
         format!("{}/{}", self.kind.to_lowercase(), self.name)
     }
 }
 
 impl AccountLine {
-    /// With the resources that may refer to it, and the operator's metrics, where they are known.
+    /// Uses the resources that may refer to it, and the operator's metrics, if they are known.
     pub fn of(account: &Seen, resources: Option<&[Seen]>, metrics: Option<&str>) -> Self {
         let ready = account.condition("Ready");
         let said = |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `dbplane status`: what a fleet, or one resource, needs from whom.
+//! `dbplane status`: shows what a fleet, or one resource, needs.
 
 mod collect;
 mod fleet;
@@ -17,10 +17,13 @@ use super::progress::during;
 use super::seen::{Kind, NoTarget};
 use crate::cluster::explained;
 
-/// Show what needs a person, what waits, what is under way, and the accounts; or everything about one resource
+/// Show the resources that need attention, wait or are in progress, and the accounts; or everything
+/// about one resource
 ///
-/// Without a resource: the fleet of a namespace, or of all with -A, and first what needs a person. With one: what is declared, what is there, why it waits, what comes next and
-/// when, its events, its account, and the commands that help. Nothing is changed, and no Secret is read. What you may not read is said.
+/// Without a resource: the fleet of a namespace, or of all with -A; resources that need attention
+/// come first. With a resource: its declared and observed state, the reason and the end of a wait,
+/// its events, its account, and the commands that help. The command changes nothing and reads no
+/// Secret. It reports what you may not read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -33,16 +36,17 @@ pub struct Args {
     scope: Scope,
     #[command(flatten)]
     output: OutputArgs,
-    /// Show it anew whenever something changes, until Ctrl-C
+    /// Update the output with every change, until Ctrl-C
     #[arg(long, short)]
     watch: bool,
-    /// Exit with 3 where something needs a person
+    /// Exit with status 3 if something needs attention
     #[arg(long)]
     exit_status: bool,
     /// The namespace that the operator runs in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
-    /// The operator's metrics, for what is left of each budget: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system port-forward deploy/dbplane 9090" runs
+    /// The operator's metrics, for the remaining budgets: http://127.0.0.1:9090/metrics while
+    /// "kubectl -n dbplane-system port-forward deploy/dbplane 9090" runs
     #[arg(long, value_name = "URL")]
     metrics_url: Option<String>,
 }
@@ -60,7 +64,7 @@ Exit status:
   2  the command line is wrong
   3  with --exit-status: something needs a person";
 
-/// Why nothing can be shown.
+/// The reason why nothing can be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -86,19 +90,19 @@ impl From<io::Error> for Error {
 }
 
 impl Error {
-    /// What the program ends with.
+    /// The exit status of the program.
     pub fn exit_code(&self) -> u8 {
         if matches!(self, Self::Target(_)) { 2 } else { 1 }
     }
 }
 
-/// What is shown.
+/// The subject of a status.
 enum Subject {
     Fleet,
     One { kind: Kind, name: String },
 }
 
-/// One picture of it.
+/// The status at one moment.
 enum Picture {
     Fleet(Box<Fleet>),
     One(Box<Page>),
@@ -127,10 +131,10 @@ impl Picture {
     }
 }
 
-/// Shows it on `out`.
+/// Writes the status to `out`.
 ///
 /// # Errors
-/// Where the resource does not exist, or nothing can be read.
+/// If the resource does not exist, or nothing can be read.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let subject = match &args.target {
         None => Subject::Fleet,

@@ -1,4 +1,4 @@
-//! One resource on one page, as a document.
+//! The status of one resource, as a document.
 
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
@@ -15,7 +15,7 @@ use crate::api::{Condition, Rotation};
 use crate::decide::Reason;
 use crate::decide::key::due_regularly;
 
-/// Its fields only become more.
+/// Fields are only ever added.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
@@ -23,9 +23,9 @@ pub struct Page {
     pub resource: Item,
     pub needs: State,
     pub declared: Value,
-    /// The status without what has a place of its own here, and without what only dbplane reads.
+    /// The status, without the parts that other fields show and those that only dbplane reads.
     pub there: Value,
-    /// What is not in force, as the conditions say.
+    /// The settings that are not applied, according to the conditions.
     pub differs: Option<String>,
     pub conditions: Vec<Said>,
     pub next: Vec<Next>,
@@ -34,13 +34,13 @@ pub struct Page {
     pub events: Vec<Happened>,
     pub account: Option<AccountLine>,
     pub operator: Option<Operator>,
-    /// What docs/conditions.md says of the reason.
+    /// The advice of docs/conditions.md for the reason.
     pub advice: Option<String>,
     pub commands: Vec<String>,
     pub not_read: Vec<String>,
 }
 
-/// A condition, without what only programs compare.
+/// A condition, without the parts that only programs compare.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Said {
@@ -52,12 +52,12 @@ pub struct Said {
     pub since: Timestamp,
 }
 
-/// What comes next.
+/// The next thing to happen.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Next {
     pub what: String,
-    /// When, at the latest; absent where that is part of the text.
+    /// The latest time; absent if it is part of the text.
     pub at: Option<Timestamp>,
 }
 
@@ -70,7 +70,7 @@ pub struct Happened {
     pub note: Option<String>,
 }
 
-/// What of a status is shown elsewhere on the page, or is only for dbplane and other tools.
+/// Parts of a status that the page shows elsewhere, or that are only for dbplane and other tools.
 const ELSEWHERE: [&str; 6] =
     ["conditions", "lastOperation", "record", "observedGeneration", "lastHandledReconcileAt", "waiting"];
 
@@ -135,7 +135,7 @@ fn differs(resource: &Seen) -> Option<String> {
     synced.map(|synced| synced.message.clone()).or(waiting)
 }
 
-/// What comes next although nobody does anything, and when.
+/// The changes that will happen without any action of the user, and their times.
 fn next(resource: &Seen) -> Vec<Next> {
     let time = |pointer: &str| resource.text(pointer).and_then(|text| text.parse::<Timestamp>().ok());
     let mut next = Vec::new();
@@ -168,7 +168,7 @@ fn commands(resource: &Seen) -> Vec<String> {
     act::helping(resource).into_iter().chain([describe]).collect()
 }
 
-/// The names and the scalars of a value, each with its place.
+/// The scalars of a value, each with its path.
 pub fn flat(value: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     flatten(String::new(), value, &mut rows);
@@ -208,7 +208,8 @@ mod tests {
         }
     }
 
-    /// What others write into a resource, its account and its events is on their lines of the page, and moves no cursor.
+    /// Untrusted texts in a resource, its account and its events stay on their own lines of the
+    /// page, and do not move the cursor.
     #[test]
     fn nobody_hides_anything_on_a_page() {
         let nasty = "a\nforged\u{1b}[2J\u{1b}[31m\u{9b}\u{202e}";

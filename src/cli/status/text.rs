@@ -1,4 +1,4 @@
-//! Pictures as text for people.
+//! Writes the status as text for users.
 
 use std::io::{self, Write};
 
@@ -75,7 +75,7 @@ fn counts(fleet: &Fleet) -> Table {
     table
 }
 
-/// How much of a message fits on a line beside the rest.
+/// The length of a message that fits on a line beside the other columns.
 const SHORT: usize = 90;
 
 fn listed(items: &[Item], with_namespace: bool, wide: bool, state: State) -> Table {

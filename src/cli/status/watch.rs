@@ -1,4 +1,4 @@
-//! A picture that is drawn anew with each change: watches say when, so that nothing is asked for meanwhile.
+//! Updates the status with each change. Watches report the changes, so nothing is polled.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::super::stop_on_signal;
 use super::collect::{Collector, is_account};
 use super::{Error, Picture, Subject, take};
 
-/// Changes that come together are drawn together.
+/// Changes within this time are drawn together.
 const TOGETHER: Duration = Duration::from_millis(300);
 
-/// Draws until Ctrl-C, or until the one resource is gone. The last picture.
+/// Updates the status until Ctrl-C, or until the one resource is gone. Returns the last one.
 pub async fn watch(
     collector: &Collector,
     subject: &Subject,
@@ -38,7 +38,7 @@ pub async fn watch(
                 writeln!(out, "{what} is gone")?;
                 return Ok(picture);
             }
-            // What cannot be read now is read with the next change.
+            // It is read again with the next change.
             Err(Error::Read { .. } | Error::NothingRead(_)) => continue,
             other => other?,
         };
@@ -63,7 +63,8 @@ async fn settle(changes: &mut BoxStream<'static, ()>) {
 fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(), Error> {
     let for_people = matches!(output.output, Output::Text | Output::Wide);
     if for_people && std::io::stdout().is_terminal() {
-        // To the top left corner, on an empty screen. Not through `out`: it takes colours out for NO_COLOR, and this too.
+        // Clears the screen and moves the cursor to the top left. `out` would remove this together
+        // with colours for NO_COLOR.
         std::io::stdout().write_all(b"\x1b[2J\x1b[H")?;
     } else if output.output != Output::Json {
         writeln!(out, "---")?;
@@ -73,7 +74,8 @@ fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(
     Ok(())
 }
 
-/// Something has changed, or a watch begins. It never ends: a watch that fails begins again after a pause.
+/// A change, or the start of a watch. The stream never ends: a failed watch restarts after a
+/// backoff.
 fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
     let selector = collector.params.label_selector.clone();
     let watches = match subject {
@@ -90,7 +92,7 @@ fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
     };
     let watches = watches.into_iter().map(|(kind, config): (Kind, watcher::Config)| {
         let api = kind.api(&collector.client, collector.namespace.as_deref());
-        // Of the initial list only its end is news.
+        // The initial list causes one event, at its end.
         let news = watcher::watcher(api, config).default_backoff().filter_map(async |event| match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
             Ok(_) => Some(()),

@@ -1,4 +1,4 @@
-//! One JSON object: findings, what cannot be read, and counts.
+//! Writes one JSON object with findings, unreadable files and counts.
 
 use std::io::Write;
 

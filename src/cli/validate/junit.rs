@@ -1,4 +1,4 @@
-//! JUnit XML: a suite for each file, a test case for each object.
+//! Writes JUnit XML: a suite for each file, a test case for each object.
 
 use std::io::Write;
 
@@ -22,7 +22,8 @@ fn suite(file: &File) -> TestSuite {
     suite
 }
 
-/// A test case has one failure: its message is the first finding, its text all of them.
+/// A test case has one failure. Its message is the first finding, and its text contains all
+/// findings.
 fn case(file: &str, checked: &Checked) -> TestCase {
     let status = match checked.findings.as_slice() {
         [] => TestCaseStatus::success(),

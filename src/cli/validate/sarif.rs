@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, the part of it that code hosts show beside the lines of a change.
+//! Writes the part of SARIF 2.1.0 that code hosts show beside the lines of a change.
 
 use std::io::Write;
 use std::path::{Component, Path};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Error, Report};
 use crate::validate::Check;
 
-/// What a path may hold as it is in a relative URI.
+/// The characters of a path that need no encoding in a relative URI.
 const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
@@ -64,7 +64,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
     Ok(writeln!(out)?)
 }
 
-/// A path as a URI, relative where the path is: code hosts know files by their place in the repository.
+/// A path as a URI; a relative path stays relative, because code hosts know files by their path in
+/// the repository.
 fn uri(name: &str) -> String {
     let path = Path::new(name);
     let plain: String = match path.components().next() {

@@ -1,4 +1,4 @@
-//! Lines for people, and for editors that jump to `file:line:column`.
+//! Writes lines for users, and for editors that jump to `file:line:column`.
 
 use std::io::{self, Write};
 

@@ -82,9 +82,9 @@ impl Excerpt {
 pub struct Matters {
     branches: Vec<String>,
     computes: BTreeSet<String>,
-    /// Those that a create has made besides.
+    /// Computes that a create made in addition to the bound one.
     twins: BTreeSet<String>,
-    /// What carries one of these is the resource's, wherever it is.
+    /// A compute with one of these names is the resource's, on any branch.
     marks: BTreeSet<String>,
     /// The database settings that creates have asked for.
     asked: Vec<PostgresSettings>,
@@ -93,13 +93,13 @@ pub struct Matters {
     intended: bool,
     /// The result of an unanswered create may still appear.
     unanswered: bool,
-    /// The same of one that was answered, and may have been repeated.
+    /// An answered create may have been repeated, and that result may still appear.
     repeated: bool,
     deleting: bool,
 }
 
 impl Matters {
-    /// `repeated` tells whether others on the branch may be what an answered create has made besides.
+    /// `repeated` is set if other computes on the branch may result from an answered create.
     pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
         let answered = known.made.iter().filter(|_| repeated);
         let creates = || known.intent.iter().chain(&known.unanswered).chain(answered.clone());

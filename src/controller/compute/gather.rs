@@ -53,7 +53,7 @@ pub struct Others {
     pub computes: Vec<(Arc<Compute>, bool)>,
     /// Unreadable Computes with a record, as far as their metadata shows.
     pub unreadable: Vec<Arc<ObjectMeta>>,
-    /// Some cannot be read, recorded or not: what they declare is not known.
+    /// True if any Compute cannot be read, recorded or not. What it declares is unknown.
     pub incomplete: bool,
     pub reserved: Reservations,
 }
@@ -188,7 +188,7 @@ fn others<E: Environment>(
     // Before the statuses are read: a reservation that has ended is in a status.
     let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
     let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
-    // What a create has made besides may be another resource's, or is declared by one.
+    // An additional compute of a create may be another resource's, or may be declared by one.
     let made = known.made.iter().filter(|_| ids.len() > 1);
     let branches =
         made.clone().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });

@@ -247,7 +247,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Whether it is gone is shown by the next list.
+    /// The next list shows whether the compute is gone.
     async fn delete(&self, id: &str, told: String) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
@@ -261,7 +261,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Nobody may be bound to it meanwhile.
+    /// Reserves the compute first, so that no resource is bound to it meanwhile.
     async fn delete_twin(&self, id: &str) -> Result<(), StepError> {
         let platform = self.env.settings().platform(&*self.connection()?);
         if !self.reserve(Some(&platform), Reserved::Compute(id.to_owned()), Told::ByBaseline) {

@@ -1,5 +1,5 @@
-//! The brake on mass deletion, as one process applies it to what it deletes on the platform because a resource is deleted, or because a
-//! create has made it besides.
+//! Applies the brake on mass deletion to deletions on the platform. They follow from a deleted
+//! resource, or concern a compute that a create made in addition to the bound one.
 
 use jiff::Timestamp;
 use kube::Resource;

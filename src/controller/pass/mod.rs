@@ -125,8 +125,8 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     Ok(Pass { next: Next::On(wake), report: decision.report })
 }
 
-/// Writes the newest record again, before anything is decided, where storage was put back to a status that may lack it: what it says is still so
-/// on the platform. Whether there was one.
+/// Writes the newest record again if storage was rolled back to a status that may lack it. This
+/// precedes any decision: the record is still true on the platform. Returns whether there was one.
 async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<bool, kube::Error> {
     let Some(text) = env.state().lost_record(&uid(object)) else { return Ok(false) };
     record(env, object, Recording::of(text)).await?;
@@ -134,7 +134,7 @@ async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) ->
     Ok(true)
 }
 
-/// Nothing is to be done: the status is written, and the copy of the record.
+/// Ends a pass without a step: writes the status, and the copy of the record.
 async fn rest<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,

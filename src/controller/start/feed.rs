@@ -112,11 +112,11 @@ struct Reader<K: Kind> {
 /// The consequences of an event for other objects.
 struct News<K: Kind> {
     gone: Vec<Arc<K::Object>>,
-    /// The store has them in a newer version than the list that is being read.
+    /// The store has a newer version of them than the list in progress.
     newer: Vec<Arc<K::Object>>,
-    /// A list that is complete shows them for the first time, or in another version than the store had.
+    /// A complete list shows them for the first time, or in another version than the store had.
     listed: Vec<Arc<K::Object>>,
-    /// Our finalizer is gone from them, and another one keeps them.
+    /// Our finalizer is gone from them, but another one keeps them.
     released: Vec<Arc<K::Object>>,
     invalid: Vec<Invalid>,
     /// They were unreadable, and are gone or readable now.
@@ -181,15 +181,15 @@ impl<K: Kind> Reader<K> {
         (readable, news)
     }
 
-    /// The same object as the store has it, where the list that is being read has an older version. The store has what is listed once the list is
-    /// complete.
+    /// The object in the store, if the list in progress has an older version. The store replaces
+    /// its content only once the list is complete.
     fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
         let known = self.store.get(&ObjectRef::from_obj(listed))?;
         let is_newer = resource_version(known.as_ref()) > resource_version(listed);
         (uid(known.as_ref()) == uid(listed) && is_newer).then_some(known)
     }
 
-    /// What the store has since a list, and did not have in this version before.
+    /// The objects that the store lacked in this version before a list.
     fn changed_since(&self, before: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
         let version = |object: &K::Object| (uid(object), resource_version(object));
         let before: HashSet<_> = before.iter().map(|object| version(object)).collect();
@@ -198,7 +198,8 @@ impl<K: Kind> Reader<K> {
         now
     }
 
-    /// What the store knows of the objects of this event, where they claimed something. `listed` is what it held before a list.
+    /// The objects of this event as the store has them, if they claimed something. `listed` is the
+    /// content of the store before a list.
     fn before(&self, event: &watcher::Event<K::Object>, listed: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
         let mut before = match event {
@@ -289,7 +290,8 @@ impl<K: Kind> Reader<K> {
             let record = status.as_mut().and_then(Status::record_mut).and_then(Option::take);
             env.state().went_back(&uid(object.as_ref()), resource_version(object.as_ref()), record);
         }
-        // The library asks for a pass over each object that is listed, while the store still has the one of before.
+        // kube-runtime asks for a pass over each listed object while the store still has the
+        // previous one.
         for object in news.listed.iter().filter(|_| env.synced.is_cancelled()) {
             env.wake(ObjectRef::from_obj(object.as_ref()));
             wake::owner(env.as_ref(), object.as_ref());
@@ -329,8 +331,8 @@ impl<K: Kind> Reader<K> {
     }
 }
 
-/// What an object has on the platform, where it went without the deletion that our finalizer waits for: somebody removed the finalizer, or
-/// storage was put back to before its creation.
+/// The platform objects of a resource that is gone without the deletion that our finalizer waits
+/// for. Something else removed the finalizer, or storage was rolled back to before its creation.
 fn left_behind<K: Kind>(object: &K::Object) -> Option<String> {
     let is_held = has_finalizer(object.meta()) && object.meta().deletion_timestamp.is_none();
     let has = is_held.then(|| K::has(object).unwrap_or_default())?;

@@ -1,4 +1,5 @@
-//! Storage that is put back while the operator runs: it is noticed by an object whose stored version is older than one that was there.
+//! Detects that storage is rolled back while the operator runs: the stored version of an object is
+//! then older than one seen before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,10 +22,11 @@ use crate::decide::put_back::{Doubt, Lasting, PATIENCE, Stored, Verdict};
 
 /// The reason of the event.
 const STORAGE_PUT_BACK: &str = "StoragePutBack";
-/// People are told once, also where another object shows the same a little later.
+/// This is reported once, even if another object shows it a little later.
 const TOLD_FOR: Duration = Duration::from_secs(60);
 
-/// Asks storage about the objects that are `doubted`, one at a time, and forgets what an earlier state of it has made wrong.
+/// Checks the `doubted` objects in storage, one at a time. Forgets what a rollback of storage has
+/// invalidated.
 pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop: CancellationToken) {
     let (mut lasting, mut uids) = (Lasting::default(), BTreeSet::new());
     let mut told: Option<Instant> = None;
@@ -51,14 +53,14 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop
     }
 }
 
-/// An object that storage may be asked about.
+/// An object that may be checked in storage.
 struct Question {
     doubt: Doubt,
-    /// With whether people are told where storage was put back.
+    /// The argument says whether to report a rollback.
     ask: Box<dyn FnOnce(Arc<Live>, bool) -> BoxFuture<'static, Verdict> + Send>,
 }
 
-/// Those of these objects that are still in doubt.
+/// The given objects that are still in doubt.
 fn questions(env: &Live, uids: &BTreeSet<String>) -> BTreeMap<String, Question> {
     let mut found = Doubted { env, uids, questions: BTreeMap::new() };
     if !uids.is_empty() {
@@ -86,7 +88,7 @@ impl KindVisitor for Doubted<'_> {
     }
 }
 
-/// Asks storage about the object, and tells people where it was put back, if that is news.
+/// Checks the object in storage. Reports a rollback if `news` is set.
 async fn ask<K: Kind>(env: Arc<Live>, object: Arc<K::Object>, doubt: Doubt, news: bool) -> Verdict {
     let (kind, namespace, name) = (K::Object::kind(&()), object.namespace(), object.name_any());
     let stored = match env.cluster.stored_version(object.as_ref()).await {

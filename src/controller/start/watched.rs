@@ -15,8 +15,9 @@ use tokio::time::sleep;
 use crate::cluster::is_unavailable;
 use crate::decide::circuit::{self, PROBE_PAUSE};
 
-/// A watch. After an error it pauses, longer each time; briefly where the API server was unavailable, since its requests then wait for that.
-/// It begins again with a list when `list_again` says so, and after no API server could be reached.
+/// A watch. After an error it pauses, longer each time, but only briefly if the API server was
+/// unavailable, since requests then wait for it. It lists again when `list_again` changes, and
+/// after no API server could be reached.
 pub fn watched<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -75,8 +76,9 @@ where
     }
 }
 
-/// Whether no API server could be reached to begin a watch. Its storage may be put back meanwhile, for which API servers are stopped. It accepts
-/// a watch from a version that it has not reached yet, and shows nothing until it has.
+/// True if no API server could be reached to start a watch. Storage may be rolled back meanwhile,
+/// for which API servers are stopped. An API server accepts a watch from a version that storage has
+/// not reached yet, and shows nothing until it has.
 fn was_away(error: &watcher::Error) -> bool {
     let watcher::Error::WatchStartFailed(error) = error else { return false };
     let is_overloaded = matches!(error, kube::Error::Api(status) if status.code == 429);
@@ -107,7 +109,8 @@ mod tests {
     use super::*;
     use crate::api::ProjectKey;
 
-    /// Has `answers` for its watches, one after the other, and after them a watch that shows nothing. Every list is empty. Notes what is asked.
+    /// Answers watches with `answers` in order, then with a watch that shows nothing. Every list is
+    /// empty. Records the requests.
     fn server(answers: &[u16]) -> (Client, Arc<Mutex<Vec<&'static str>>>) {
         let (asked, mut answers) = (Arc::<Mutex<Vec<_>>>::default(), answers.to_vec().into_iter());
         let noted = asked.clone();

@@ -182,7 +182,7 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// The platform confirmed the delete.
+    /// The platform has confirmed the delete.
     pub fn compute_deleted(&self, uid: &str, id: &str, at: Timestamp) {
         self.update(uid, |resource| resource.memory.deleted = Some((id.to_owned(), at)));
     }

@@ -72,7 +72,6 @@ impl Resources {
         self.all.contains_key(uid).then(|| self.change(uid, change))
     }
 
-    /// Changes what is remembered of every resource.
     pub fn change_all(&mut self, change: impl Fn(&mut ResourceState)) {
         for uid in self.all.keys().cloned().collect::<Vec<_>>() {
             self.change(&uid, &change);

@@ -3,11 +3,11 @@
 use super::{ProcessState, ResourceState};
 use crate::decide::put_back::Doubt;
 
-/// The record of a resource, in a version that a later list lacks.
+/// The newest record of a resource, after a list has shown an older version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRecord {
     text: String,
-    /// A version that has it; `None` once storage was put back, and none has it.
+    /// The version with this record. `None` after storage was rolled back, when no version has it.
     version: Option<u64>,
 }
 
@@ -28,7 +28,8 @@ impl<P> ProcessState<P> {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
                 resource.unanswered.take_if(|patched| version > Some(*patched));
-                // Passes see the version that has it until the list is complete.
+                // Only a newer version counts: passes see the version itself until the list is
+                // complete.
                 resource.lost.take_if(|lost| lost.version.is_some() && version > lost.version);
             })
         });
@@ -48,7 +49,8 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
 
-    /// A list is about to show an older version of the object than this one, which had this record. Nothing is decided on the older one.
+    /// A list is about to show a version older than this one, which had this record. Nothing is
+    /// decided on the older version.
     pub fn went_back(&self, uid: &str, version: Option<u64>, record: Option<String>) {
         self.update(uid, |resource| {
             resource.version = resource.version.max(version);
@@ -58,12 +60,12 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// A write onto this version of the object was refused, because it has another one.
+    /// A write on this version of the object failed with a conflict.
     pub fn write_conflicted(&self, uid: &str, version: Option<u64>) {
         self.update(uid, |resource| resource.conflict = version);
     }
 
-    /// Why the cache, which shows this version of the object, may not show what is stored.
+    /// Why this version in the cache may not be the stored one.
     pub fn doubt(&self, uid: &str, shown: Option<u64>) -> Option<Doubt> {
         self.with(|contents| {
             let resource = contents.resources.get(uid)?;
@@ -72,13 +74,14 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// Storage was put back: no version says anything any more, nor does what waits for one to be shown. What the process knows of the
-    /// platform stays: a status that was put back is like one from a backup.
+    /// Storage was rolled back to an earlier state: known versions mean nothing, and neither does
+    /// anything that waits for one. What is known of the platform stays: a rolled back status is
+    /// like one from a backup.
     pub fn storage_put_back(&self) {
         self.with(|contents| contents.resources.change_all(ResourceState::forget_versions));
     }
 
-    /// The newest record of a resource, where storage was put back to a status that may lack it.
+    /// The newest record of a resource, if storage was rolled back to a status that may lack it.
     pub fn lost_record(&self, uid: &str) -> Option<String> {
         self.with(|contents| {
             let lost = contents.resources.get(uid)?.lost.as_deref()?;
@@ -86,7 +89,6 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// The newest record is in the status again.
     pub fn record_restored(&self, uid: &str) {
         self.update(uid, |resource| resource.lost = None);
     }
@@ -96,7 +98,7 @@ impl ResourceState {
     fn forget_versions(&mut self) {
         (self.version, self.unanswered, self.conflict) = (None, None, None);
         self.children.clear();
-        // The object may not say any more what was reported on it.
+        // The object may no longer contain the report.
         self.reported = None;
         if let Some(reserved) = &mut self.reserved {
             reserved.recording = None;

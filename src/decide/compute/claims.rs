@@ -30,9 +30,9 @@ pub struct Claims {
     pub marks: BTreeMap<String, Holder>,
     /// Computes bound to a resource that its account does not admit at present.
     pub outside: BTreeMap<String, Holder>,
-    /// Computes that another resource declares by `computeID`, on whatever platform.
+    /// Computes that another resource declares by `computeID`, on any platform.
     pub declared: BTreeSet<String>,
-    /// There are resources that cannot be read: what they declare is not known.
+    /// Some resources cannot be read, so their declarations are unknown.
     pub incomplete: bool,
 }
 

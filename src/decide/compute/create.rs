@@ -291,7 +291,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
     let made = stray::made(case, found);
-    // One that was created started then; nothing was started where it was there before.
+    // A created compute started with its create. Binding to an existing compute starts nothing.
     let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
     let restart = RestartRecord {
         at: created.unwrap_or(case.now),

@@ -178,13 +178,14 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     }
 }
 
-/// When a compute is deleted again if a list shows it still; `None` where the platform has not confirmed its delete.
+/// When to delete a compute again if a list still shows it; `None` before the platform has
+/// confirmed its delete.
 pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
     let deleted = case.observed.memory.deleted.as_ref().filter(|(deleted, _)| deleted == id);
     deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
 }
 
-/// The deletion waits for a list that can be read.
+/// Waits for a list that can be read, and offers the alternative.
 pub(super) fn cannot_be_seen(report: Report) -> Choice {
     Decision::rest(Report::of(report.health.saying_also(&format!("Or {OR_KEEP}."))))
 }

@@ -1,4 +1,4 @@
-//! Computes: create or adopt, keep as declared, restart, delete.
+//! Decisions about Computes: create or adopt, keep as declared, restart, delete.
 
 mod claims;
 mod conflict;
@@ -56,68 +56,73 @@ use crate::domain::{
     Compute, ComputeChange, ComputeState, Fault, Listed, NameSupport, NewCompute, PostgresSettings, Role, Shown,
 };
 
-/// Everything that a decision about a Compute rests on, besides its spec and the time.
+/// The input of a decision about a Compute, besides its spec and the time.
 #[derive(Clone, Debug)]
 pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
     pub identity: Result<ComputeIdentity, InvalidAnnotation>,
-    /// The record of a backup, or of a person, where the status has none.
+    /// The record from a backup or a user's annotation, if the status has none.
     pub wish: Option<ComputeIdentity>,
-    /// Since when changes wait, as the status says.
+    /// The time since which changes wait, from the status.
     pub waiting_since: Option<Timestamp>,
-    /// The value of the restart annotation that people set.
+    /// The value of the restart annotation.
     pub restart_annotation: Option<String>,
-    /// Computes that no create of this resource has created, as people have found out.
+    /// Computes that no create of this resource created, according to the user's annotation.
     pub not_created: BTreeSet<String>,
     pub account: AccountView,
     /// The base URL of the account's platform.
     pub platform: Option<String>,
-    /// The project does not exist any more, as the account's checks show.
+    /// The account's checks show that the project no longer exists.
     pub project_gone: bool,
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
     pub credentials: CredentialsView,
-    /// Where the status says that a compute is: it was seen there.
+    /// The address where the status last showed a compute.
     pub last_seen: Option<Address>,
-    /// The name of the connection Secret, where it exists.
+    /// The name of the connection Secret, if it exists.
     pub connection_secret: Option<String>,
-    /// Secrets of this resource that its spec does not name any more.
+    /// Secrets of this resource that its spec no longer names.
     pub unused_secrets: Vec<String>,
-    /// Whether the platform supports names of computes, as the snapshot of the whole project shows.
+    /// Support for names of computes, from the snapshot of the whole project.
     pub name_support: NameSupport,
-    /// Those database settings of unresolved creates that some compute of the project shows as they were given.
+    /// Database settings of unresolved creates that the platform is seen to return unchanged.
     pub returned: Vec<PostgresSettings>,
     pub memory: Memory,
-    /// Newer reads fail; from then on the existing snapshot is no longer used.
+    /// Newer reads fail: the existing snapshot is stale from this time on.
     pub stale_from: Option<Timestamp>,
     pub limits: Limits,
-    /// The cluster that the operator runs for, for unique names.
+    /// The cluster that the operator manages, for unique names.
     pub cluster: ClusterId,
-    /// A number drawn for this decision, for unique names.
+    /// A random number for this decision, for unique names.
     pub draw: u32,
 }
 
-/// The newest usable snapshot of the project, with the computes that matter here: those of the branch, and those that the
-/// binding, the intent and the spec name.
+/// The newest usable snapshot of the project, limited to the relevant computes: those of the
+/// branch, and those named by the binding, the intent and the spec.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SnapshotState {
-    /// There is none yet that began after dbplane's last write.
+    /// No snapshot has begun since dbplane's last write.
     Pending,
-    /// It failed. That never means that a compute does not exist.
+    /// The read failed. This never means that a compute does not exist.
     Failed(Fault),
-    /// It began at that time.
+    /// The snapshot, and the time when reading it began.
     Taken { at: Timestamp, computes: Listed<Compute> },
 }
 
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputeStep {
-    /// Write intent and finalizer, create, bind. The list that it rests on was begun at `seen`.
-    Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
-    /// Record the binding to a compute, the creates that stay unanswered, and those that have made one. `restored` where the record of a
-    /// backup named the compute.
+    /// Write intent and finalizer, create, bind. `seen` is when the list behind it began.
+    Create {
+        intent: CreateIntent,
+        new: Box<NewCompute>,
+        restart: RestartRecord,
+        seen: Timestamp,
+    },
+    /// Record the binding, the creates that stay unanswered, and those that have made a compute.
+    /// `restored` if the record of a backup named the compute.
     Bind {
         binding: Binding,
         restart: RestartRecord,
@@ -125,19 +130,29 @@ pub enum ComputeStep {
         made: Vec<CreateIntent>,
         restored: bool,
     },
-    /// Remove the intent: its create was not carried out, or is no longer waited for.
-    DropIntent { unanswered: Vec<CreateIntent> },
-    /// Record the binding with the branch that the compute is on.
-    RecordBinding { binding: Binding },
-    /// Record the creates that stay unanswered.
-    RecordUnanswered { unanswered: Vec<CreateIntent> },
-    /// Record the computes that a create has made beside the one that the resource is bound to, and since when they are named.
-    RecordTwins { twins: BTreeMap<String, Timestamp> },
-    /// Write the finalizer again, so that the resource stays until its compute is deleted or orphaned, and the copy of the record where it
-    /// is lost too.
-    Restore { record: Option<String> },
-    /// Change a compute; `parts` is what corrects each field. Where it is drift, somebody else has changed what was in force.
-    /// Where it interrupts connections anyway, it is the requested restart as well, which is recorded before and after it.
+    /// Remove the intent: its create was not carried out, or dbplane no longer waits for it.
+    DropIntent {
+        unanswered: Vec<CreateIntent>,
+    },
+    /// Record the binding with the compute's current branch.
+    RecordBinding {
+        binding: Binding,
+    },
+    RecordUnanswered {
+        unanswered: Vec<CreateIntent>,
+    },
+    /// Record the computes that a create made in addition, and when each was first named.
+    RecordTwins {
+        twins: BTreeMap<String, Timestamp>,
+    },
+    /// Write the finalizer again, so that the resource stays until its compute is deleted or
+    /// orphaned. Also write the copy of the record if it is lost.
+    Restore {
+        record: Option<String>,
+    },
+    /// Change a compute; `parts` is the change for each field. `drift` if somebody else changed a
+    /// setting that was in force. A change that interrupts connections also makes the requested
+    /// restart, which is recorded before and after it.
     Change {
         id: String,
         change: ComputeChange,
@@ -147,31 +162,50 @@ pub enum ComputeStep {
         restart: Option<RestartRecord>,
     },
     /// Write the restart record, call the platform, complete the record.
-    Restart { id: String, record: RestartRecord },
-    /// Record a restart that needs no call, or what became of one; `restarted` is the compute that was seen to be restarted.
-    RecordRestart { record: RestartRecord, restarted: Option<String> },
-    /// Write the connection Secret, and remove these entries of it.
-    WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
-    /// Ask the platform for one compute, which its list lacks.
-    Ask { id: String },
-    /// Ask the platform for the operations of one compute, which takes long or has failed.
-    AskOperations { id: String },
-    /// Delete a compute.
-    Delete { id: String },
-    /// Delete a compute that a create has made besides, of a resource that stays.
-    DeleteTwin { id: String },
-    /// Remove the finalizer.
+    Restart {
+        id: String,
+        record: RestartRecord,
+    },
+    /// Record a restart that needs no call, or the outcome of a call. `restarted` is the compute
+    /// that was seen to restart.
+    RecordRestart {
+        record: RestartRecord,
+        restarted: Option<String>,
+    },
+    /// Write the connection Secret, and remove the entries in `without`.
+    WriteConnection {
+        secret: Box<ConnectionSecret>,
+        without: BTreeSet<String>,
+    },
+    /// Read one compute that the platform's list lacks.
+    Ask {
+        id: String,
+    },
+    /// Read the operations of a compute that takes long, or whose operation has failed.
+    AskOperations {
+        id: String,
+    },
+    Delete {
+        id: String,
+    },
+    /// Delete a compute that a create made in addition to the bound one. The resource stays.
+    DeleteTwin {
+        id: String,
+    },
     RemoveFinalizer,
-    /// Report by an event with this text the computes that may be the resource's and are not deleted, then remove the
-    /// finalizer.
-    RemoveFinalizerReportingStrays { event: String },
-    /// Report by an event with this text that the project is gone, then remove the finalizer.
-    ReleaseWithProject { event: String },
+    /// Emit an event about possible own computes that stay, then remove the finalizer.
+    RemoveFinalizerReportingStrays {
+        event: String,
+    },
+    /// Emit an event that the project is gone, then remove the finalizer.
+    ReleaseWithProject {
+        event: String,
+    },
 }
 
 type Choice = Decision<ComputeStep>;
 
-/// What to do about a Compute.
+/// Decides on the next step for a Compute.
 pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
     let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
     let agenda = agenda.as_deref();
@@ -229,20 +263,21 @@ fn remove_finalizer(why: &str) -> Choice {
     Decision::act(ComputeStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why))
 }
 
-/// Waits for a person. Another resource may get a candidate meanwhile, or give it up, which changes nothing here: hence the timer.
+/// Waits for a user. Meanwhile another resource may bind or release a candidate. That does not
+/// enqueue this one, hence the timer.
 fn await_person(case: &Case, report: Report) -> Choice {
     Decision::wait(report, later(case.now, PERSON_CHECK))
 }
 
-/// How often to check what other resources have by now.
+/// The interval for checking the claims of other resources.
 const PERSON_CHECK: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Computes what the schedules of this generation set, unless memory already has that for `now`.
+/// Computes the agenda of this generation, unless memory already has it for `now`.
 pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Timestamp) {
     memory.agenda = schedules::agenda(spec, memory, generation, now);
 }
 
-/// Records in memory what a snapshot shows of the compute that a resource is bound to. `status` is what an earlier process may have left.
+/// Remembers what a snapshot shows of the bound compute. `status` may come from an earlier process.
 pub fn remember(
     memory: &mut Memory,
     (spec, generation): (&ComputeSpec, i64),
@@ -262,7 +297,7 @@ pub fn remember(
     if differences.is_empty() {
         memory.note_in_force(super::drift::enforced(&spec));
     }
-    // With another spec it is sent at once.
+    // After a spec change the setting is sent at once, so an older status does not count.
     let status = status.filter(|status| status.observed_generation == Some(generation));
     for NotApplied { setting, declared, since } in status.iter().flat_map(|status| &status.not_applied) {
         let same = |it: &&Difference| it.field == *setting && it.declared == *declared;
@@ -277,14 +312,14 @@ pub fn remember(
     memory.operations.observed(is_well, differences.is_empty(), now);
 }
 
-/// Whether this resource waits for something that the platform is expected to change soon; `shown` is what a snapshot shows of the bound
-/// compute, if the resource is bound to one.
+/// True if the platform is expected to change something soon that this resource waits for. `shown`
+/// is the bound compute in a snapshot, if the resource is bound.
 pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, shown: Option<Shown<Compute>>) -> bool {
     let restarts = identity.restart.as_ref().and_then(|record| record.calling.as_ref());
     match shown {
         None => identity.intent.is_some(),
         Some(Shown::Absent) => true,
-        // When it can be read is not expected.
+        // An unreadable entry is not expected to become readable soon.
         Some(Shown::Unclear(_)) => false,
         Some(Shown::Entry(found)) => {
             !is_settled(found) || restarts.is_some_and(|before| !before.unclear) || deleting && memory.deleted.is_some()
@@ -292,7 +327,7 @@ pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, 
     }
 }
 
-/// Whether no change is in progress on the platform.
+/// True if no change is in progress on the platform.
 pub fn is_settled(compute: &Compute) -> bool {
     compute.pending_state.is_none() && compute.current_state != ComputeState::Init
 }
@@ -318,18 +353,19 @@ impl Case<'_> {
         }
     }
 
-    /// Whether this or another resource is bound to the compute of this identifier.
+    /// True if this or another resource is bound to this compute.
     fn is_taken(&self, id: &str) -> bool {
         let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == id);
         own || self.observed.claims.bound.contains_key(id)
     }
 
-    /// Whether the platform returns this database setting as it is given.
+    /// True if the platform returns this database setting unchanged.
     fn is_returned(&self, name: &str, value: &str) -> bool {
         self.observed.returned.iter().any(|returned| returned.0.get(name).is_some_and(|returned| returned == value))
     }
 
-    /// A step that changes what `serving` reports, unless its last try failed too recently. What serves goes on whatever comes of the step.
+    /// A step beside a compute that serves. While the step backs off, `serving` is still reported,
+    /// with the failure added.
     fn act_beside(&self, serving: &Report, action: super::Action, step: ComputeStep, report: Report) -> Choice {
         match self.observed.memory.backoff(action, self.generation(), self.now) {
             Some(backoff) => Decision::wait(serving.clone().beside(backoff.health), backoff.until),
@@ -337,25 +373,24 @@ impl Case<'_> {
         }
     }
 
-    /// A step, unless its last try failed too recently.
+    /// A step, unless it backs off after a failure.
     fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
         self.pause(action).unwrap_or_else(|| Decision::act(step, report))
     }
 
-    /// The pause after a failure.
+    /// The backoff after a failure.
     fn pause(&self, action: super::Action) -> Option<Choice> {
         let backoff = self.observed.memory.backoff(action, self.generation(), self.now)?;
         Some(Decision::wait(Report::of(backoff.health), backoff.until))
     }
 
-    /// Whether a change that interrupts connections may be made now.
     fn permit(&self, compute: &Compute) -> Permit {
         let idle = compute.current_state == ComputeState::Idle;
         permit(self.spec.disruption.as_deref(), idle, self.observed.waiting_since.unwrap_or(self.now), self.now)
     }
 
-    /// The restart that the spec and the annotation request, as if it were made now. A token that was removed requests nothing; the
-    /// restart for it stays recorded in `before`.
+    /// The restart that the spec and the annotation request, as if it were made now. A removed
+    /// token requests nothing; its restart stays recorded in `before`.
     fn restart_asked(&self, before: Option<&RestartRecord>) -> RestartRecord {
         let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
         RestartRecord {
@@ -370,12 +405,12 @@ impl Case<'_> {
     }
 }
 
-/// Whether the compute is left on the platform when the resource goes.
+/// True if the compute stays on the platform when the resource is deleted.
 fn is_orphaned(spec: &ComputeSpec) -> bool {
     spec.deletion == Deletion::Orphan || spec.management == Management::Observe
 }
 
-/// What to report when the project's computes could not be read.
+/// The health while the project's computes cannot be read.
 fn unreadable(spec: &ComputeSpec, fault: &Fault) -> Health {
     match (fault, of_fault(fault)) {
         (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => Health::Stalled(
@@ -385,7 +420,7 @@ fn unreadable(spec: &ComputeSpec, fault: &Fault) -> Health {
                 spec.project_id
             ),
         ),
-        // That the platform is busy says nothing of the compute.
+        // A busy platform says nothing about the compute.
         (_, Health::Progressing(reason, message)) => Health::Unknown(reason, message),
         (_, health) => health,
     }

@@ -1,5 +1,5 @@
-//! Computes that an unanswered create creates after the settle time, or a create creates besides: a resource without a compute binds to
-//! such a compute, one that is bound already reports it.
+//! Strays: computes that an unanswered create makes after the settle time, or that a create makes
+//! in addition. A resource without a compute binds to a stray; a bound resource reports it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -41,7 +41,8 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
     if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
-/// The creates that have made computes, with the one that has made `found`, as its mark or its answer shows.
+/// The creates that have made computes, including the one that made `found` according to its mark
+/// or answer.
 pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
     let made = &case.identity.made;
     let is_answer = case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
@@ -50,13 +51,13 @@ pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
     create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
 }
 
-/// Whether computes without a mark are looked for that an answered create has made besides. They appear soon: later nothing tells them from
-/// what others create.
+/// True while dbplane looks for unmarked computes that an answered create made in addition. They
+/// appear soon. Later they cannot be distinguished from the computes of others.
 pub fn looks_besides(identity: &ComputeIdentity, settle: Duration, now: Timestamp) -> bool {
     unmarked(identity).any(|create| now < later(later(create.at, settle), LOOKED_FOR))
 }
 
-/// So long after the settle time: a few polls.
+/// The search continues for this time after the settle time: a few polls.
 const LOOKED_FOR: Duration = Duration::from_secs(120);
 
 fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
@@ -68,11 +69,11 @@ fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
 pub(super) struct Strays<'a> {
     /// Computes with the resource's own mark.
     pub marked: Vec<&'a Compute>,
-    /// Those of them that a create has made beside another compute of the resource.
+    /// Marked computes that a create made in addition to another compute of the resource.
     pub twins: Vec<&'a Compute>,
-    /// Those without a mark that an answered create may have made besides.
+    /// Unmarked computes that an answered create may have made in addition.
     pub besides: Vec<&'a Compute>,
-    /// Those that are new since an unanswered create, and match the request.
+    /// Computes that are new since an unanswered create, and match the request.
     pub likely: Vec<&'a Compute>,
     /// Matching computes that the platform dates before the newest compute of the baseline.
     pub doubtful: Vec<&'a Compute>,
@@ -127,7 +128,7 @@ fn in_order(mut found: Vec<&Compute>) -> Vec<&Compute> {
     found
 }
 
-/// The outcome of earlier creates, where a snapshot shows it now.
+/// The outcome of earlier creates, if a snapshot shows it now.
 pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<CreateOutcome<'a>> {
     if case.spec.management == Management::Observe {
         return None;
@@ -159,8 +160,8 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
 }
 
-/// Adds to the decision of a bound resource what is to be done about other computes that may be its own, or a report of them. While there
-/// is something to report, no record is dropped.
+/// Adds other computes that may be the resource's own to its decision: a step for them, or a
+/// report. While there is something to report, no record is dropped.
 pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, choice: Choice) -> Choice {
     let ComputeIdentity { unanswered: records, made, twins, .. } = case.identity;
     if records.is_empty() && made.is_empty() {
@@ -173,7 +174,7 @@ pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, cho
         strays.besides.retain(|compute| twins.contains_key(&compute.id));
     }
     let Some(report) = choice.report.clone() else { return choice };
-    // Before everything else: later lists may not be looked at for it.
+    // Recorded first: the search may be over when later lists arrive.
     if let Some(step) = twin::recorded(case, snapshot, &strays) {
         return Decision::act(step, report);
     }
@@ -193,7 +194,7 @@ pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, cho
     }
 }
 
-/// What people are told of computes that may be the resource's.
+/// The message about computes that may be the resource's.
 pub(super) fn advice(case: &Case, ids: &[String]) -> String {
     format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
 }

@@ -1,5 +1,6 @@
-//! Computes that a create has made beside the one that the resource is bound to: a proxy has repeated the request. The status names them. One
-//! with the resource's own mark is deleted once nothing speaks against that.
+//! Twins: computes that a create made in addition to the bound one, because a proxy repeated the
+//! request. The status names them. dbplane deletes a twin with the resource's own mark once nothing
+//! speaks against it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,11 +15,12 @@ use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_s
 use crate::api::Management;
 use crate::domain::{Compute, Shown};
 
-/// How long the status names such a compute before it is deleted: somebody may have begun to use it.
+/// How long the status names a twin before it is deleted: somebody may have begun to use it.
 const NAMED: Duration = WATCHED;
 
-/// Records since when computes are named. One that a list lacks is named again if it has a mark and is shown again; nothing but the record
-/// tells one without.
+/// Records when each twin was first named. A twin that a list lacks is dropped if all creates have
+/// marks: its mark identifies it if it appears again. Without a mark, only the record identifies
+/// it.
 pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Option<ComputeStep> {
     if case.spec.management == Management::Observe {
         return None;
@@ -37,7 +39,7 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
     (twins != *known).then_some(ComputeStep::RecordTwins { twins })
 }
 
-/// Deletes one that has a mark, if that may be done now; otherwise reports all of them, and what else may be the resource's.
+/// Deletes a marked twin if that is allowed now. Otherwise reports all twins and other strays.
 pub(super) fn delete_or_report(
     case: &Case,
     (own, snapshot): (&Compute, &Snapshot),
@@ -65,7 +67,7 @@ fn named_until(case: &Case, twin: &Compute) -> Timestamp {
     later(case.identity.twins.get(&twin.id).copied().unwrap_or(case.now), NAMED)
 }
 
-/// Why dbplane does not delete it while the resource lives.
+/// The reason to keep a twin while the resource exists; `None` if it may be deleted.
 fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute) -> Option<&'static str> {
     let claims = &case.observed.claims;
     let id = &twin.id;
@@ -83,20 +85,22 @@ fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute)
             Some("no answer of the platform has told the two apart")
         }
         () if twin.last_active.is_some() => Some("it was active"),
-        // A platform that shows no activity shows none of one that is used.
+        // If the platform shows no activity of the bound compute, a missing activity proves
+        // nothing.
         () if own.last_active.is_none() => Some("the platform shows no activity of this resource's compute either"),
         () if !is_settled(twin) || twin.role != case.role() => Some("it is changing, or of another type"),
         () => None,
     }
 }
 
-/// Whether the resource is bound by the answer to the create with this mark, which named its compute and not this one.
+/// True if the resource was bound by the answer to the create with this mark. The answer named the
+/// bound compute, so it did not name the twin.
 fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
     let is_its = |create: &CreateIntent| create.mark.is_some() && create.mark == twin.name && create.at == binding.at;
     binding.origin == Origin::Created && case.identity.made.iter().any(is_its)
 }
 
-/// What people are told of all of them.
+/// The message about all twins and other strays.
 fn advice(case: &Case, own: &Compute, strays: &Strays, kept: impl Fn(&Compute) -> Option<&'static str>) -> String {
     let ids: Vec<String> = strays.twins.iter().map(|twin| twin.id.clone()).collect();
     let others: Vec<String> = strays.ids().into_iter().filter(|id| !ids.contains(id)).collect();

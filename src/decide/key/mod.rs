@@ -1,4 +1,4 @@
-//! Project keys: create, keep in a Secret, replace, revoke.
+//! Decisions about ProjectKeys: create a key, keep it in a Secret, replace it, revoke it.
 
 mod belonging;
 mod conflict;
@@ -43,66 +43,67 @@ use super::{
 use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::{KeyEntry, Listed, Shown};
 
-/// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
+/// The input of a decision about a ProjectKey, besides its spec and the time.
 #[derive(Clone, Debug)]
 pub struct KeyObserved {
     pub meta: Meta,
     pub uid: String,
     pub created: Timestamp,
     pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
-    /// Whether the identity is from a backup, or looks so, and the status does not have it yet.
+    /// The identity is from a backup, or looks like it, and the status does not have it yet.
     pub is_wish: bool,
     pub account: AccountView,
-    /// The base URL of the account's platform, where the account can be used.
+    /// The base URL of the account's platform, if the account can be used.
     pub platform: Option<String>,
-    /// The project does not exist any more, as the account's checks show.
+    /// The account's checks show that the project no longer exists.
     pub project_gone: bool,
     pub secret: KeySecretView,
     /// The accounts whose credentials are in the Secret.
     pub accounts: Vec<KeyAccount>,
-    /// A resource that names the same Secret and is older, or owns it.
+    /// A resource that names the same Secret and is older, or owns the Secret.
     pub rival: Option<String>,
-    /// The Secret is being deleted, and with it whatever is written into it.
+    /// The Secret is being deleted; anything written into it is lost.
     pub secret_deleting: bool,
-    /// The keys that a person has revoked, as named in the annotation.
+    /// The keys that a user has revoked, as named in the annotation.
     pub revoked: Option<String>,
-    /// What people ask for another key with.
+    /// The annotation that requests another key.
     pub rotate: Option<String>,
-    /// Those of the organization's keys that concern the resource, where they were listed so recently that it counts what the list lacks.
+    /// The organization's keys that concern the resource, from a list fresh enough to show absence.
     pub listing: KeyListing,
-    /// The same list, also where keys cannot be revoked.
+    /// The same list, even if keys cannot be revoked.
     pub listed: KeyListing,
-    /// The last such list, however old: what it shows is told to people, and says when to look again.
+    /// The last such list of any age. It is for messages, and for the time of the next read.
     pub known: KeyListing,
-    /// Until when it is believed that the platform offers no call to revoke keys.
+    /// Until when the platform is believed to offer no call to revoke keys.
     pub not_offered_until: Option<Timestamp>,
-    /// What the platform last said of the key in use: to the key itself, or with a list.
+    /// The platform's last answer about the key in use: to the key itself, or in a list.
     pub probe: Probe,
-    /// A key that was created and that is not in its Secret yet.
+    /// A created key that is not in its Secret yet.
     pub unsaved: Option<KeyIdentity>,
-    /// What the platform last said to that one.
+    /// The platform's last answer to that key.
     pub unsaved_probe: Probe,
     pub memory: Memory,
     pub limits: Limits,
     /// The cluster that the operator runs for.
     pub cluster: ClusterId,
-    /// A number drawn for this decision, for unique names.
+    /// A random number of this decision, for unique names.
     pub draw: u32,
 }
 
 /// The organization's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyListing {
-    /// Not read.
     NotRead,
     /// The platform offers no such list, or not to this credential.
     NotOffered,
-    /// As it was at that time.
-    Read { at: Timestamp, keys: Listed<KeyEntry> },
+    Read {
+        at: Timestamp,
+        keys: Listed<KeyEntry>,
+    },
 }
 
 impl KeyListing {
-    /// Whether the list has the key; `None` where there is no list, or an entry that cannot be read may be it.
+    /// `None` without a list, or if an unreadable entry may be the key.
     pub fn has(&self, key: &KeyIdentity) -> Option<bool> {
         let Self::Read { keys, .. } = self else { return None };
         match keys.find(Some(&key.id.to_string()), |entry| entry.id == key.id && entry.name == key.name) {
@@ -113,31 +114,30 @@ impl KeyListing {
     }
 }
 
-/// Whether the platform accepts the key in use.
+/// The platform's answer to the key in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// It is not known: the last check, if there was one, was at that time and gave no answer.
+    /// Unknown. The time is that of the last check, which gave no answer.
     NotAsked(Option<Timestamp>),
     Accepted(Timestamp),
-    /// It was refused at that time, and each time since `since`.
+    /// The last refusal, and the first one since the key was last accepted.
     Refused {
         at: Timestamp,
         since: Timestamp,
-        /// This process saw the platform accept it before that.
+        /// This process saw the platform accept the key before.
         was_accepted: bool,
     },
 }
 
-/// So far apart are two checks that refuse a key, before it counts as revoked. How often to check such a key.
+/// The interval between checks of a refused key. Two refusals this far apart are a revocation.
 const REFUSED_AGAIN: Duration = Duration::from_secs(15);
-/// How often to check one that this process never saw accepted: it may be new.
+/// The interval for a key that this process never saw accepted: the key may be new.
 const YOUNG_AGAIN: Duration = Duration::from_secs(5);
 
 impl Probe {
-    /// A check is to be made at once.
+    /// Requests a check at once.
     pub const WANTED: Self = Self::NotAsked(Some(Timestamp::MIN));
 
-    /// The platform has refused the key.
     #[must_use]
     pub fn refused(self, at: Timestamp) -> Self {
         match self {
@@ -147,8 +147,8 @@ impl Probe {
         }
     }
 
-    /// The same after a list of the organization's keys, begun at that time, that has the key or lacks it. A list that lacks it is a
-    /// reason to ask the key itself. One that has it says nothing of a key that was refused.
+    /// Applies a list of the organization's keys that began at `at`. A list without the key is a
+    /// reason to try the key itself. A list with the key does not disprove a refusal.
     #[must_use]
     pub fn listed(self, at: Timestamp, has_it: bool) -> Self {
         match self {
@@ -159,13 +159,13 @@ impl Probe {
         }
     }
 
-    /// Whether the key is revoked: one refusal may be a mistake of a moment.
+    /// Returns true if the key is revoked. A single refusal may be a momentary error.
     fn is_revoked(self) -> bool {
         let Self::Refused { at, since, was_accepted } = self else { return false };
         at >= later(since, if was_accepted { REFUSED_AGAIN } else { YOUNG_KEY })
     }
 
-    /// How long after a check to make the next one.
+    /// The pause between a check and the next one.
     fn again_after(self) -> Duration {
         if matches!(self, Self::Refused { was_accepted: false, .. }) { YOUNG_AGAIN } else { REFUSED_AGAIN }
     }
@@ -174,46 +174,77 @@ impl Probe {
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyStep {
-    /// Write the record again, and the finalizer, so that the resource stays until its keys are revoked or orphaned.
-    Restore { record: Option<String> },
-    /// Create the Secret, empty: whatever could fail after the creation of the key is tried before.
+    /// Write the record again, and the finalizer, which keeps the resource until its keys are
+    /// revoked or orphaned.
+    Restore {
+        record: Option<String>,
+    },
+    /// Create the Secret empty, so that anything that can fail fails before the key is created.
     PrepareSecret,
-    /// Make this resource the owner of a Secret from a backup, if the Secret still has that version. `key` is what it holds.
-    AdoptSecret { key: Option<String>, version: String },
-    /// Write the intent, create the key, write the Secret, record the key. `because` is the text of an event, where nobody
-    /// requested the new key. `try_first`: the platform has to accept the key before it is written over one that works.
-    CreateKey { intent: KeyIntent, because: Option<String>, try_first: bool },
+    /// Make this resource the owner of a Secret from a backup, if the Secret still has that
+    /// version. `key` is the key in it.
+    AdoptSecret {
+        key: Option<String>,
+        version: String,
+    },
+    /// Write the intent, create the key, write the Secret, record the key. `because` is the text of
+    /// an event, if nobody requested the new key. `try_first`: the platform has to accept the key
+    /// before it overwrites a working one.
+    CreateKey {
+        intent: KeyIntent,
+        because: Option<String>,
+        try_first: bool,
+    },
     /// Ask the platform whether it accepts the key in memory.
     TryUnsaved,
-    /// Record the key in memory as lost, because the platform does not accept it, drop its secret, and end the attempt.
-    GiveUpRefused { records: KeyRecords, message: String },
-    /// Write the key in memory into its Secret, then record it.
+    /// Record the key in memory as lost after the platform refused it. Drop its secret, and stop.
+    GiveUpRefused {
+        records: KeyRecords,
+        message: String,
+    },
     SaveSecret,
-    /// Record a key in memory as lost, because another leader has given it up meanwhile, and drop its secret.
-    GiveUpUnsaved { records: KeyRecords },
-    /// Write the Secret's declared parts again and keep the key in it.
+    /// Record a key in memory as lost after another leader gave it up. Drop its secret.
+    GiveUpUnsaved {
+        records: KeyRecords,
+    },
+    /// Write the declared parts of the Secret again, and keep the key in it.
     RewriteSecret,
     /// Write these key records and remove the intent.
-    Record { records: KeyRecords, event: Option<String> },
-    /// Record the keys as they are known now, with an open creation.
-    RecordIdentity { identity: Box<ProjectKeyIdentity> },
-    /// Drop the keys that a person has revoked from the records, and record what that person said.
-    Acknowledge { records: KeyRecords, event: String },
-    /// Revoke a key, then write these key records. `in_use`: why that is done although it may be in use.
-    Revoke { id: i64, name: String, records: KeyRecords, in_use: Option<String> },
-    /// Read the organization's keys.
+    Record {
+        records: KeyRecords,
+        event: Option<String>,
+    },
+    /// Record the keys that are known now, and an open creation.
+    RecordIdentity {
+        identity: Box<ProjectKeyIdentity>,
+    },
+    /// Drop the keys that a user has revoked from the records, and record the user's confirmation.
+    Acknowledge {
+        records: KeyRecords,
+        event: String,
+    },
+    /// Revoke a key, then write these key records. `in_use`: why it is revoked although possibly in
+    /// use.
+    Revoke {
+        id: i64,
+        name: String,
+        records: KeyRecords,
+        in_use: Option<String>,
+    },
     ListKeys,
-    /// Ask the platform whether it accepts the key.
+    /// Ask the platform whether it accepts the key in use.
     Probe,
-    /// Remove the finalizer.
     RemoveFinalizer,
     /// Report by an event with this text that the project is gone, then remove the finalizer.
-    ReleaseWithProject { event: String },
+    ReleaseWithProject {
+        event: String,
+    },
 }
 
 type Choice = Decision<KeyStep>;
 
-/// What to do about a ProjectKey. That the platform offers no list of keys may have been the answer of a moment.
+/// Decides about a ProjectKey. The answer that the platform offers no list of keys may be
+/// temporary, so the decision expires with it.
 pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
     let choice = choose(spec, observed, now);
     match observed.not_offered_until {
@@ -241,7 +272,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     if deleting {
         return delete::decide(&case);
     }
-    // A secret in memory comes first: the platform shows it only once.
+    // Save a secret in memory first: the platform shows it only once.
     if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
         if !identity.expects(&key.name) {
             return Decision::act(case.give_up_unsaved(key), saving());
@@ -275,12 +306,12 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
 }
 
-/// Whether the finalizer keeps the resource, because there are keys, or may be.
+/// Returns true if keys exist or may exist, so that the finalizer has to keep the resource.
 pub fn is_held(identity: &ProjectKeyIdentity) -> bool {
     identity.names().next().is_some()
 }
 
-/// With an invalid record nothing is done, except for removing the finalizer where the keys stay valid anyway.
+/// An invalid record only allows removing the finalizer, if the keys stay valid anyway.
 fn invalid_record(spec: &ProjectKeySpec, observed: &KeyObserved, invalid: &InvalidAnnotation) -> Choice {
     let meta = &observed.meta;
     let orphaned = spec.deletion == KeyDeletion::Orphan || invalid.is_copy();
@@ -302,13 +333,13 @@ struct Case<'a> {
     spec: &'a ProjectKeySpec,
     observed: &'a KeyObserved,
     identity: &'a ProjectKeyIdentity,
-    /// The Secret, if it is trusted.
+    /// `Foreign` if it is not trusted.
     secret: KeySecretView,
     now: Timestamp,
 }
 
 impl Case<'_> {
-    /// A step, unless its last try failed too recently.
+    /// A step, unless its last attempt failed too recently.
     fn act(&self, action: Action, step: KeyStep, report: Report) -> Choice {
         match self.backoff(action) {
             Some(memory::Backoff { health, until }) => Decision::wait(Report::of(health), until),
@@ -316,7 +347,8 @@ impl Case<'_> {
         }
     }
 
-    /// Whatever has keys is held by the finalizer: whoever replaces a resource by its manifest removes it, and the copy of the record.
+    /// Restores the finalizer and the copy of the record. Replacing a resource by its manifest
+    /// removes both, but keys need the finalizer.
     fn restore(&self) -> Choice {
         let meta = &self.observed.meta;
         let record = meta.record.clone().filter(|_| meta.record_lost);
@@ -343,8 +375,9 @@ impl Case<'_> {
         KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
     }
 
-    /// Whether this cluster issued the name of a key for this very resource: only then may the key be revoked here. Names of earlier
-    /// versions do not show the namespace, so they count only where the operator recorded them itself.
+    /// Returns true if this cluster issued the name of a key for this very resource. Only then may
+    /// the operator revoke it. Names of earlier versions lack the namespace, so they count only if
+    /// the operator itself recorded them.
     fn issued(&self, name: &str) -> bool {
         let is_own = |mark: Mark| match mark.is_of_earlier_version() {
             true => !self.is_restored(name),
@@ -353,12 +386,12 @@ impl Case<'_> {
         self.observed.cluster.issued(name) && Mark::of(name).is_some_and(is_own)
     }
 
-    /// Whether only an annotation, or a Secret, said that this is a key of the resource.
+    /// Returns true if only an annotation or a Secret claims that this is a key of the resource.
     fn is_restored(&self, name: &str) -> bool {
         self.identity.records.restored.contains(name)
     }
 
-    /// Whether the platform is known to offer no call to revoke keys.
+    /// Returns true if the platform is known to offer no call to revoke keys.
     fn cannot_revoke(&self) -> bool {
         matches!(self.observed.listing, KeyListing::NotOffered)
     }
@@ -374,15 +407,14 @@ impl Case<'_> {
         }
     }
 
-    /// For a key of a restored resource: until when to wait for its Secret, which a backup may restore after its
-    /// resource.
+    /// Until when a restored resource waits for the Secret of a key: a backup may restore it later.
     fn may_be_restored(&self, key: &KeyIdentity) -> Option<Timestamp> {
         let until = later(self.observed.created, self.observed.limits.settle);
         (self.is_restored(&key.name) && self.now < until).then_some(until)
     }
 
-    /// The key whose secret is available, in its Secret or in memory: with it the platform can be asked whether it accepts the
-    /// key.
+    /// The key whose secret is in its Secret or in memory, so that the platform can be asked with
+    /// it.
     fn key_with_secret(&self) -> Option<&KeyIdentity> {
         match (&self.secret, &self.observed.unsaved) {
             (_, Some(key)) | (KeySecretView::Ours(SecretContents::Key { key, .. }), None) => Some(key),

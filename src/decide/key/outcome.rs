@@ -190,7 +190,8 @@ fn is_settled(case: &Case, name: &str) -> bool {
     since.is_some_and(|since| *at >= later(since, case.observed.limits.settle))
 }
 
-/// A key of this resource that its record does not have: a call created it after the attempt was given up, or was repeated.
+/// A key of this resource that the record lacks. Its call was repeated, or created it after the
+/// attempt was given up.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
     let readable = readable(case);
@@ -201,8 +202,9 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     keys.shown().iter().find(|key| attempt(&key.name)).or_else(|| twin(case))
 }
 
-/// A second key of a recorded name, beside the one with the recorded number: a proxy has repeated its creation, on a platform that allows a
-/// name twice. What only an annotation or a Secret has recorded may have another number.
+/// A second key with a recorded name and another number. A proxy repeated the creation, on a
+/// platform that allows duplicate names. Records from an annotation or a Secret do not count,
+/// because their number may be wrong.
 pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys: listed, .. } = &case.observed.listing else { return None };
     let mut own = keys(&case.identity.records).filter(|(_, name)| case.issued(name) && !case.is_restored(name));
@@ -213,7 +215,7 @@ pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     })
 }
 
-/// Revokes a key that is not recorded. Nobody has its secret.
+/// Revokes a key that is not recorded. Its secret was never stored.
 pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
     KeyStep::Revoke { id: key.id, name: key.name.clone(), records: case.identity.records.clone(), in_use: None }
 }

@@ -153,7 +153,7 @@ impl Upkeep<'_> {
         self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
     }
 
-    /// Revokes the key that a repeated creation has made besides: nobody has its secret.
+    /// Revokes the second key of a repeated creation. Its secret was never stored.
     fn revoke_twin(&mut self) -> Option<KeyStep> {
         let key = twin(self.case)?;
         self.revoke_unrecorded(key)

@@ -29,7 +29,7 @@ pub struct ComputeMatters {
     pub branches: Vec<String>,
     /// Any change of these computes, on any branch.
     pub computes: Vec<ComputeId>,
-    /// The same of computes with these names.
+    /// Any change of computes with these names.
     pub names: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct ChangedComputes {
 
 impl Listing for Computes {
     type Item = Compute;
-    /// The positions of the computes that have a name, in the order of the names.
+    /// The positions of computes with a name, ordered by name.
     type Index = Vec<usize>;
     type Matters = ComputeMatters;
     type Changed = ChangedComputes;

@@ -43,7 +43,7 @@ struct State {
     alike: BTreeMap<String, usize>,
     /// Tokens of keys in the platform's answers.
     tokens: Vec<String>,
-    /// What requests were for that made something twice.
+    /// Purposes of the requests that created something twice.
     made_twice: Vec<Purpose>,
 }
 
@@ -276,7 +276,7 @@ impl Gate {
         state.made_twice.push(purpose);
     }
 
-    /// How often a request of this purpose made something twice.
+    /// Number of requests with this purpose that created something twice.
     pub fn made_twice(&self, purpose: Purpose) -> usize {
         self.state().made_twice.iter().filter(|made| **made == purpose).count()
     }

@@ -34,17 +34,20 @@ pub enum Mode {
     Page(u16),
     /// The request is carried out, and the answer is a redirect.
     Redirected,
-    /// It is carried out twice, and the second answer arrives.
+    /// The request is carried out twice, and the second answer arrives.
     Repeated,
-    /// A machine whose clock is an hour fast carries it out, and there is no answer.
+    /// The request is carried out with a clock that is an hour fast, and is not answered.
     ClockOff,
-    /// It is carried out, and there is no answer; the next lists have an entry that cannot be read.
+    /// The request is carried out and not answered. The next lists have an unreadable entry.
     OddEntry,
-    /// It is carried out, and there is no answer; then the platform's times name no zone for a while.
+    /// The request is carried out and not answered. Then the platform's times lack a zone for a
+    /// while.
     WithoutZone,
-    /// It is carried out, and the platform refuses keys for the first seconds of their lives.
+    /// The request is carried out, and the platform refuses keys in the first seconds of their
+    /// lives.
     YoungKey,
-    /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
+    /// The request is carried out while the operator is stopped. A second operator starts and does
+    /// everything, then the first one continues.
     Frozen,
     /// The request is carried out, and the operator is asked to end.
     Term,
@@ -102,7 +105,7 @@ impl Mode {
     /// Concurrent edits by users. They do not apply to resources that are being deleted.
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
-    /// Whether such a thing can happen to such a request.
+    /// True if this mode applies to the request.
     pub fn suits(self, request: &Counted) -> bool {
         let Counted { side, write, purpose } = *request;
         match self {
@@ -135,7 +138,8 @@ impl Mode {
         }
     }
 
-    /// The fault of the platform itself that it begins with, where the request has this method.
+    /// The fault of the simulated platform with which this mode starts, for a request with this
+    /// method.
     pub fn order(self, method: &str) -> Option<Value> {
         Some(match self {
             Self::ClockOff => json!({"kind": "clock_off", "method": method, "seconds": 3600}),

@@ -75,7 +75,7 @@ impl Platform {
         Ok(platform)
     }
 
-    /// Orders a fault, as its console takes it.
+    /// Orders a fault, in the format of the simulator's console.
     pub fn order(&self, order: Value) -> Result<()> {
         let order = serde_json::from_value(order).map_err(Error::while_doing("reading an order for a fault"))?;
         self.simulator.order_fault(order).map(drop).map_err(Error::new)

@@ -177,7 +177,7 @@ impl Behind {
         answer.into_response()
     }
 
-    /// It is carried out two times; the answer is the second one.
+    /// Carries the request out twice and returns the second answer.
     async fn twice(&self, call: Call, place: usize) -> Result<Response, reqwest::Error> {
         let first = self.carry_out(call.clone()).await?;
         let second = self.carry_out(call).await?;

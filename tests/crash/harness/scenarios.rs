@@ -103,7 +103,8 @@ impl Scenario {
         mode.suits(request) && self.has_evidence(mode) && (request.write || differs)
     }
 
-    /// Whether somebody else than a person can tell what a create has made. Without names, clocks that differ leave it open.
+    /// True if the result of a create can be recognized without a user. Without names, differing
+    /// clocks make that impossible.
     fn has_evidence(&self, mode: Mode) -> bool {
         mode != Mode::ClockOff || self.profile != Profile::Minimal
     }

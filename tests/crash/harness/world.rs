@@ -44,7 +44,7 @@ fn keys_left(object: &Value) -> Vec<String> {
     listed.flatten().filter_map(|key| key["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// What people are told that a create has made besides.
+/// Names in the condition that reports additional computes of a create.
 fn strays(object: &Value) -> Vec<String> {
     let synced = condition(object, "Synced").filter(|synced| synced["reason"] == "StrayCompute");
     let message = synced.and_then(|synced| synced["message"].as_str());

@@ -51,10 +51,10 @@ fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
 fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a_day() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
-    // What is there shows that the platform keeps names.
+    // An existing compute shows that the platform has names.
     run.happen(&Event::ForeignCompute(0, true));
     let mut spec = history.spec(&compute(0)).unwrap();
-    // It does not start: here a compute that has started was active.
+    // A disabled compute does not start. Here, every started compute counts as used.
     spec["disabled"] = json!(true);
     run.snare(CREATE, Times::Once, Snag::Fault(Fault::Repeated));
     run.told_after(120, |run| run.apply(&compute(0), &spec));

@@ -1,4 +1,4 @@
-//! What a cluster has stored, as it is backed up and put back.
+//! Backup and restore of a cluster's storage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,15 @@ use super::super::{PATIENCE, Result};
 use super::ControlPlane;
 
 impl ControlPlane {
-    /// Keeps what is stored now. The API server is away meanwhile.
+    /// Copies the storage. The API server is down meanwhile.
     pub async fn back_up_storage(&mut self) -> Result<()> {
         self.stop_storage().await?;
         copy(&self.data(), &self.backup())?;
         self.start_storage().await
     }
 
-    /// Puts back what was kept, as an administrator does it: with the API server stopped. Versions are lower then than they were.
+    /// Restores the copy as an administrator would, with the API server stopped. Resource versions
+    /// go backwards.
     pub async fn put_back_storage(&mut self) -> Result<()> {
         self.stop_storage().await?;
         fs::remove_dir_all(self.data())?;

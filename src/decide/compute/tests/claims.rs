@@ -153,7 +153,7 @@ fn what_is_declared_or_wished_for_claims_nothing() {
     assert_eq!(mine.with([&declared.of_project("p-2")]), Claims::default());
 }
 
-/// A compute that a create has made besides may be imported by another resource.
+/// Another resource may import a compute that a create made in addition.
 #[test]
 fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
     let mine = Resource::new("mine");

@@ -1,4 +1,5 @@
-//! Creates that a proxy has repeated: two computes with the resource's own mark, and the resource is bound to one of them.
+//! Creates that a proxy repeated: two computes have the resource's own mark, and the resource is
+//! bound to one.
 
 use super::*;
 use crate::decide::{Action, Brake};
@@ -23,12 +24,13 @@ fn named(id: &str) -> Compute {
     with(replica(id), |compute| compute.name = Some(MARK.into()))
 }
 
-/// A compute of the resource, which was used.
+/// The resource's own compute, which was used.
 fn own() -> Compute {
     with(named("ep-1"), |compute| compute.last_active = Some(at(-60)))
 }
 
-/// A replica that is bound to ep-1 by the answer to its create, where ep-9 has the same mark. It has been named for so long.
+/// A replica that is bound to ep-1 by the answer to its create. ep-9 has the same mark and has been
+/// named for `seconds`.
 fn named_for(seconds: i64) -> Given {
     let given = Given::bound().declaring(json!({"type": "ReadOnly"})).seeing([own(), named("ep-9")]);
     given.observing(|observed| observed.name_support = NameSupport::Kept).identity(|identity| {
@@ -41,7 +43,7 @@ fn delete() -> ComputeStep {
     ComputeStep::DeleteTwin { id: "ep-9".into() }
 }
 
-/// The list has one more entry, of which no more than its identifier can be read.
+/// The list has one more entry, of which only the identifier can be read.
 fn partial(mut given: Given) -> Given {
     let entry = UnreadableEntry { id: Some("ep-odd".to_owned()), field: "branch_id".to_owned() };
     if let SnapshotState::Taken { computes, .. } = &mut given.observed.snapshot {
@@ -128,7 +130,7 @@ fn what_others_have_taken_meanwhile_is_named_anew() {
     assert_eq!(excluded.step(), cleared);
 }
 
-/// One that is named again is named for a day again.
+/// A twin that is named again is named for a whole day again.
 #[test]
 fn what_a_list_lacks_is_not_named_and_an_entry_that_cannot_be_read_ends_nothing() {
     assert_eq!(named_for(DAY).seeing([own()]).step(), ComputeStep::RecordTwins { twins: BTreeMap::new() });
@@ -153,7 +155,7 @@ fn a_delete_is_repeated_until_a_list_lacks_it() {
     let failed = named_for(DAY).failed(Action::Delete, refused());
     failed.rest().out_of_sync(Reason::StrayCompute, &["ep-9", "not on this plan"]);
     assert_eq!(failed.after(60).step(), delete());
-    // That it was deleted says nothing of the compute that the resource is bound to.
+    // The twin's delete says nothing about the bound compute.
     let gone = named_for(DAY).remembering(remembers);
     let gone = gone.observing(|seen| seen.meta.deleting = true).seeing([]);
     assert_eq!(gone.step(), ComputeStep::Delete { id: "ep-1".into() });
@@ -184,7 +186,7 @@ fn a_resource_whose_compute_is_gone_takes_it() {
     assert_eq!((binding.id.as_str(), made), ("ep-9", vec![create(-3600)]));
 }
 
-/// The answer was lost as well: one of both is bound, and the other one is named.
+/// The answer was lost as well: one compute is bound, and the other is named.
 #[test]
 fn a_create_that_is_found_by_its_mark_is_recorded() {
     let intent = CreateIntent { baseline: Some(BTreeSet::new()), asked: Some(Settings::default()), ..create(-10) };
@@ -219,7 +221,7 @@ fn a_record_of_before_is_read() {
     assert_eq!(serde_json::to_value(&read).unwrap(), record);
 }
 
-/// Where no names are kept.
+/// Twins on a platform that keeps no names.
 mod without_marks {
     use super::*;
 
@@ -238,7 +240,7 @@ mod without_marks {
         young().seeing([replica("ep-0"), replica("ep-1"), with(replica("ep-9"), edit)])
     }
 
-    /// It is recorded, and named.
+    /// The twin is recorded, and so it is named.
     fn named(given: Given) -> Given {
         let ComputeStep::RecordTwins { twins } = given.step() else { panic!("{:?}", given.step()) };
         given.identity(|identity| identity.twins = twins)
@@ -292,7 +294,7 @@ mod without_marks {
         assert_eq!(given.claimed("ep-9", false).step(), cleared);
     }
 
-    /// The binding was not recorded, and this process knows the answer.
+    /// The binding was not recorded, but this process knows the answer.
     #[test]
     fn an_answer_that_was_not_recorded_is_remembered() {
         let given = Given::intended().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-1")]).after(60);

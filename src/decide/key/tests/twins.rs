@@ -1,4 +1,4 @@
-//! Creations that a proxy has repeated, on a platform that lists two keys of one name.
+//! Tests of creations that a proxy has repeated, on a platform that lists two keys with one name.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn the_second_key_of_a_name_is_revoked_where_the_recorded_one_is_listed() {
     assert_eq!(replaced.listing(both()).step(10), revoke(lost));
 }
 
-/// Nobody has the secret of either.
+/// The secret of neither key was stored.
 #[test]
 fn both_keys_of_a_creation_without_an_answer_are_revoked() {
     let name = key(1).name;
