@@ -11,7 +11,7 @@ use jiff::Timestamp;
 pub use self::check::{Absence, Answers, Check, Verdict};
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
 use self::findings::{many_keys, organization_keys, reach, too_large, unreadable};
-pub use self::projects::{ProjectsObserved, gone, seen};
+pub use self::projects::{ProjectsObserved, gone, seen, to_ask};
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::AccountStatus;

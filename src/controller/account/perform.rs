@@ -13,7 +13,7 @@ use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
-use crate::decide::account::{Absence, AccountStep, Answers, Check, Verdict};
+use crate::decide::account::{self, Absence, AccountStep, Answers, Check, Verdict};
 use crate::domain::{Fault, NameSupport, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
@@ -121,7 +121,7 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
             let ids: Vec<String> = ids.collect::<BTreeSet<_>>().into_iter().collect();
             // An unreadable entry without an ID may be any project.
             if others.ids().count() == others.len() {
-                absent = absent_projects(env, object, &platform, &ids).await;
+                absent = absent_projects(env, object, connection, &platform, &ids).await;
             }
             unreadable = others;
             Verdict::Projects(ids)
@@ -153,26 +153,21 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     Check { began, at, verdict, capabilities, keys, unreadable, answers: Answers::default(), absent }
 }
 
-/// How many projects one check asks about.
-const MOST_ASKED: usize = 10;
-
 /// The projects of resources that are being deleted that this list lacks and that the platform
 /// itself says it does not know.
 async fn absent_projects<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
+    connection: &Connection<E::Client>,
     platform: &E::Client,
     listed: &[String],
 ) -> BTreeSet<String> {
-    let mut absent = BTreeSet::new();
-    if listed.is_empty() {
-        return absent;
-    }
     let name = object.account_name();
-    let leaving = dependents::leaving(env, &name, &dependents::of(env, &name)).into_keys();
-    for project in leaving.filter(|project| !listed.contains(project)).take(MOST_ASKED) {
-        if let Err(Fault::NotFound { .. }) = platform.list_computes(&project).await {
-            absent.insert(project);
+    let leaving = dependents::leaving(env, &name, &dependents::of(env, &name));
+    let mut absent = BTreeSet::new();
+    for project in account::to_ask(&leaving, &connection.seen, listed) {
+        if let Err(Fault::NotFound { .. }) = platform.list_computes(project).await {
+            absent.insert(project.clone());
         }
     }
     absent

@@ -13,6 +13,9 @@ use crate::api::SeenProjects;
 /// At most this many projects are remembered.
 const MOST_SEEN: usize = 200;
 
+/// At most this many projects are asked about in one check.
+const MOST_ASKED: usize = 10;
+
 /// The observed projects of an account's resources.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectsObserved {
@@ -61,6 +64,17 @@ pub fn gone(observed: &AccountObserved) -> BTreeSet<String> {
         check.absent.get(*project).is_some_and(shows_it) && seen.projects.contains(*project)
     };
     observed.projects.leaving.iter().filter(is_gone).map(|(project, _)| project.clone()).collect()
+}
+
+/// The projects of resources in deletion to ask the platform about, because its list lacks them. One
+/// that was never seen cannot count as gone. An empty list is no evidence.
+pub fn to_ask<'a>(
+    leaving: &'a BTreeMap<String, Timestamp>,
+    seen: &[String],
+    listed: &[String],
+) -> impl Iterator<Item = &'a String> {
+    let is_missing = |project: &&String| !listed.is_empty() && !listed.contains(project) && seen.contains(project);
+    leaving.keys().filter(is_missing).take(MOST_ASKED)
 }
 
 /// When to list the projects for resources whose deletion takes long. An absent project needs a
@@ -138,6 +152,20 @@ mod tests {
             let check = seen.check.as_mut().unwrap();
             (check.began, check.absent) = (at(again), [("p".to_owned(), absence(since, again))].into());
         }
+    }
+
+    /// Resources in projects that somebody invented take no place of those in projects that were
+    /// seen.
+    #[test]
+    fn the_platform_is_asked_about_seen_projects_that_its_list_lacks() {
+        let invented = (0..MOST_ASKED).map(|number| (format!("invented-{number}"), at(0)));
+        let leaving = invented.chain(["kept", "p"].map(|project| (project.to_owned(), at(0)))).collect();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let seen = names(&["kept", "p"]);
+        assert!(to_ask(&leaving, &seen, &names(&["kept"])).eq(["p"]));
+        assert_eq!(to_ask(&leaving, &seen, &[]).count(), 0);
+        let all: Vec<String> = leaving.keys().cloned().collect();
+        assert_eq!(to_ask(&leaving, &all, &names(&["other"])).count(), MOST_ASKED);
     }
 
     #[test]

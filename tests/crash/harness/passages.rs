@@ -139,19 +139,21 @@ impl Passages {
         self.of(change).filter(|(place, repeated)| was_made(*place, repeated)).count()
     }
 
-    /// True if a restart was carried out and its answer lost: on its way, or with the process that
-    /// was killed or stopped before it recorded the answer.
+    /// True if a restart was carried out and its answer lost: on its way, or with a process that was
+    /// killed or stopped before it recorded the answer, or was asked to end while the API server
+    /// refused that record.
     pub fn lost_answer_to_restart(&self) -> bool {
-        let is_recorded = |place: usize, process: usize, until: usize| {
+        let is_lost_with_process = |place: usize, process: usize| {
+            let Some((signal, until)) = self.signals.get(&process) else { return false };
+            let asked_to_end = *signal == Signal::SIGTERM;
+            let until = if asked_to_end { self.all.len() } else { *until };
             let between = self.all.get(place..until).unwrap_or_default();
-            between
-                .iter()
-                .any(|it| it.process == process && it.purpose == Purpose::WritesCompute && it.was_carried_out())
+            let mut records =
+                between.iter().filter(|it| it.process == process && it.purpose == Purpose::WritesCompute).peekable();
+            (records.peek().is_some() || !asked_to_end) && !records.any(Passage::was_carried_out)
         };
-        self.of(|it| it.purpose == Purpose::RestartsCompute && it.was_carried_out()).any(|(place, restart)| {
-            let ended = self.signals.get(&restart.process).filter(|(signal, _)| *signal != Signal::SIGTERM);
-            restart.withheld || ended.is_some_and(|(_, until)| !is_recorded(place, restart.process, *until))
-        })
+        self.of(|it| it.purpose == Purpose::RestartsCompute && it.was_carried_out())
+            .any(|(place, restart)| restart.withheld || is_lost_with_process(place, restart.process))
     }
 
     /// The process with the last write of the Lease.
@@ -197,7 +199,8 @@ mod tests {
 
     /// Each step is a letter and the number of the process. K: a key is created. L: the same, but
     /// its answer is withheld. S: its Secret is written. P: the ProjectKey is written. C, D: a
-    /// compute is changed in one way or another. B: the process begins. X, Z, T: it is killed,
+    /// compute is changed in one way or another. R, Q: it is restarted, Q without an answer. W, V: the
+    /// Compute is written, V refused. B: the process begins. X, Z, T: it is killed,
     /// stopped or asked to end.
     fn passages(course: &str) -> Passages {
         let mut passages = Passages::default();
@@ -209,7 +212,7 @@ mod tests {
                 "S" => Purpose::WritesSecret,
                 "P" => Purpose::WritesProjectKey,
                 "R" | "Q" => Purpose::RestartsCompute,
-                "W" => Purpose::WritesCompute,
+                "W" | "V" => Purpose::WritesCompute,
                 "C" | "D" => Purpose::ChangesCompute,
                 "B" => {
                     passages.begins(process);
@@ -230,7 +233,8 @@ mod tests {
             };
             let (line, withheld) = (step.to_owned(), matches!(what, "L" | "Q"));
             let asks = u64::from(what == "D");
-            passages.add(Passage { line, process, purpose, asks, withheld, status: Some(200), at: Instant::now() });
+            let status = Some(if what == "V" { 503 } else { 200 });
+            passages.add(Passage { line, process, purpose, asks, withheld, status, at: Instant::now() });
         }
         passages
     }
@@ -269,6 +273,9 @@ mod tests {
             ("B1 W1 X1 B2 R2 W2", false),
             // A process that is asked to end records what it knows.
             ("B1 W1 R1 T1 W1 B2", false),
+            ("B1 W1 R1 T1 V1 W1 B2 W2", false),
+            ("B1 W1 R1 T1 B2 W2", false),
+            ("B1 W1 R1 T1 V1 B2 W2", true),
         ] {
             assert_eq!(passages(course).lost_answer_to_restart(), lost, "{course}");
         }
