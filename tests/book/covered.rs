@@ -74,7 +74,7 @@ const RUNBOOK: By = By::Test("tests/ecosystem/monitoring.rs");
 
 /// YAML that is not for an API server: the page, the first line, and its purpose.
 pub const PARTS: &[(&str, &str, &str)] = &[
-    ("README.md", "# kustomization.yaml", "a file of kustomize"),
+    ("docs/guide/install.md", "# kustomization.yaml", "a file of kustomize"),
     ("docs/guide/gitops.md", "# kustomization.yaml", "a file of kustomize"),
     ("docs/guide/traces.md", "operator:", "values of the chart"),
     ("docs/resources.md", "  disruption:", "a part of a spec, of which docs/guide/disruption.md has the whole"),
