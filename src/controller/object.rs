@@ -42,6 +42,10 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn handled_reconcile(&self) -> Option<&String>;
 
     /// The record in the status, for kinds that have one.
+    fn record(&self) -> Option<&String> {
+        None
+    }
+
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
     }

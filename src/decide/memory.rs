@@ -99,6 +99,8 @@ pub struct Memory {
     pub asked: Option<Asked>,
     /// The answer to the restart that was called at that time, whether or not it could be recorded.
     pub restart_answered: Option<(Timestamp, Answered)>,
+    /// Since when this process has watched the recorded twins without a break.
+    pub twins_watched: Option<Timestamp>,
     /// The recorded call with an unknown outcome, and when this process first saw the record.
     unresolved: Option<(Timestamp, Timestamp)>,
     /// The operation of our last change, or a newer one that was listed, until the status shows it.

@@ -296,7 +296,9 @@ fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<
             .find(|i| compute.made_by == Maker::Operator(Some(name_of(&bound.resource(*i)).to_owned())));
         let resource = made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
         let is_twin = state.platform.computes[&number(&compute.id)].twin;
-        let Some((i, stored)) = resource else { return if is_twin { told(state, &compute.id) } else { compute.late } };
+        let Some((i, stored)) = resource else {
+            return if is_twin { !bound.marks() && told(state, &compute.id) } else { compute.late };
+        };
         let report = reports[i].as_deref();
         let identity = bound_compute(bound, stored).identity;
         let may_be_found = identity.intent.is_some() || !identity.unanswered.is_empty();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dbplane::api::{Compute, Condition, ProjectKey};
 use dbplane::controller::object::Managed;
 use dbplane::decide::{identity, names};
+use dbplane_simulator::world::Profile;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
@@ -299,13 +300,18 @@ impl Run<'_> {
     /// Number of creates for the resource that arrived after the request timeout, or twice. A
     /// late key is found when its resource is deleted.
     fn late(&self, resource: &Resource) -> usize {
-        self.late_for(resource, |_| true)
+        let simulation = self.simulation.lock();
+        let all = simulation.ledger.late.iter().chain(&simulation.ledger.repeated);
+        all.filter(|maker| maker.resource == *resource).count()
     }
 
-    /// The same, only for objects with this name and a matching UID.
+    /// The same, only for objects with this name and a matching UID. A repeated create is found by
+    /// its mark, if the platform shows names.
     fn late_for(&self, resource: &Resource, wanted: impl Fn(&str) -> bool) -> usize {
         let simulation = self.simulation.lock();
-        simulation.ledger.late.iter().filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
+        let repeated = simulation.ledger.repeated.iter().filter(|_| self.history.profile == Profile::Minimal);
+        let all = simulation.ledger.late.iter().chain(repeated);
+        all.filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
     }
 
     /// An account that is being deleted accepts no new resources. A resource with nothing on the
@@ -324,7 +330,7 @@ impl Run<'_> {
         let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
-            "AmbiguousCreate" if self.history.has_no_evidence_of_creates() => true,
+            "AmbiguousCreate" if self.has_no_evidence_of_creates() => true,
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
             // A copy declares the same primary until a user deletes it. The tenant may also have
             // been bound first.

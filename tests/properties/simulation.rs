@@ -82,8 +82,12 @@ pub struct Ledger {
     restarts: BTreeSet<String>,
     /// How often people have set a resource's token to a value that it did not have.
     pub restarts_asked: BTreeMap<(Resource, String), usize>,
-    /// Resources for which a create arrived after the request timeout, or twice.
+    /// Resources for which a create arrived after the request timeout.
     pub late: Vec<Maker>,
+    /// Resources for which a create arrived twice, and was carried out the first time.
+    pub repeated: Vec<Maker>,
+    /// The platform's machines write times by clocks that differ.
+    pub clocks_differ: bool,
     /// Times of this process's deletions on the platform, for resources that are being deleted
     /// without confirmation. The hostile tenant's are not counted.
     pub deletions: Vec<Timestamp>,
@@ -211,9 +215,11 @@ impl Simulation {
         }
         if fault == Fault::Repeated {
             post(self, Duration::ZERO);
-            let maker = self.on_the_way.last().and_then(|first| first.maker.clone());
-            self.advance(Duration::ZERO);
-            self.ledger.late.extend(maker);
+            if let Some(first) = self.on_the_way.pop() {
+                let maker = first.maker.clone();
+                let creates = self.arrive(first);
+                self.ledger.repeated.extend(maker.filter(|_| creates));
+            }
             return Some(Ok(carry(self)));
         }
         match fault.carried() {
@@ -256,20 +262,24 @@ impl Simulation {
     pub fn advance(&mut self, by: Duration) {
         let until = self.now + by;
         while let Some(position) = self.due(until) {
-            let OnTheWay { sent, arrives, platform, request, maker } = self.on_the_way.remove(position);
-            self.now = self.now.max(arrives);
-            let actor = maker.as_ref().map(|maker| &maker.resource);
-            let response = self.at(platform, |simulation| simulation.carry(&request, actor));
-            let creates = request.method == Method::Post && (200..300).contains(&response.status);
-            if creates && arrives >= sent + REQUEST_TIMEOUT {
-                self.ledger.late.extend(maker);
-            }
+            let arriving = self.on_the_way.remove(position);
+            self.now = self.now.max(arriving.arrives);
+            let late = arriving.maker.clone().filter(|_| arriving.arrives >= arriving.sent + REQUEST_TIMEOUT);
+            let creates = self.arrive(arriving);
+            self.ledger.late.extend(late.filter(|_| creates));
         }
         self.now = until;
         self.world.advance_to(until);
         if let Some(other) = &mut self.other {
             other.world.advance_to(until);
         }
+    }
+
+    /// Carries out a request on the way. Returns true if it creates something.
+    fn arrive(&mut self, OnTheWay { platform, request, maker, .. }: OnTheWay) -> bool {
+        let actor = maker.as_ref().map(|maker| &maker.resource);
+        let response = self.at(platform, |simulation| simulation.carry(&request, actor));
+        request.method == Method::Post && (200..300).contains(&response.status)
     }
 
     fn due(&self, until: Timestamp) -> Option<usize> {

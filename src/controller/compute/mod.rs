@@ -55,6 +55,10 @@ impl Status for ComputeStatus {
         self.last_handled_reconcile_at.as_ref()
     }
 
+    fn record(&self) -> Option<&String> {
+        self.record.as_ref()
+    }
+
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.record)
     }
@@ -98,7 +102,9 @@ impl Kind for Computes {
         observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
             compute::foresee(memory, &object.spec, observed.meta.generation, now);
-            memory.note_unresolved(facts.known().recorded(), now);
+            let known = facts.known();
+            memory.note_unresolved(known.recorded(), now);
+            compute::watch_twins(memory, &known, (&observed.meta, &observed.account), now);
             if let (Some(binding), SnapshotState::Taken { computes, .. }) =
                 (&facts.looked_for().binding, &observed.snapshot)
             {

@@ -59,6 +59,10 @@ impl Status for ProjectKeyStatus {
         self.last_handled_reconcile_at.as_ref()
     }
 
+    fn record(&self) -> Option<&String> {
+        self.record.as_ref()
+    }
+
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.record)
     }

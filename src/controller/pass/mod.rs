@@ -73,7 +73,8 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
-    env.state().version_seen(&uid, resource_version(object));
+    let recorded = object.status().and_then(Status::record);
+    env.state().version_seen(&uid, resource_version(object), recorded);
     if restore_record::<K, E>(env, object).await? {
         return Ok(Pass::only(after_step::<K, E>(env, object)));
     }
@@ -129,7 +130,9 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
 /// precedes any decision: the record is still true on the platform. Returns whether there was one.
 async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<bool, kube::Error> {
     let Some(text) = env.state().lost_record(&uid(object)) else { return Ok(false) };
-    record(env, object, Recording::of(text)).await?;
+    // What is recorded needs the finalizer, which the restored object may lack.
+    let held = object.meta().deletion_timestamp.is_none();
+    record(env, object, Recording { held, ..Recording::of(text) }).await?;
     env.state().record_restored(&uid(object));
     Ok(true)
 }

@@ -64,6 +64,17 @@ pub struct Inputs {
     pub clock: fn() -> Timestamp,
 }
 
+fn pass_settings(settings: &Settings, cluster: ClusterId) -> PassSettings {
+    PassSettings {
+        limits: settings.limits,
+        request_timeout: settings.request_timeout,
+        platforms: settings.platforms.clone(),
+        cluster,
+        namespaces: settings.watch_namespaces.clone(),
+        cluster_accounts: settings.cluster_accounts,
+    }
+}
+
 impl Assembly {
     pub fn new(inputs: Inputs, stop: &CancellationToken) -> Self {
         let Inputs { client, settings, cluster, metrics, state_page, leadership, clock } = inputs;
@@ -89,14 +100,7 @@ impl Assembly {
         let (refused, refusals) = unbounded_channel();
         let (doubted, doubts) = unbounded_channel();
         let env = Arc::new_cyclic(|this| Live {
-            pass_settings: PassSettings {
-                limits: settings.limits,
-                request_timeout: settings.request_timeout,
-                platforms: settings.platforms.clone(),
-                cluster,
-                namespaces: settings.watch_namespaces.clone(),
-                cluster_accounts: settings.cluster_accounts,
-            },
+            pass_settings: pass_settings(&settings, cluster),
             cluster: ApiServer::new(client, &settings.identity),
             observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
             key_observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),

@@ -181,12 +181,15 @@ impl<K: Kind> Reader<K> {
         (readable, news)
     }
 
-    /// The object in the store, if the list in progress has an older version. The store replaces
-    /// its content only once the list is complete.
+    /// The object in the store, if the list in progress has an older version, or one without the
+    /// record: storage may have been rolled back, and versions have passed the known one. The store
+    /// replaces its content only once the list is complete.
     fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
         let known = self.store.get(&ObjectRef::from_obj(listed))?;
         let is_newer = resource_version(known.as_ref()) > resource_version(listed);
-        (uid(known.as_ref()) == uid(listed) && is_newer).then_some(known)
+        let record = |object: &K::Object| object.status().and_then(Status::record).cloned();
+        let lacks_record = || record(listed).is_none() && record(known.as_ref()).is_some();
+        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record())).then_some(known)
     }
 
     /// The objects that the store lacked in this version before a list.
@@ -286,9 +289,11 @@ impl<K: Kind> Reader<K> {
 
     fn tell(&self, env: &Arc<Live>, news: News<K>) {
         for object in news.newer {
-            let mut status = object.status().cloned();
-            let record = status.as_mut().and_then(Status::record_mut).and_then(Option::take);
-            env.state().went_back(&uid(object.as_ref()), resource_version(object.as_ref()), record);
+            env.state().went_back(
+                &uid(object.as_ref()),
+                resource_version(object.as_ref()),
+                object.status().and_then(Status::record).cloned(),
+            );
         }
         // kube-runtime asks for a pass over each listed object while the store still has the
         // previous one.

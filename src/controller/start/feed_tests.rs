@@ -3,7 +3,7 @@ use kube::core::ObjectMeta as Meta;
 
 use super::super::super::key::ProjectKeys;
 use super::*;
-use crate::api::ProjectKey;
+use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
 
 fn object(name: &str, uid: &str) -> ProjectKey {
@@ -214,6 +214,15 @@ fn what_a_list_shows_in_an_older_version_is_known_before_the_store_has_it() {
     assert_eq!(newer(InitApply(versioned("1", "30"))), [""; 0]);
     assert_eq!(newer(InitApply(versioned("1", "9"))), ["30"], "versions are numbers");
     assert_eq!(newer(InitApply(versioned("2", "9"))), [""; 0], "another object of this name");
+    let recorded = |version: &str, record: Option<&str>| {
+        let Guarded(object) = versioned("1", version);
+        let status = ProjectKeyStatus { record: record.map(str::to_owned), ..ProjectKeyStatus::default() };
+        Guarded(object.map(|object| ProjectKey { status: Some(status), ..object }))
+    };
+    assert_eq!(newer(Apply(recorded("31", Some("a")))), [""; 0]);
+    assert_eq!(newer(Init), [""; 0]);
+    assert_eq!(newer(InitApply(recorded("40", Some("b")))), [""; 0], "it was written meanwhile");
+    assert_eq!(newer(InitApply(recorded("40", None))), ["31"], "versions have passed the known one");
 }
 
 #[test]

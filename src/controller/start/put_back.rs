@@ -37,10 +37,11 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop
         let mut questions = questions(&env, &uids);
         uids = questions.keys().cloned().collect();
         let doubts = questions.iter().map(|(uid, question)| (uid.clone(), question.doubt)).collect();
-        let Some(question) = lasting.next(doubts).and_then(|uid| questions.remove(&uid)) else { continue };
+        let Some((uid, lasted)) = lasting.next(doubts) else { continue };
+        let Some(question) = questions.remove(&uid) else { continue };
         drop(questions);
         let news = told.is_none_or(|told| told.elapsed() >= TOLD_FOR);
-        match (question.ask)(env.clone(), news).await {
+        match (question.ask)(env.clone(), (lasted, news)).await {
             Verdict::Wait => continue,
             Verdict::ListAgain => {}
             Verdict::PutBack => {
@@ -56,8 +57,8 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop
 /// An object that may be checked in storage.
 struct Question {
     doubt: Doubt,
-    /// The argument says whether to report a rollback.
-    ask: Box<dyn FnOnce(Arc<Live>, bool) -> BoxFuture<'static, Verdict> + Send>,
+    /// The arguments are how long the doubt has lasted, and whether to report a rollback.
+    ask: Box<dyn FnOnce(Arc<Live>, (Duration, bool)) -> BoxFuture<'static, Verdict> + Send>,
 }
 
 /// The given objects that are still in doubt.
@@ -89,7 +90,12 @@ impl KindVisitor for Doubted<'_> {
 }
 
 /// Checks the object in storage. Reports a rollback if `news` is set.
-async fn ask<K: Kind>(env: Arc<Live>, object: Arc<K::Object>, doubt: Doubt, news: bool) -> Verdict {
+async fn ask<K: Kind>(
+    env: Arc<Live>,
+    object: Arc<K::Object>,
+    doubt: Doubt,
+    (lasted, news): (Duration, bool),
+) -> Verdict {
     let (kind, namespace, name) = (K::Object::kind(&()), object.namespace(), object.name_any());
     let stored = match env.cluster.stored_version(object.as_ref()).await {
         Ok(version) => version.map_or(Stored::Gone, Stored::Version),
@@ -98,7 +104,7 @@ async fn ask<K: Kind>(env: Arc<Live>, object: Arc<K::Object>, doubt: Doubt, news
             Stored::NotRead
         }
     };
-    let verdict = doubt.settled(stored);
+    let verdict = doubt.settled(stored, lasted);
     debug!(%kind, namespace, name, "the cache may not show what is stored: {doubt:?}, {stored:?}, {verdict:?}");
     if let (Verdict::PutBack, Doubt::Behind(known), Stored::Version(stored), true) = (verdict, doubt, stored, news) {
         let text = format!(

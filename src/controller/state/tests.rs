@@ -71,7 +71,7 @@ fn a_finalizer_that_may_be_there_keeps_its_account_until_it_is_seen() {
     assert!(!state.is_busy("two", Some(7)));
     state.wrote_version("one", Some(7));
     assert!(state.is_busy("one", Some(7)), "a write that changes nothing makes no version");
-    state.version_seen("one", Some(8));
+    state.version_seen("one", Some(8), None);
     assert_eq!(state.resource("one").unanswered, None);
 }
 
@@ -121,11 +121,21 @@ fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
     goes_back("one");
     assert!(state.is_outdated("one", Some(3)), "it is not decided on");
     assert_eq!(state.lost_record("one"), None, "the list may be late");
-    state.version_seen("one", Some(10));
+    state.version_seen("one", Some(10), Some(&"bound".to_owned()));
     state.storage_put_back();
     assert_eq!(state.lost_record("one"), None, "the list was late");
     goes_back("one");
-    state.version_seen("one", Some(9));
+    state.wrote_version("one", Some(10));
+    state.storage_put_back();
+    assert_eq!(state.lost_record("one"), None, "there is a newer record");
+    for without in [None, Some("of the backup".to_owned())] {
+        goes_back("two");
+        state.version_seen("two", Some(10), without.as_ref());
+        assert_eq!(state.lost_record("two").as_deref(), Some("bound"), "an edit made it newer");
+        state.record_restored("two");
+    }
+    goes_back("one");
+    state.version_seen("one", Some(9), None);
     state.storage_put_back();
     assert_eq!(state.lost_record("one").as_deref(), Some("bound"));
     state.wrote_version("one", Some(4));

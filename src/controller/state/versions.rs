@@ -3,19 +3,22 @@
 use super::{ProcessState, ResourceState};
 use crate::decide::put_back::Doubt;
 
-/// The newest record of a resource, after a list has shown an older version.
+/// The newest record of a resource, after a list has shown an older version, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRecord {
     text: String,
-    /// The version with this record. `None` after storage was rolled back, when no version has it.
+    /// The version with this record. `None` once no stored version has it.
     version: Option<u64>,
 }
 
 impl<P> ProcessState<P> {
     /// Our own write produced this version of the object.
     pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
-        self.update(uid, |resource| resource.version = resource.version.max(version));
-        self.version_seen(uid, version);
+        self.update(uid, |resource| {
+            resource.version = resource.version.max(version);
+            resource.lost.take_if(|lost| lost.version.is_some() && version > lost.version);
+        });
+        self.patch_answered(uid, version);
     }
 
     /// A patch of the finalizers, based on this version, was not answered.
@@ -23,14 +26,28 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.unanswered = version);
     }
 
-    /// This version of the object was seen: an earlier patch is in it, or was not made.
-    pub fn version_seen(&self, uid: &str, version: Option<u64>) {
+    /// This version of the object was seen, with this record in its status.
+    pub fn version_seen(&self, uid: &str, version: Option<u64>, record: Option<&String>) {
+        self.patch_answered(uid, version);
+        self.with(|contents| {
+            contents.resources.change_known(uid, |resource| {
+                // Only a newer version counts: passes see the version itself until the list is
+                // complete.
+                let Some(lost) = resource.lost.as_mut().filter(|lost| version > lost.version) else { return };
+                match record == Some(&lost.text) {
+                    true => resource.lost = None,
+                    // An edit after the restore made it newer.
+                    false => lost.version = None,
+                }
+            })
+        });
+    }
+
+    /// A patch of an earlier version is in this one, or was not made.
+    fn patch_answered(&self, uid: &str, version: Option<u64>) {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
                 resource.unanswered.take_if(|patched| version > Some(*patched));
-                // Only a newer version counts: passes see the version itself until the list is
-                // complete.
-                resource.lost.take_if(|lost| lost.version.is_some() && version > lost.version);
             })
         });
     }
@@ -49,8 +66,8 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
 
-    /// A list is about to show a version older than this one, which had this record. Nothing is
-    /// decided on the older version.
+    /// A list is about to show a version that is older than this one, or without its record. Nothing
+    /// is decided on an older version.
     pub fn went_back(&self, uid: &str, version: Option<u64>, record: Option<String>) {
         self.update(uid, |resource| {
             resource.version = resource.version.max(version);

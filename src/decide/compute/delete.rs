@@ -39,7 +39,8 @@ pub(super) fn decide(case: &Case) -> Choice {
         return Decision::rest(protected(case));
     }
     let wish = wish::of(case);
-    if !begun && case.identity.unanswered.is_empty() && wish.is_none() {
+    let has_twins = !case.identity.twins.is_empty() || case.identity.made.iter().any(|create| create.mark.is_some());
+    if !begun && case.identity.unanswered.is_empty() && !has_twins && wish.is_none() {
         return remove_finalizer("There is no compute.");
     }
     let certain = begun || wish.is_some();
@@ -194,8 +195,9 @@ fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
     leave(case, snapshot, why, &[])
 }
 
-/// Removes the finalizer. A compute with the resource's own mark is deleted first. A compute that
-/// only matches, or is in `undecided`, is reported and not deleted. If a user named another compute
+/// Removes the finalizer. A compute with the resource's own mark is deleted first, unless another
+/// resource declares it. A compute that only matches, or is in `undecided`, is reported and not
+/// deleted. If a user named another compute
 /// while a create was open, the create may still be carried out. dbplane then waits for its settle
 /// time.
 fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) -> Choice {
@@ -207,7 +209,9 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) ->
     let (memory, settle) = (&case.observed.memory, case.observed.limits.settle);
     let settled = case.identity.unanswered.iter().map(|create| memory.settles_at(create.at, settle)).max();
     let open = settled.filter(|settled| snapshot.at < *settled);
-    match (strays.marked.first(), open, left) {
+    let declared = &case.observed.claims.declared;
+    let ours = strays.marked.iter().find(|compute| !declared.contains(&compute.id));
+    match (ours, open, left) {
         (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
         (None, Some(until), _) => confirming(until),
         (None, None, _) if let Some(entry) = hidden(case, snapshot, |_| true) => {

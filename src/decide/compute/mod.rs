@@ -39,6 +39,7 @@ pub use record::is_held;
 pub use schedules::Agenda;
 pub use status::status;
 pub use stray::looks_besides;
+pub use twin::watch_twins;
 pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 

@@ -54,7 +54,11 @@ pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
 /// True while dbplane looks for unmarked computes that an answered create made in addition. They
 /// appear soon. Later they cannot be distinguished from the computes of others.
 pub fn looks_besides(identity: &ComputeIdentity, settle: Duration, now: Timestamp) -> bool {
-    unmarked(identity).any(|create| now < later(later(create.at, settle), LOOKED_FOR))
+    unmarked(identity).any(|create| is_recent(create, settle, now))
+}
+
+fn is_recent(create: &CreateIntent, settle: Duration, now: Timestamp) -> bool {
+    now < later(later(create.at, settle), LOOKED_FOR)
 }
 
 /// The search continues for this time after the settle time: a few polls.
@@ -88,8 +92,8 @@ impl Strays<'_> {
 }
 
 pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
-    let looks = looks_besides(case.identity, case.observed.limits.settle, case.now);
     let besides = |create: &CreateIntent| {
+        let looks = is_recent(create, case.observed.limits.settle, case.now);
         let found = evidence(case, create, snapshot).candidates().into_iter();
         let found = found.filter(|compute| looks || case.identity.twins.contains_key(&compute.id));
         let is_match = matching(case, create);

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, CreateIntent, Origin, Told};
-use super::super::{Action, Brake, Decision, Reason, Report, Sync, WATCHED, later};
+use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
+use super::super::memory::Memory;
+use super::super::{AccountView, Action, Brake, Decision, Meta, Reason, Report, Sync, WATCHED, Wake, later};
 use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
@@ -17,6 +18,20 @@ use crate::domain::{Compute, Shown};
 
 /// How long the status names a twin before it is deleted: somebody may have begun to use it.
 const NAMED: Duration = WATCHED;
+/// How long a process watches a recorded twin before it deletes it. The record may be from a backup,
+/// and the resources that use the twin may be restored later.
+const WATCHED_FOR: Duration = Duration::from_secs(15 * 60);
+
+/// Notes since when this process has watched the recorded twins.
+pub fn watch_twins(
+    memory: &mut Memory,
+    known: &ComputeIdentity,
+    (meta, account): (&Meta, &AccountView),
+    now: Timestamp,
+) {
+    let watches = !known.twins.is_empty() && !meta.paused && matches!(account, AccountView::Usable { .. });
+    memory.twins_watched = watches.then(|| memory.twins_watched.unwrap_or(now));
+}
 
 /// Records when each twin was first named. A twin that a list lacks is dropped if all creates have
 /// marks: its mark identifies it if it appears again. Without a mark, only the record identifies
@@ -50,8 +65,12 @@ pub(super) fn delete_or_report(
     let said = advice(case, own, strays, kept);
     let told = |said: String| report.clone().with_sync(Sync::OutOfSync(Reason::StrayCompute, said));
     let is_due = |twin: &&&Compute| kept(twin).is_none() && named_until(case, twin) <= case.now;
-    let due = strays.twins.iter().find(is_due).filter(|_| case.observed.meta.brake == Brake::Free);
-    let Some(twin) = due else { return await_person(case, told(said)) };
+    let due = strays.twins.iter().find(is_due);
+    let twin = match (&case.observed.meta.brake, due) {
+        (Brake::Free, Some(twin)) => twin,
+        (Brake::Slowed(_, until), Some(_)) => return await_person(case, told(said)).no_later(Wake::At(*until)),
+        _ => return await_person(case, told(said)),
+    };
     let backoff = case.observed.memory.backoff(Action::Delete, case.generation(), case.now);
     match (delete_again(case, &twin.id), backoff) {
         (Some(again), _) if case.now < again => Decision::wait(told(said), again),
@@ -64,7 +83,8 @@ pub(super) fn delete_or_report(
 }
 
 fn named_until(case: &Case, twin: &Compute) -> Timestamp {
-    later(case.identity.twins.get(&twin.id).copied().unwrap_or(case.now), NAMED)
+    let named = later(case.identity.twins.get(&twin.id).copied().unwrap_or(case.now), NAMED);
+    named.max(later(case.observed.memory.twins_watched.unwrap_or(case.now), WATCHED_FOR))
 }
 
 /// The reason to keep a twin while the resource exists; `None` if it may be deleted.

@@ -33,6 +33,7 @@ fn own() -> Compute {
 /// named for `seconds`.
 fn named_for(seconds: i64) -> Given {
     let given = Given::bound().declaring(json!({"type": "ReadOnly"})).seeing([own(), named("ep-9")]);
+    let given = given.remembering(|memory| memory.twins_watched = Some(at(-900)));
     given.observing(|observed| observed.name_support = NameSupport::Kept).identity(|identity| {
         identity.made = vec![create(-3600)];
         identity.twins = [("ep-9".to_owned(), at(-seconds))].into();
@@ -78,6 +79,28 @@ fn it_is_deleted_after_it_has_been_named_for_a_day() {
     assert_eq!(named_for(DAY).step(), delete());
 }
 
+/// The record may be from a backup, and the resource that uses the compute may be restored later.
+#[test]
+fn a_process_watches_it_before_it_deletes_it() {
+    let since = |watched: Option<Timestamp>| named_for(DAY).remembering(|memory| memory.twins_watched = watched);
+    for watched in [None, Some(at(-899))] {
+        since(watched).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    }
+    assert_eq!(since(Some(at(-900))).step(), delete());
+    let mut memory = Memory::default();
+    let known = ComputeIdentity { twins: [("ep-9".to_owned(), NOW)].into(), ..ComputeIdentity::default() };
+    let usable = AccountView::Usable { organization: None };
+    let mut watch = |paused: bool, account: &AccountView, now: i64| {
+        watch_twins(&mut memory, &known, (&Meta { paused, ..Meta::default() }, account), at(now));
+        memory.twins_watched
+    };
+    assert_eq!(watch(false, &usable, 1), Some(at(1)));
+    assert_eq!(watch(false, &usable, 9), Some(at(1)));
+    assert_eq!(watch(true, &usable, 10), None);
+    assert_eq!(watch(false, &AccountView::Pending, 11), None);
+    assert_eq!(watch(false, &usable, 12), Some(at(12)));
+}
+
 #[test]
 fn whatever_speaks_against_it_keeps_it_and_is_told() {
     let spec = |more: Value| named_for(DAY).declaring(more);
@@ -104,6 +127,8 @@ fn whatever_speaks_against_it_keeps_it_and_is_told() {
     }
     let braked = named_for(DAY).observing(|seen| seen.meta.brake = Brake::Paused("wait".into()));
     braked.rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    let slowed = named_for(DAY).observing(|seen| seen.meta.brake = Brake::Slowed("wait".into(), at(2)));
+    slowed.rest().until(at(2));
     named_for(DAY).observing(|seen| seen.meta.paused = true).rest().paused();
 }
 
@@ -170,6 +195,12 @@ fn it_is_deleted_with_its_resource_unless_another_one_has_it() {
         .seeing([named("ep-9")]);
     let ComputeStep::Bind { binding, .. } = first.step() else { panic!("{:?}", first.step()) };
     assert_eq!(binding.id, "ep-9");
+    let unbound = first.clone().identity(|identity| identity.binding = None);
+    let ComputeStep::Bind { binding, .. } = unbound.step() else { panic!("{:?}", unbound.step()) };
+    assert_eq!(binding.id, "ep-9");
+    let declared = first.clone().observing(|seen| seen.claims.declared = ["ep-9".to_owned()].into());
+    let ComputeStep::RemoveFinalizerReportingStrays { event } = declared.step() else { panic!("it is imported") };
+    mentions(&event, &["ep-9"]);
     assert_eq!(first.claimed("ep-9", false).step(), ComputeStep::RemoveFinalizer);
     let others = deleting(named_for(0)).claimed("ep-1", true);
     let ComputeStep::Bind { binding, .. } = others.step() else { panic!("{:?}", others.step()) };
@@ -282,6 +313,14 @@ mod without_marks {
         assert!(!looks_besides(&identity, SETTLE, at(170)));
         let marked = ComputeIdentity { made: vec![create(-10)], ..identity };
         assert!(!looks_besides(&marked, SETTLE, NOW));
+    }
+
+    /// ep-9 was there before the last create, and the one before is too old to have made it.
+    #[test]
+    fn each_create_has_its_own_time() {
+        let before = CreateIntent { at: at(-7200), ..unnamed() };
+        let last = CreateIntent { baseline: Some(["ep-0".into(), "ep-9".into()].into()), ..unnamed() };
+        beside(|_| {}).identity(|identity| identity.made = vec![before, last]).rest().in_sync();
     }
 
     #[test]
