@@ -6,7 +6,7 @@ use kube::Error;
 use crate::decide::Action;
 use crate::decide::memory::Problem;
 
-/// Actions that `Action` does not have. This one binds a resource to an existing compute or key.
+/// Actions that `Action` does not have. This one binds a resource to an existing compute.
 pub const LINK: &str = "link";
 /// Removes a key from the record after a user has revoked it.
 pub const FORGET_KEY: &str = "forget_key";

@@ -84,6 +84,12 @@ pub enum Mutation {
     RecreateAtOnce,
 }
 
+fn edit(observed: &mut ComputeObserved, change: impl FnOnce(&mut ComputeIdentity)) {
+    if let Ok(identity) = &mut observed.identity {
+        change(identity);
+    }
+}
+
 impl Mutation {
     pub fn observing_compute(self, observed: &mut ComputeObserved, now: Timestamp) {
         match self {
@@ -97,15 +103,9 @@ impl Mutation {
                     intent.baseline.iter_mut().for_each(BTreeSet::clear);
                 }
             }
-            Self::ReleaseUnresolved if observed.meta.deleting => {
-                if let Ok(identity) = &mut observed.identity {
-                    identity.intent = None;
-                }
-            }
+            Self::ReleaseUnresolved if observed.meta.deleting => edit(observed, |identity| identity.intent = None),
             Self::ReleaseAtOnce if observed.meta.deleting && observed.memory.deleted.is_none() => {
-                if let Ok(identity) = &mut observed.identity {
-                    identity.binding = None;
-                }
+                edit(observed, |identity| identity.binding = None)
             }
             Self::TrustOldReadings => {
                 if let SnapshotState::Taken { at, .. } = &mut observed.snapshot {
@@ -126,16 +126,8 @@ impl Mutation {
                     computes.shown_mut().iter_mut().for_each(|compute| compute.name = None);
                 }
             }
-            Self::IgnoreStrays => {
-                if let Ok(identity) = &mut observed.identity {
-                    identity.unanswered.clear();
-                }
-            }
-            Self::IgnoreTwins => {
-                if let Ok(identity) = &mut observed.identity {
-                    identity.made.clear();
-                }
-            }
+            Self::IgnoreStrays => edit(observed, |identity| identity.unanswered.clear()),
+            Self::IgnoreTwins => edit(observed, |identity| identity.made.clear()),
             Self::SkipRestore => {
                 observed.meta.record_lost = false;
                 observed.meta.has_finalizer = true;

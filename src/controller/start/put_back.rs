@@ -54,11 +54,13 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop
     }
 }
 
+/// The arguments are how long the doubt has lasted, and whether to report a rollback.
+type Ask = dyn FnOnce(Arc<Live>, (Duration, bool)) -> BoxFuture<'static, Verdict> + Send;
+
 /// An object that may be checked in storage.
 struct Question {
     doubt: Doubt,
-    /// The arguments are how long the doubt has lasted, and whether to report a rollback.
-    ask: Box<dyn FnOnce(Arc<Live>, (Duration, bool)) -> BoxFuture<'static, Verdict> + Send>,
+    ask: Box<Ask>,
 }
 
 /// The given objects that are still in doubt.

@@ -112,7 +112,8 @@ mod tests {
     /// Answers watches with `answers` in order, then with a watch that shows nothing. Every list is
     /// empty. Records the requests.
     fn server(answers: &[u16]) -> (Client, Arc<Mutex<Vec<&'static str>>>) {
-        let (asked, mut answers) = (Arc::<Mutex<Vec<_>>>::default(), answers.to_vec().into_iter());
+        let asked = Arc::<Mutex<Vec<_>>>::default();
+        let mut answers = Vec::from(answers).into_iter();
         let noted = asked.clone();
         let answer = move |request: Request<Body>| {
             let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));

@@ -131,11 +131,16 @@ impl Mode {
 
     /// True if the request is carried out and the operator survives, but never gets the result.
     pub fn withholds(self) -> bool {
-        match self {
-            Self::Lost | Self::Cut | Self::After(_) | Self::Redirected => true,
-            Self::ClockOff | Self::OddEntry | Self::WithoutZone => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Self::Lost
+                | Self::Cut
+                | Self::After(_)
+                | Self::Redirected
+                | Self::ClockOff
+                | Self::OddEntry
+                | Self::WithoutZone
+        )
     }
 
     /// The fault of the simulated platform with which this mode starts, for a request with this
