@@ -226,16 +226,14 @@ impl Memory {
         self.unresolved = recorded.map(|at| self.unresolved.filter(|(known, _)| *known == at).unwrap_or((at, now)));
     }
 
-    /// The end of the settle time of a call. If a later snapshot lacks the call's result, the call
-    /// was not carried out. The time is measured only by this process's clock: the recording
-    /// process may have had another clock.
+    /// The end of the settle time of a call, by this process's clock alone. If a later snapshot lacks
+    /// the call's result, the call was not carried out.
     pub fn settles_at(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
         let unresolved = self.unresolved.filter(|(known, _)| *known == recorded);
         later(unresolved.map_or(recorded, |(_, since)| since), settle)
     }
 
-    /// Drops an operation once the status shows it. The later of two overlapping leaders then
-    /// prevails.
+    /// Drops an operation once the status shows it: the later of two overlapping leaders prevails.
     pub fn operation_shown(&mut self, operation: Option<&LastOperation>) {
         self.last_operation.take_if(|ours| operation == Some(ours));
         if let Some(operation) = operation {

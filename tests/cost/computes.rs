@@ -120,6 +120,9 @@ impl Given {
     fn at_rest(listed: usize) -> Self {
         let spec: ComputeSpec = serde_json::from_value(compute(&Place::default())["spec"].clone()).unwrap();
         let mut given = Self { observed: observed(&spec, listed), spec };
+        if let Some(ComputeStep::RecordTwins { twins }) = given.step() {
+            given.observed.identity.as_mut().unwrap().twins = twins;
+        }
         let Some(ComputeStep::WriteConnection { secret, .. }) = given.step() else { panic!("no Secret is written") };
         given.observed.secret = SecretView::Ours(*secret);
         assert_eq!(given.step(), None);

@@ -249,6 +249,10 @@ impl Simulation {
         }
         let other = self.other.iter().flat_map(|other| other.world.console_keys());
         let live = self.world.console_keys().into_iter().chain(other).filter(|key| !key.revoked);
+        // A repeated creation may have made two keys with one name, and the text then says which one.
+        let is_other =
+            |name: &str, id| text.contains(&format!("{name} (")) && !text.contains(&format!("{name} ({id})"));
+        let live = live.filter(|key| !is_other(&key.name, key.id));
         let named: Vec<String> = live.map(|key| key.name).filter(|name| words(text).any(|word| word == name)).collect();
         if !named.is_empty() {
             self.ledger.violations.push(format!("{} says that {named:?} are revoked: {text}", resource.1));

@@ -17,6 +17,7 @@ mod schedules;
 mod sight;
 mod snapshot;
 mod status;
+mod step;
 mod stray;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ mod unfollowed;
 mod update;
 mod wish;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
@@ -38,24 +39,23 @@ pub use delete::misses_its_project;
 pub use record::is_held;
 pub use schedules::Agenda;
 pub use status::status;
+pub use step::ComputeStep;
 pub use stray::looks_besides;
 pub use twin::watch_twins;
 pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 
 use self::snapshot::Snapshot;
-use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
+use super::connection::{Address, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
 use super::drift::Difference;
-use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
+use super::identity::{ComputeIdentity, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
-use crate::domain::{
-    Compute, ComputeChange, ComputeState, Fault, Listed, NameSupport, NewCompute, PostgresSettings, Role, Shown,
-};
+use crate::domain::{Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown};
 
 /// The input of a decision about a Compute, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -110,98 +110,6 @@ pub enum SnapshotState {
     Failed(Fault),
     /// The snapshot, and the time when reading it began.
     Taken { at: Timestamp, computes: Listed<Compute> },
-}
-
-/// One side effect.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ComputeStep {
-    /// Write intent and finalizer, create, bind. `seen` is when the list behind it began.
-    Create {
-        intent: CreateIntent,
-        new: Box<NewCompute>,
-        restart: RestartRecord,
-        seen: Timestamp,
-    },
-    /// Record the binding, the creates that stay unanswered, and those that have made a compute.
-    /// `restored` if the record of a backup named the compute.
-    Bind {
-        binding: Binding,
-        restart: RestartRecord,
-        unanswered: Vec<CreateIntent>,
-        made: Vec<CreateIntent>,
-        restored: bool,
-    },
-    /// Remove the intent: its create was not carried out, or dbplane no longer waits for it.
-    DropIntent {
-        unanswered: Vec<CreateIntent>,
-    },
-    /// Record the binding with the compute's current branch.
-    RecordBinding {
-        binding: Binding,
-    },
-    RecordUnanswered {
-        unanswered: Vec<CreateIntent>,
-    },
-    /// Record the computes that a create made in addition, and when each was first named.
-    RecordTwins {
-        twins: BTreeMap<String, Timestamp>,
-    },
-    /// Write the finalizer again, so that the resource stays until its compute is deleted or
-    /// orphaned. Also write the copy of the record if it is lost.
-    Restore {
-        record: Option<String>,
-    },
-    /// Change a compute; `parts` is the change for each field. `drift` if somebody else changed a
-    /// setting that was in force. A change that interrupts connections also makes the requested
-    /// restart, which is recorded before and after it.
-    Change {
-        id: String,
-        change: ComputeChange,
-        parts: BTreeMap<String, ComputeChange>,
-        because: String,
-        drift: bool,
-        restart: Option<RestartRecord>,
-    },
-    /// Write the restart record, call the platform, complete the record.
-    Restart {
-        id: String,
-        record: RestartRecord,
-    },
-    /// Record a restart that needs no call, or the outcome of a call. `restarted` is the compute
-    /// that was seen to restart.
-    RecordRestart {
-        record: RestartRecord,
-        restarted: Option<String>,
-    },
-    /// Write the connection Secret, and remove the entries in `without`.
-    WriteConnection {
-        secret: Box<ConnectionSecret>,
-        without: BTreeSet<String>,
-    },
-    /// Read one compute that the platform's list lacks.
-    Ask {
-        id: String,
-    },
-    /// Read the operations of a compute that takes long, or whose operation has failed.
-    AskOperations {
-        id: String,
-    },
-    Delete {
-        id: String,
-    },
-    /// Delete a compute that a create made in addition to the bound one. The resource stays.
-    DeleteTwin {
-        id: String,
-    },
-    RemoveFinalizer,
-    /// Emit an event about possible own computes that stay, then remove the finalizer.
-    RemoveFinalizerReportingStrays {
-        event: String,
-    },
-    /// Emit an event that the project is gone, then remove the finalizer.
-    ReleaseWithProject {
-        event: String,
-    },
 }
 
 type Choice = Decision<ComputeStep>;

@@ -20,17 +20,21 @@ mod twin;
 mod unreadable;
 mod wish;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::decide::identity::{Origin, Told};
+use crate::decide::connection::ConnectionSecret;
+use crate::decide::identity::{Binding, CreateIntent, Origin, Told};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Waiting, Wake, later};
-use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, Settings, Support, SuspendAfter};
+use crate::domain::{
+    ComputeChange, ComputeUnits, NewCompute, PoolerMode, PostgresSettings, Settings, Support, SuspendAfter,
+};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 pub const SETTLE: Duration = Duration::from_secs(60);

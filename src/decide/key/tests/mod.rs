@@ -24,7 +24,7 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::api::{Duration as Length, RevokePrevious, Rotation};
-use crate::decide::identity::{LostBecause, LostKey, RetiredKey};
+use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey, RetiredKey};
 use crate::decide::memory::Problem;
 use crate::decide::{Health, Sync, Wake};
 use crate::domain::Fault;
