@@ -92,7 +92,7 @@ impl Live {
         }
     }
 
-    /// What `wait` comes to, unless the operator is stopped before.
+    /// The output of `wait`; `None` if the operator is stopped before.
     async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             outcome = wait => Some(outcome),

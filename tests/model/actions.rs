@@ -29,7 +29,7 @@ pub enum Action {
     Pass(usize, usize),
     /// The pending effect is carried out and answered.
     Carried(usize, usize),
-    /// What the step waits for is carried out, and not answered yet.
+    /// The pending effect is carried out, and not answered yet.
     Sent(usize, usize),
     /// The answer is lost. A cluster write is carried out; a platform call may be, later.
     AnswerLost(usize, usize),

@@ -81,7 +81,7 @@ pub struct Ledger {
     restarts: BTreeSet<String>,
     /// How often people have set a resource's token to a value that it did not have.
     pub restarts_asked: BTreeMap<(Resource, String), usize>,
-    /// For whom something was created by a request that arrived when nobody reckoned with it any more.
+    /// Resources for which a create arrived after the request timeout.
     pub late: Vec<Maker>,
     /// Times of this process's deletions on the platform, for resources that are being deleted
     /// without confirmation. The hostile tenant's are not counted.

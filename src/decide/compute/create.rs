@@ -290,7 +290,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
         at: case.now,
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
-    // One that was created started then; nothing was started where it was there before.
+    // A create starts its compute. A compute that existed before was not started by it.
     let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
     let restart = RestartRecord {
         at: created.unwrap_or(case.now),

@@ -43,7 +43,7 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapsho
 pub(super) struct Strays<'a> {
     /// Computes with the resource's own mark.
     pub marked: Vec<&'a Compute>,
-    /// Those that are new and match the request.
+    /// Computes that are new since an unanswered create, and match the request.
     pub likely: Vec<&'a Compute>,
     /// Matching computes that the platform dates before the newest compute of the baseline.
     pub doubtful: Vec<&'a Compute>,

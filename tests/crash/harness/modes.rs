@@ -30,7 +30,8 @@ pub enum Mode {
     Page(u16),
     /// The request is carried out, and the answer is a redirect.
     Redirected,
-    /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
+    /// The request is carried out while the operator is stopped. A second operator begins and does
+    /// everything. Then the first one continues.
     Frozen,
     /// The request is carried out, and the operator is asked to end.
     Term,
@@ -83,7 +84,7 @@ impl Mode {
     /// Concurrent edits by users. They do not apply to resources that are being deleted.
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
-    /// Whether such a thing can happen to such a request.
+    /// Returns true if the mode can happen to such a request.
     pub fn suits(self, side: Side, write: bool) -> bool {
         match self {
             Self::Nothing => false,
