@@ -41,7 +41,7 @@ pub struct AccountObserved {
     /// The users with objects on the platform. They block the account's deletion, because only its
     /// credentials reach these objects.
     pub blocking: Vec<String>,
-    /// One of the blocking resources is being deleted.
+    /// True if a blocking resource is being deleted.
     pub blocking_deleted: bool,
     /// Other operators use the account as well, and only they know their resources.
     pub shared: bool,

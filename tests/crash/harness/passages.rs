@@ -200,8 +200,8 @@ mod tests {
     /// Each step is a letter and the number of the process. K: a key is created. L: the same, but
     /// its answer is withheld. S: its Secret is written. P: the ProjectKey is written. C, D: a
     /// compute is changed in one way or another. R, Q: it is restarted, Q without an answer. W, V: the
-    /// Compute is written, V refused. B: the process begins. X, Z, T: it is killed,
-    /// stopped or asked to end.
+    /// Compute is written, V refused. B: the process begins. X, Z, T: it is killed, stopped or asked
+    /// to end.
     fn passages(course: &str) -> Passages {
         let mut passages = Passages::default();
         for step in course.split(' ') {
