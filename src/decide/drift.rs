@@ -80,6 +80,20 @@ pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
     .collect()
 }
 
+/// True if `seen` reports another value of a wanted setting. Ignores database settings. It allocates
+/// nothing, because each recorded create is compared with each listed compute.
+pub fn contradicts(wanted: &Settings, seen: &Settings) -> bool {
+    fn other<T: PartialEq>(wanted: Option<T>, seen: Option<T>) -> bool {
+        wanted.zip(seen).is_some_and(|(wanted, seen)| wanted != seen)
+    }
+    other(wanted.min.zip(wanted.max), seen.min.zip(seen.max))
+        || wanted.suspend_after.zip(seen.suspend_after).is_some_and(|(wanted, seen)| !is_same_suspension(wanted, seen))
+        || other(wanted.pooler_enabled, seen.pooler_enabled)
+        || other(wanted.pooler_mode.as_ref(), seen.pooler_mode.as_ref())
+        || other(wanted.passwordless_access, seen.passwordless_access)
+        || other(wanted.disabled, seen.disabled)
+}
+
 /// The single change that corrects all these differences.
 pub fn change(differences: &[&Difference]) -> ComputeChange {
     differences.iter().fold(ComputeChange::default(), |mut whole, difference| {
@@ -185,12 +199,13 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     })
 }
 
+fn is_same_suspension(wanted: SuspendAfter, seen: SuspendAfter) -> bool {
+    wanted == seen || (wanted, seen) == (SuspendAfter::Seconds(DEFAULT_INACTIVITY), SuspendAfter::Default)
+}
+
 fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let after = wanted.suspend_after?;
-    let in_force = match (after, seen.suspend_after) {
-        (SuspendAfter::Seconds(DEFAULT_INACTIVITY), Some(SuspendAfter::Default)) => true,
-        (after, seen) => seen == Some(after),
-    };
+    let in_force = seen.suspend_after.is_some_and(|seen| is_same_suspension(after, seen));
     let (now, declared) = (or_not_reported(seen.suspend_after.map(suspension_text)), suspension_text(after));
     (!in_force).then(|| Difference {
         field: "scaleToZero".into(),

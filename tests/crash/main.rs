@@ -18,14 +18,24 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use harness::{Compared, Extent, Lab, Plant, Tally, enumerate, planned, scenarios, single, violations_of};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 
 const QUICK: [&str; 6] =
     ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal", "set-scale-up"];
 
+/// One test at a time: each fills the machine with operators, and a lease that cannot be renewed for
+/// that reason is lost.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+async fn lab() -> (MutexGuard<'static, ()>, Arc<Lab>) {
+    let turn = TURN.lock().await;
+    (turn, Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap()))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
-    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    let (_turn, lab) = lab().await;
     let mut running = JoinSet::new();
     for scenario in scenarios().into_iter().filter(|scenario| QUICK.contains(&scenario.name)) {
         let lab = lab.clone();
@@ -63,7 +73,7 @@ const FURTHER: [&str; 6] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_two_things_go_wrong() {
-    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    let (_turn, lab) = lab().await;
     for tally in join_all(FURTHER.map(|point| single(lab.clone(), point))).await {
         let tally = tally.unwrap();
         assert!(tally.violations.is_empty() && tally.tried == 1, "{tally:?}");
@@ -74,7 +84,7 @@ async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_tw
 /// does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_planned_is_done() {
-    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    let (_turn, lab) = lab().await;
     let (mut compared, mut broken) = (Vec::new(), Vec::new());
     for ended in join_all(scenarios().into_iter().map(|scenario| planned(lab.clone(), scenario))).await {
         match ended {
@@ -107,7 +117,7 @@ async fn what_breaks_a_promise_is_reported() {
         (Plant::Token, &["a token of 41 characters is in the resources"]),
         (Plant::RevokedKey, &["the key in Secret ci-key is answered with 401"]),
     ];
-    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    let (_turn, lab) = lab().await;
     let found = violations_of(lab, &planted.map(|(plant, _)| plant)).await.unwrap();
     assert_eq!(found[0], "");
     for ((plant, expected), found) in planted.iter().zip(&found) {

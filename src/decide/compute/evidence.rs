@@ -1,12 +1,14 @@
 //! The evidence in a snapshot about the result of an unanswered create.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use super::super::identity::{CreateIntent, Told};
 use super::super::{Action, drift};
 use super::claims::Holder;
 use super::{Case, Snapshot};
-use crate::domain::{Compute, Fault, NameSupport, PostgresSettings, Role, UnreadableEntry};
+use crate::domain::{Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {
@@ -77,24 +79,18 @@ pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
 }
 
 /// True if an unnamed compute can be the result of the create; never if the mark alone identifies
-/// the result. Ignores fields that the platform does not report. Copies the requested settings once
-/// for all computes.
-pub(super) fn matching(case: &Case, intent: &CreateIntent) -> impl Fn(&Compute) -> bool {
+/// the result. Ignores fields that the platform does not report.
+pub(super) fn matching<'a>(case: &Case<'a>, intent: &'a CreateIntent) -> impl Fn(&Compute) -> bool {
     // Intents of earlier versions lack the requested settings. The declared size may have changed
     // since.
-    let declared = || {
-        let mut settings = drift::declared(case.spec);
-        (settings.min, settings.max) = (None, None);
-        settings
-    };
-    let mut asked = intent.asked.clone().unwrap_or_else(declared);
-    let postgres = std::mem::take(&mut asked.postgres);
+    let declared = || Settings { min: None, max: None, ..drift::declared(case.spec) };
+    let asked = intent.asked.as_ref().map_or_else(|| Cow::Owned(declared()), Cow::Borrowed);
     let is_by_baseline = intent.told() == Told::ByBaseline;
     move |compute| {
         is_by_baseline
             && compute.name.is_none()
-            && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
-            && may_have(case, &postgres, compute)
+            && !drift::contradicts(&asked, &compute.settings)
+            && may_have(case, &asked.postgres, compute)
     }
 }
 

@@ -22,6 +22,9 @@ const NAMED: Duration = WATCHED;
 /// and the resources that use the twin may be restored later.
 const WATCHED_FOR: Duration = Duration::from_secs(15 * 60);
 
+/// The status names no more twins than this. A request that is repeated on the way makes one or two.
+const MOST: usize = 20;
+
 /// Notes since when this process has watched the recorded twins.
 pub fn watch_twins(
     memory: &mut Memory,
@@ -50,7 +53,7 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
     };
     let kept = known.iter().filter(|(id, _)| !is_over(id)).map(|(id, since)| (id.clone(), *since));
     let new = named().filter(|twin| !known.contains_key(&twin.id)).map(|twin| (twin.id.clone(), case.now));
-    let twins: BTreeMap<String, Timestamp> = kept.chain(new).collect();
+    let twins: BTreeMap<String, Timestamp> = kept.chain(new).take(MOST).collect();
     (twins != *known).then_some(ComputeStep::RecordTwins { twins })
 }
 
@@ -104,6 +107,7 @@ fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute)
         () if !binding.is_some_and(|binding| is_answered(case, binding, twin)) => {
             Some("no answer of the platform has told the two apart")
         }
+        () if !case.identity.twins.contains_key(id) => Some("the status names the others first"),
         () if twin.last_active.is_some() => Some("it was active"),
         // If the platform shows no activity of the bound compute, a missing activity proves
         // nothing.

@@ -256,3 +256,28 @@ fn settings_are_shown_by_name_and_value_and_those_of_the_database_without() {
     ];
     assert_eq!(shown(&settings()), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
+
+/// Both state which reported settings differ; only one puts it in words.
+#[test]
+fn a_reported_difference_contradicts() {
+    let edits: [fn(&mut Settings); 8] = [
+        |settings| settings.min = cu(2.),
+        |settings| settings.suspend_after = Some(SuspendAfter::Seconds(300)),
+        |settings| settings.suspend_after = Some(SuspendAfter::Never),
+        |settings| settings.pooler_enabled = Some(true),
+        |settings| settings.pooler_mode = Some(PoolerMode::Other("session".into())),
+        |settings| settings.passwordless_access = Some(false),
+        |settings| settings.disabled = Some(true),
+        |_| {},
+    ];
+    let edited = |edit: &fn(&mut Settings)| {
+        let mut settings = Settings { postgres: PostgresSettings::default(), ..settings() };
+        edit(&mut settings);
+        settings
+    };
+    let all: Vec<Settings> = edits.iter().map(edited).chain([Settings::default()]).collect();
+    for (wanted, seen) in all.iter().flat_map(|wanted| all.iter().map(move |seen| (wanted, seen))) {
+        let is_told = unmet(wanted, seen).iter().any(|difference| difference.reported);
+        assert_eq!(contradicts(wanted, seen), is_told, "{wanted:?} {seen:?}");
+    }
+}

@@ -80,6 +80,14 @@ fn not_current(object: &Value) -> Option<String> {
     kind.map(|kind| format!("is {kind}"))
 }
 
+/// True if the message of Synced names a listed compute that is not the resource's own.
+fn names_another_compute(object: &Value, site: &Site) -> bool {
+    let message = condition(object, "Synced").and_then(|synced| synced["message"].as_str()).unwrap_or_default();
+    let own = object["status"]["computeID"].as_str();
+    let listed = site.platform.computes().unwrap_or_default();
+    listed.iter().any(|id| own != Some(id) && message.contains(id.as_str()))
+}
+
 /// A resource must be Ready, in sync and current, without anything in progress or unresolved.
 fn unready(object: &Value, site: &Site) -> Option<String> {
     let lists_keys = site.platform.lists_keys;
@@ -99,7 +107,7 @@ fn unready(object: &Value, site: &Site) -> Option<String> {
     let unconfirmed = !lists_keys && site.gate.passages().lost_answer_to_restart();
     let waits = waits || unconfirmed && has("Synced", "reason", "RestartUnconfirmed");
     let twin = site.gate.made_twice(Purpose::CreatesCompute) > 0;
-    let waits = waits || twin && has("Synced", "reason", "StrayCompute");
+    let waits = waits || twin && has("Synced", "reason", "StrayCompute") && names_another_compute(object, site);
     if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
     }

@@ -79,6 +79,16 @@ fn it_is_deleted_after_it_has_been_named_for_a_day() {
     assert_eq!(named_for(DAY).step(), delete());
 }
 
+#[test]
+fn the_status_names_twenty_and_the_others_are_kept_until_these_are_gone() {
+    let many = (10..40).map(|number| named(&format!("ep-{number}")));
+    let many = named_for(0).seeing([own()].into_iter().chain(many));
+    let ComputeStep::RecordTwins { twins } = many.step() else { panic!() };
+    assert_eq!(twins.len(), 20);
+    let reported = many.identity(|identity| identity.twins = twins.clone());
+    reported.rest().out_of_sync(Reason::StrayCompute, &["ep-39 with this resource, and not before"]);
+}
+
 /// The record may be from a backup, and the resource that uses the compute may be restored later.
 #[test]
 fn a_process_watches_it_before_it_deletes_it() {
