@@ -74,6 +74,13 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
             ),
         ),
         (
+            "a primary whose create is repeated on the way, in a project that shows no names yet",
+            History {
+                profile: Profile::Default,
+                ..computes(&[&primary()], &[(Event::Nothing, 1)], &[(0, Fault::Repeated)])
+            },
+        ),
+        (
             "a create that arrives after its resource was deleted",
             computes(
                 &[&replica()],

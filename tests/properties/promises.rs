@@ -207,7 +207,7 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
             _ => Err("its record is not its own, and nobody reports it".to_owned()),
         };
     }
-    if run.person_asked(object, &reason) || run.waits_for_account(object, &reason) {
+    if run.person_asked(object, &reason) || run.waits_for_account(object, &reason) || run.has_repeated_primary(object) {
         return Ok(());
     }
     if object.metadata.deletion_timestamp.is_some() {
@@ -303,6 +303,18 @@ impl Run<'_> {
         let simulation = self.simulation.lock();
         let all = simulation.ledger.late.iter().chain(&simulation.ledger.repeated);
         all.filter(|maker| maker.resource == *resource).count()
+    }
+
+    /// True if the create of a primary was repeated, and the answer is for the second request: the
+    /// branch already has a primary. Without a mark, only a user can know whose that is. The
+    /// condition names it.
+    fn has_repeated_primary(&self, object: &Compute) -> bool {
+        let (simulation, name) = (self.simulation.lock(), object.name_any());
+        let mut repeated = simulation.ledger.repeated.iter();
+        let own = repeated.find(|it| it.resource.1 == name && Some(&it.uid) == object.metadata.uid.as_ref());
+        let mut made = own.map(|own| simulation.made_for(&own.resource)).unwrap_or_default().into_iter();
+        let asks = |it: &Condition, id: &str| it.reason == "PrimaryExists" && it.message.contains(id);
+        made.any(|id| conditions(object).iter().any(|condition| asks(condition, &id)))
     }
 
     /// The same, only for objects with this name and a matching UID. A repeated create is found by
