@@ -22,6 +22,7 @@ mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
 mod known;
+mod ledger;
 mod listing;
 mod organization;
 mod planned;

@@ -21,9 +21,10 @@ use k8s_openapi::api::core::v1::Secret;
 use secrecy::SecretString;
 use serde_json::Value;
 
+use super::ledger::Changed;
 use super::process::{Process, poll, translated};
 use super::recorded::{come_to_rest, stored};
-use super::simulation::{Changed, REQUEST_TIMEOUT, Shared};
+use super::simulation::{REQUEST_TIMEOUT, Shared};
 use super::upgrade::{BEFORE, Recording, folder};
 
 /// A read-only copy of the cluster and the platform at one moment.
