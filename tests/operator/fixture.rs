@@ -218,10 +218,10 @@ spec:
     /// Also waits for the copy of the record in the annotation, which is written last.
     pub async fn until_ready(&self, object: &str) -> Value {
         self.until_condition(object, "Ready", "True", "Available").await;
-        // Restarts are recorded only in the status.
+        // Restarts and further computes of a create are recorded only in the status.
         let recorded = |text: &Value| {
             let mut record: Value = serde_json::from_str(text.as_str()?).ok()?;
-            ["restart", "seal"].into_iter().for_each(|field| drop(record.as_object_mut().unwrap().remove(field)));
+            record.as_object_mut()?.retain(|field, _| !["restart", "seal", "made", "twins"].contains(&field.as_str()));
             Some(record)
         };
         let is_copied = |seen: &Value| {
