@@ -60,7 +60,7 @@ async fn the_reference_describes_every_field() {
     for (field, part) in [
         ("compute.spec.size.fixed", "One CU is 1 vCPU"),
         ("compute.spec.size.fixed", "ENUM: 0.25 0.5 1 2"),
-        ("compute.spec.type", "at most one a branch"),
+        ("compute.spec.type", "at most one per branch"),
         ("compute.status.conditions.reason", "programmatic identifier"),
         ("account.spec.baseURL", "version segment"),
         ("clusteraccount.spec.baseURL", "version segment"),

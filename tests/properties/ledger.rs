@@ -66,6 +66,8 @@ pub struct Changed {
 pub struct Maker {
     pub resource: Resource,
     pub uid: String,
+    /// The request gives the new object a name.
+    pub is_marked: bool,
 }
 
 impl Ledger {

@@ -276,7 +276,9 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     if object.is_some_and(|object| invalid(object) || run.person_asked(object, &reason(object, "Ready"))) {
         return Ok(());
     }
-    let asking = |condition: &Condition| ["StrayCompute", "AmbiguousCreate"].contains(&condition.reason.as_str());
+    let asking = |condition: &Condition| {
+        ["StrayCompute", "AmbiguousCreate", "PrimaryExists"].contains(&condition.reason.as_str())
+    };
     let asked: String =
         object.iter().flat_map(|object| conditions(*object)).filter(asking).map(|it| it.message + "\n").collect();
     let of = Maker::Operator(Some(resource.1.clone()));
@@ -318,10 +320,11 @@ impl Run<'_> {
     }
 
     /// The same, only for objects with this name and a matching UID. A repeated create is found by
-    /// its mark, if the platform shows names.
+    /// its mark, if it has one and the platform shows names.
     fn late_for(&self, resource: &Resource, wanted: impl Fn(&str) -> bool) -> usize {
         let simulation = self.simulation.lock();
-        let repeated = simulation.ledger.repeated.iter().filter(|_| self.history.profile == Profile::Minimal);
+        let shows_names = self.history.profile != Profile::Minimal;
+        let repeated = simulation.ledger.repeated.iter().filter(|maker| !(shows_names && maker.is_marked));
         let all = simulation.ledger.late.iter().chain(repeated);
         all.filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
     }

@@ -230,7 +230,9 @@ impl Simulation {
         let sent = self.now;
         let maker = self.acting.clone().and_then(|resource| {
             let uid = self.cluster.objects.get(&resource)?.uid().to_owned();
-            Some(Maker { resource, uid })
+            let body = String::from_utf8_lossy(&request.body);
+            let is_marked = ["\"name\":", "\"key_name\":"].iter().any(|field| body.contains(field));
+            Some(Maker { resource, uid, is_marked })
         });
         self.on_the_way.push(OnTheWay { sent, arrives: sent + after, platform, request, maker });
     }
