@@ -81,6 +81,17 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
             },
         ),
         (
+            "a create that is repeated on the way, in a project that shows no names yet, by a process that dies before its answer",
+            History {
+                profile: Profile::Default,
+                ..computes(
+                    &[&replica()],
+                    &[(Event::Role(None), 7)],
+                    &[(24, Fault::Dies(Carried::Now)), (0, Fault::Repeated), (0, Fault::Dies(Carried::Never))],
+                )
+            },
+        ),
+        (
             "a create that arrives after its resource was deleted",
             computes(
                 &[&replica()],

@@ -207,7 +207,10 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
             _ => Err("its record is not its own, and nobody reports it".to_owned()),
         };
     }
-    if run.person_asked(object, &reason) || run.waits_for_account(object, &reason) || run.has_repeated_primary(object) {
+    if run.person_asked(object, &reason)
+        || run.waits_for_account(object, &reason)
+        || run.asks_about_a_repeated_create(object)
+    {
         return Ok(());
     }
     if object.metadata.deletion_timestamp.is_some() {
@@ -307,15 +310,16 @@ impl Run<'_> {
         all.filter(|maker| maker.resource == *resource).count()
     }
 
-    /// True if the create of a primary was repeated, and the answer is for the second request: the
-    /// branch already has a primary. Without a mark, only a user can know whose that is. The
-    /// condition names it.
-    fn has_repeated_primary(&self, object: &Compute) -> bool {
+    /// True if a create without a mark was repeated, and a condition asks a person about a compute that
+    /// it has made: as the branch's primary, or as one of several.
+    fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
         let (simulation, name) = (self.simulation.lock(), object.name_any());
-        let mut repeated = simulation.ledger.repeated.iter();
+        let mut repeated = simulation.ledger.repeated.iter().filter(|maker| !maker.is_marked);
         let own = repeated.find(|it| it.resource.1 == name && Some(&it.uid) == object.metadata.uid.as_ref());
         let mut made = own.map(|own| simulation.made_for(&own.resource)).unwrap_or_default().into_iter();
-        let asks = |it: &Condition, id: &str| it.reason == "PrimaryExists" && it.message.contains(id);
+        let asks = |it: &Condition, id: &str| {
+            ["PrimaryExists", "AmbiguousCreate"].contains(&it.reason.as_str()) && it.message.contains(id)
+        };
         made.any(|id| conditions(object).iter().any(|condition| asks(condition, &id)))
     }
 

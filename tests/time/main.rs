@@ -20,5 +20,4 @@ mod pressure;
 mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
-mod twins;
 mod weeks;
