@@ -12,9 +12,10 @@ use super::common::{KeyError, read_key};
 use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAccess};
 use crate::cluster::explained;
 use crate::domain::Fault;
+use crate::leadership::Leadership;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, PlatformClient,
-    PlatformPattern, Rate, RateLimited, Reach, ReadsOnly,
+    Access, Connect, ConnectError, Endpoint, HttpOptions, NoMeter, OverHttp, PlatformClient, PlatformPattern, Rate,
+    RateLimited, Reach, ReadsOnly,
 };
 
 /// The platform, if the command line names it instead of an account.

@@ -17,6 +17,7 @@ use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
+use crate::leadership::Leadership;
 use crate::platform::{PlatformAlias, PlatformPattern, Platforms, Reach};
 use crate::telemetry::debug::{Pages, loopback, serve_debug};
 use crate::telemetry::health::{Pulse, bind, serve_health, serve_metrics};
@@ -163,10 +164,11 @@ impl Run {
         let health = aside.runtime().spawn(probed);
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
-        let ended = match clients(&aside, &stop, &readiness).await {
+        let leadership = if self.leader_elect { Leadership::elected() } else { Leadership::default() };
+        let ended = match clients(&aside, (&leadership, &stop), &readiness).await {
             Some(Clients { client, beside, api_server }) => {
                 settings.reach.api_server = api_server;
-                let election = Election { client: beside, runtime: aside.runtime().clone() };
+                let election = Election { client: beside, runtime: aside.runtime().clone(), leadership };
                 let operator = Operator {
                     client,
                     settings,
@@ -238,12 +240,17 @@ struct Clients {
 }
 
 /// Retries until the configuration for the cluster can be read.
-async fn clients(aside: &Aside, stop: &CancellationToken, readiness: &Readiness) -> Option<Clients> {
+async fn clients(
+    aside: &Aside,
+    (leadership, stop): (&Leadership, &CancellationToken),
+    readiness: &Readiness,
+) -> Option<Clients> {
     loop {
         let made = match configuration(None).await {
             Ok(config) => {
                 let host = config.cluster_url.host().map(str::to_owned);
-                let both = aside.client(config.clone()).and_then(|beside| Ok((beside, client(config, stop)?)));
+                let both =
+                    aside.client(config.clone()).and_then(|beside| Ok((beside, client(config, leadership, stop)?)));
                 both.map(|both| (both, host)).map_err(|error| explained(&error))
             }
             Err(error) => Err(error.to_string()),

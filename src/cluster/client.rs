@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use super::explained;
 use crate::decide::circuit::{self, Admission, Answer, Circuit};
+use crate::leadership::Leadership;
 
 /// How long a request waits for its turn. By then the observation of the pass may be stale, so the
 /// pass has to start over.
@@ -32,19 +33,20 @@ pub fn client_without_retries(mut config: Config) -> kube::Result<Client> {
 }
 
 /// The same for all other requests. While the API server is unavailable, one request probes it for
-/// all. After `stop`, no request waits any more.
+/// all. While the leadership is suspended, no write is sent. After `stop`, no request waits any
+/// more.
 ///
 /// # Errors
 /// As `Client::try_from`.
-pub fn client(config: Config, stop: &CancellationToken) -> kube::Result<Client> {
-    Ok(in_turn(client_without_retries(config)?, stop))
+pub fn client(config: Config, leadership: &Leadership, stop: &CancellationToken) -> kube::Result<Client> {
+    Ok(in_turn(client_without_retries(config)?, leadership, stop))
 }
 
-fn in_turn(inner: Client, stop: &CancellationToken) -> Client {
+fn in_turn(inner: Client, leadership: &Leadership, stop: &CancellationToken) -> Client {
     let (namespace, expires) = (inner.default_namespace().to_owned(), *inner.valid_until());
     // Reads and writes are separate because an API server may reject only writes: a served read
     // proves nothing about them.
-    let (reads, writes) = (Turns::new(stop), Turns::new(stop));
+    let (reads, writes) = (Turns::new(&Leadership::default(), stop), Turns::new(leadership, stop));
     let service = service_fn(move |request: Request<Body>| {
         let turns = if request.method() == Method::GET { &reads } else { &writes };
         let (turns, inner) = (turns.clone(), inner.clone());
@@ -73,6 +75,7 @@ struct Unavailable(String);
 struct Turns {
     state: watch::Sender<State>,
     began: Instant,
+    leadership: Leadership,
     stop: CancellationToken,
 }
 
@@ -84,12 +87,21 @@ struct State {
 }
 
 impl Turns {
-    fn new(stop: &CancellationToken) -> Self {
-        Self { state: watch::Sender::default(), began: Instant::now(), stop: stop.clone() }
+    fn new(leadership: &Leadership, stop: &CancellationToken) -> Self {
+        let (leadership, stop) = (leadership.clone(), stop.clone());
+        Self { state: watch::Sender::default(), began: Instant::now(), leadership, stop }
     }
 
     async fn send(&self, inner: &Client, request: Request<Body>) -> kube::Result<Response<Body>> {
-        let asks = self.turn().await.map_err(|unavailable| kube::Error::Service(Box::new(unavailable)))?;
+        let unsent = |unavailable| kube::Error::Service(Box::new(unavailable));
+        let asks = self.turn().await.map_err(unsent)?;
+        if self.leadership.is_suspended() && !self.stop.is_cancelled() {
+            let cause = "this process could not renew its lease";
+            if asks {
+                self.answered(asks, Answer::Unavailable(None), cause.to_owned());
+            }
+            return Err(unsent(Unavailable(cause.to_owned())));
+        }
         let answer = inner.send(request).await;
         if let Some((answer, cause)) = shown(&answer) {
             self.answered(asks, answer, cause);
@@ -166,10 +178,10 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
+    use super::*;
+    use crate::clock;
     use futures::future::join_all;
     use tokio::time::sleep;
-
-    use super::*;
 
     /// An API server that answers writes with a status, and reads with 200.
     #[derive(Default)]
@@ -222,7 +234,7 @@ mod tests {
     async fn one_write_a_second_asks_for_all_and_all_go_on_when_it_is_served() {
         let server = Arc::new(Server::default());
         server.answers(503);
-        let client = in_turn(server.client(None), &CancellationToken::new());
+        let client = in_turn(server.client(None), &Leadership::default(), &CancellationToken::new());
         assert_eq!(client.default_namespace(), "shop");
         let all: Vec<_> = (0..50).map(|_| tokio::spawn(served(client.clone()))).collect();
         for _ in 0..60 {
@@ -242,12 +254,30 @@ mod tests {
     async fn a_pause_that_the_api_server_names_is_obeyed() {
         let server = Arc::new(Server::default());
         server.answers(429);
-        let client = in_turn(server.client(Some(3)), &CancellationToken::new());
+        let client = in_turn(server.client(Some(3)), &Leadership::default(), &CancellationToken::new());
         let begun = Instant::now();
         assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 429);
         server.answers(200);
         assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 200);
         assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert_eq!(server.writes.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_while_the_lease_is_not_renewed() {
+        let server = Arc::new(Server::default());
+        server.answers(200);
+        let (leadership, stop) = (Leadership::elected(), CancellationToken::new());
+        let client = in_turn(server.client(None), &leadership, &stop);
+        leadership.extend(clock::since_boot());
+        let refused = client.send(request(Method::PATCH)).await.unwrap_err();
+        assert!(is_unavailable(&refused) && explained(&refused).contains("lease"), "{refused:?}");
+        assert_eq!(client.send(request(Method::GET)).await.unwrap().status(), 200);
+        leadership.extend(clock::since_boot() + LONGEST_WAIT);
+        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 200);
+        leadership.extend(clock::since_boot());
+        stop.cancel();
+        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 200, "keys are saved");
         assert_eq!(server.writes.load(Ordering::SeqCst), 2);
     }
 
@@ -257,7 +287,7 @@ mod tests {
         let server = Arc::new(Server::default());
         server.answers(503);
         let stop = CancellationToken::new();
-        let client = in_turn(server.client(Some(60)), &stop);
+        let client = in_turn(server.client(Some(60)), &Leadership::default(), &stop);
         client.send(request(Method::PATCH)).await.unwrap();
         stop.cancel();
         let begun = Instant::now();

@@ -37,9 +37,10 @@ use crate::decide::account::KeyCount;
 use crate::decide::key::list_interval;
 use crate::decide::memory::Problem;
 use crate::domain::{Fault, Unreadable};
+use crate::leadership::Leadership;
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
-    Leadership, Listing, Observers, Organizations, OverHttp, Rate, RateLimited, Room, Rooms, Source, Tick, Ticks,
+    Listing, Observers, Organizations, OverHttp, Rate, RateLimited, Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};

@@ -10,7 +10,8 @@ use reqwest::Url;
 use secrecy::SecretString;
 use thiserror::Error;
 
-use super::{Budget, Clients, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Reach, Room, Transport};
+use super::{Budget, Clients, HttpOptions, HttpPlatform, Meter, Rate, RateLimited, Reach, Room, Transport};
+use crate::leadership::Leadership;
 
 /// The address of a platform, and the organization that it is called for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,6 @@ mod connect;
 pub(crate) mod fake;
 mod gate;
 mod http;
-mod leadership;
 mod observer;
 mod organizations;
 mod port;
@@ -22,7 +21,6 @@ pub use http::{
     Answered, Clients, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs,
     without_tokens,
 };
-pub use leadership::Leadership;
 pub use observer::{
     ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,
     LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source, Subscriber, Tick, Ticks,

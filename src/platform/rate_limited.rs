@@ -11,10 +11,11 @@ use tokio::time::Instant;
 
 use super::gate::{Gate, proves_acceptance};
 use super::organizations::Candidate;
-use super::{Answer, Budget, FOR, Leadership, Party, Platform, PlatformClient, Priority};
+use super::{Answer, Budget, FOR, Party, Platform, PlatformClient, Priority};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
 };
+use crate::leadership::Leadership;
 use crate::spans;
 
 /// Records every call to the platform, including failed ones.

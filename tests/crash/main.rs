@@ -24,8 +24,7 @@ use tokio::task::JoinSet;
 const QUICK: [&str; 6] =
     ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal", "set-scale-up"];
 
-/// One test at a time: each fills the machine with operators, and a lease that cannot be renewed for
-/// that reason is lost.
+/// One test at a time: each fills the machine with operators.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 async fn lab() -> (MutexGuard<'static, ()>, Arc<Lab>) {

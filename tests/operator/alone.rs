@@ -86,9 +86,7 @@ async fn no_token_leaves_the_operator() {
         ("OTEL_EXPORTER_OTLP_HEADERS", &headers),
         ("OTEL_BSP_SCHEDULE_DELAY", "100"),
     ];
-    let fixture =
-        alone("canary", &variables, &[&usual("trace")[..], &["--leader-elect", "--debug-listen", &debug]].concat())
-            .await;
+    let fixture = alone("canary", &variables, &[&usual("trace")[..], &["--debug-listen", &debug]].concat()).await;
     let tokens = exercise(&fixture).await;
     // The last span of the exercise; only the export may take longer.
     let revoked = |span: &Span| span.name == "DELETE /organizations/{organization_id}/api_keys/{api_key_id}";

@@ -66,6 +66,8 @@ impl Shared {
         site.cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
         site.cluster.kubectl(&["-n", namespace, "apply", "-k", served.to_str().unwrap()]).await.unwrap();
         let mut flags = usual("info,dbplane=debug").to_vec();
+        // They would all use the same Lease.
+        flags.retain(|flag| *flag != "--leader-elect");
         flags.extend(["--watch-namespaces", namespace, "--no-cluster-accounts", "--cluster-id", "abc123"]);
         Box::leak(Box::new(Self::start_at(site, &[], &flags).await))
     }
@@ -86,10 +88,9 @@ rules:
 ";
 
 /// The usual flags. All tests of a process share an operator, so together they would exceed the
-/// limit for deletions. Without leader election it outlives an API server that a busy machine slows
-/// down: nothing here starts it again, as the kubelet would.
-pub fn usual(log: &str) -> [&str; 4] {
-    ["--log", log, "--deletes-per-minute", "1000"]
+/// limit for deletions.
+pub fn usual(log: &str) -> [&str; 5] {
+    ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
 }
 
 /// Kills a shared operator with SIGKILL.

@@ -50,9 +50,10 @@ async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
     // The first process does not see these specs, but sees the successor's changes on the platform.
     resize(&cluster, 2).await;
     resize(&cluster, 4).await;
+    assert!(first.process.log().contains("nothing is changed until it is"), "{}", first.process.log());
+    forwarder.mend();
     let status = first.process.wait(PATIENCE).await.unwrap();
     assert!(!status.success() && first.process.log().contains("the lead is lost"), "{}", first.process.log());
-    forwarder.mend();
     resize(&cluster, 8).await;
     assert_eq!(changes(&platform), 3, "each size is asked for once, and no other: {:?}", platform.requests(0));
     assert!(!first.process.log().contains("Changed compute"), "{}", first.process.log());

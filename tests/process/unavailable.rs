@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{Operator, account, cluster, creates, platform};
 
-/// Long enough to detect exponential backoff.
+/// Long enough to detect exponential backoff, and for the lease to expire.
 const OUTAGE: Duration = Duration::from_secs(20);
 /// Time limit of the recovery.
 const AFTERWARDS: Duration = Duration::from_secs(5);
@@ -110,8 +110,7 @@ spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-ma
 }
 
 fn start(kubeconfig: &Path, cluster: &ControlPlane) -> Operator {
-    // Without leader election, because the lease would be lost during the outage.
-    Operator::start_as(kubeconfig, cluster, "operator", &["--log", "info,dbplane=debug"])
+    Operator::start_as(kubeconfig, cluster, "operator", &["--leader-elect", "--log", "info,dbplane=debug"])
 }
 
 #[tokio::test]

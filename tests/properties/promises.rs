@@ -9,10 +9,11 @@ use dbplane_simulator::world::Profile;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-use super::history::{compute, key};
+use super::history::{Event, compute, key};
 use super::in_memory::Resource;
 use super::in_memory::cluster::{NAMESPACE, Request, Target, full_name, place};
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::ledger;
 use super::process::Process;
 use super::rotating::MOST_KEYS;
 use super::run::Run;
@@ -291,7 +292,7 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     // not know of it.
     let uid = object.and_then(|object| object.uid());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
-    match forgotten.len() > unnoticed {
+    match forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
         true => Err(format!("{forgotten:?} were created for {} and are left: {asked}", resource.1)),
         false => Ok(()),
     }
@@ -315,7 +316,7 @@ impl Run<'_> {
     fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
         let (simulation, name) = (self.simulation.lock(), object.name_any());
         let mut repeated = simulation.ledger.repeated.iter().filter(|maker| !maker.is_marked);
-        let own = repeated.find(|it| it.resource.1 == name && Some(&it.uid) == object.metadata.uid.as_ref());
+        let own = repeated.find(|it| it.resource.1 == name);
         let mut made = own.map(|own| simulation.made_for(&own.resource)).unwrap_or_default().into_iter();
         let asks = |it: &Condition, id: &str| {
             ["PrimaryExists", "AmbiguousCreate"].contains(&it.reason.as_str()) && it.message.contains(id)
@@ -331,6 +332,25 @@ impl Run<'_> {
         let repeated = simulation.ledger.repeated.iter().filter(|maker| !(shows_names && maker.is_marked));
         let all = simulation.ledger.late.iter().chain(repeated);
         all.filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
+    }
+
+    /// Number of repeated creates of this very resource that had no mark, if the account could not be
+    /// read for a while: what such a create has made besides is looked for in the first minutes only.
+    fn repeated_unread(&self, resource: &Resource, uid: Option<&str>) -> usize {
+        let closes = |event: &Event| {
+            matches!(
+                event,
+                Event::CredentialExchanged
+                    | Event::CredentialRevoked
+                    | Event::CredentialSecretDeleted
+                    | Event::AccountDeleted
+                    | Event::Admits(_)
+            )
+        };
+        let is_own = |maker: &&ledger::Maker| maker.resource == *resource && uid == Some(maker.uid.as_str());
+        let simulation = self.simulation.lock();
+        let repeated = simulation.ledger.repeated.iter().filter(|maker| !maker.is_marked).filter(is_own).count();
+        if self.history.chapters.iter().any(|chapter| closes(&chapter.event)) { repeated } else { 0 }
     }
 
     /// An account that is being deleted accepts no new resources. A resource with nothing on the

@@ -36,7 +36,8 @@ use super::withdrawn;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::{Leadership, Observers, Organizations, OverHttp, Rooms, Ticks};
+use crate::leadership::Leadership;
+use crate::platform::{Observers, Organizations, OverHttp, Rooms, Ticks};
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// The item that readiness reports as missing until the stores are filled.

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::cluster::explained;
 use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 use crate::decide::names::LEASE;
-use crate::platform::Leadership;
+use crate::leadership::Leadership;
 
 /// The timeout of one request, so that a leader has time for more if one renewal gets no answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -33,6 +33,8 @@ pub struct Election {
     pub client: Client,
     /// Renews the lease.
     pub runtime: Handle,
+    /// The right to make changes, which the lease gives.
+    pub leadership: Leadership,
 }
 
 impl std::fmt::Debug for Election {
@@ -76,10 +78,10 @@ pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<Str
 
 /// Waits for the lead; `None` if stopped first.
 pub async fn lead(election: &Election, identity: &str, stop: &CancellationToken) -> Option<Lead> {
-    let contender = Contender::new(&election.client, identity);
+    let contender = Contender::new(election, identity);
     // A connection belongs to the runtime that made it, so all requests use the same runtime.
     let contender = election.runtime.spawn(contender.contend(stop.clone())).await.ok()??;
-    let leadership = contender.leadership.clone();
+    let leadership = election.leadership.clone();
     let (lost, release) = (CancellationToken::new(), CancellationToken::new());
     let renewal = election.runtime.spawn(contender.renew(lost.clone(), release.clone()));
     Some(Lead { leadership, lost, release, renewal })
@@ -109,13 +111,13 @@ struct Contender {
 }
 
 impl Contender {
-    fn new(client: &Client, identity: &str) -> Self {
+    fn new(election: &Election, identity: &str) -> Self {
         Self {
-            api: Api::default_namespaced(client.clone()),
+            api: Api::default_namespaced(election.client.clone()),
             // Another process with the same name, such as a restarted container, is another
             // candidate.
             candidate: Candidate::new(format!("{identity}_{:08x}", rand::random::<u32>())),
-            leadership: Leadership::elected(),
+            leadership: election.leadership.clone(),
             lease: None,
         }
     }
@@ -131,26 +133,26 @@ impl Contender {
         Some(self)
     }
 
-    /// Renews the lease until the lead is lost or released.
+    /// Renews the lease until the lead is lost or released. If it cannot be renewed in time, nothing is
+    /// changed until it is: as long as this process is the holder, no other one has led.
     async fn renew(mut self, lost: CancellationToken, release: CancellationToken) {
-        while let Some(until) = self.candidate.leads_until() {
-            let left = until.saturating_sub(clock::since_boot());
+        let mut suspended = false;
+        while self.candidate.leads_until().is_some() {
             tokio::select! {
                 () = self.step() => {}
-                () = tokio::time::sleep(left) => {}
                 () = release.cancelled() => return self.release().await,
             }
-            if !self.leadership.holds() {
-                break;
+            if std::mem::replace(&mut suspended, self.leadership.is_suspended()) != suspended {
+                match suspended {
+                    true => {
+                        warn!(lease = LEASE, "the lease could not be renewed in time: nothing is changed until it is")
+                    }
+                    false => info!(lease = LEASE, "the lease is renewed: changes continue"),
+                }
             }
         }
         let identity = self.candidate.identity();
-        warn!(
-            lease = LEASE,
-            identity,
-            action = labels::LOSE_LEAD,
-            "the lead is lost: the lease could not be renewed in time, or is another's"
-        );
+        warn!(lease = LEASE, identity, action = labels::LOSE_LEAD, "the lead is lost: another process has it");
         self.leadership.end();
         lost.cancel();
     }

@@ -1,6 +1,7 @@
 use std::future::pending;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -79,7 +80,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
 async fn a_lease_is_given_up_although_its_renewal_is_on_its_way() {
     let server = Arc::new(Server::default());
     let client = Client::new(Router::new().fallback(answer).with_state(server.clone()), "default");
-    let election = Election { client, runtime: Handle::current() };
+    let election = Election { client, runtime: Handle::current(), leadership: Leadership::elected() };
     let lead = lead(&election, "one", &CancellationToken::new()).await.unwrap();
     assert!(server.holder().as_str().unwrap().starts_with("one_"));
     server.renewed.notified().await;
@@ -96,6 +97,56 @@ async fn accept(State((server, writes)): State<(Arc<Server>, Sender<()>)>, reque
     let written = server.write(serde_json::from_slice(&body).unwrap()).unwrap();
     writes.send(()).unwrap();
     Json(written).into_response()
+}
+
+/// An API server that refuses all requests while it is `away`.
+async fn refuse(State((server, away)): State<(Arc<Server>, Arc<AtomicBool>)>, request: Request) -> Response {
+    if away.load(Ordering::SeqCst) {
+        return Server::refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
+    }
+    if request.method() == Method::GET {
+        return Json(server.lease.lock().unwrap().clone()).into_response();
+    }
+    let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
+    match server.write(serde_json::from_slice(&body).unwrap()) {
+        Some(written) => Json(written).into_response(),
+        None => Server::refusal(StatusCode::CONFLICT, "Conflict"),
+    }
+}
+
+async fn until(holds: impl Fn() -> bool) {
+    let begun = clock::since_boot();
+    while !holds() {
+        assert!(clock::since_boot() - begun < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Another process takes the second lease meanwhile, and releases it again.
+#[tokio::test]
+async fn a_leader_continues_after_an_outage_if_no_other_one_has_led() {
+    let leads = |taken: bool| async move {
+        let released = json!({"metadata": {"resourceVersion": "1"}, "spec": {}});
+        let server = Arc::new(Server { lease: Mutex::new(released), ..Server::default() });
+        let away = Arc::new(AtomicBool::new(false));
+        let router = Router::new().fallback(refuse).with_state((server.clone(), away.clone()));
+        let leadership = Leadership::elected();
+        let client = Client::new(router, "default");
+        let election = Election { client, runtime: Handle::current(), leadership: leadership.clone() };
+        let lead = lead(&election, "one", &CancellationToken::new()).await.unwrap();
+        away.store(true, Ordering::SeqCst);
+        until(|| leadership.is_suspended()).await;
+        assert!(!lead.lost.is_cancelled());
+        if taken {
+            let mut lease = server.lease.lock().unwrap().clone();
+            lease["spec"]["holderIdentity"] = Value::Null;
+            server.write(lease).unwrap();
+        }
+        away.store(false, Ordering::SeqCst);
+        until(|| leadership.holds() || lead.lost.is_cancelled()).await;
+        (leadership.holds(), lead.lost.is_cancelled(), leadership.is_suspended())
+    };
+    assert_eq!(tokio::join!(leads(false), leads(true)), ((true, false, false), (false, true, false)));
 }
 
 /// Requests a page as the kubelet does, and blocks this thread.
@@ -120,7 +171,8 @@ async fn the_lease_is_renewed_and_probes_are_answered_while_no_pass_goes_on() {
     let election = {
         let _entered = aside.runtime().enter();
         let router = Router::new().fallback(accept).with_state((server.clone(), writes));
-        Election { client: Client::new(router, "default"), runtime: aside.runtime().clone() }
+        let leadership = Leadership::elected();
+        Election { client: Client::new(router, "default"), runtime: aside.runtime().clone(), leadership }
     };
     let listener = aside.runtime().spawn(bind("127.0.0.1:0".parse().unwrap())).await.unwrap().unwrap();
     let address = listener.local_addr().unwrap();

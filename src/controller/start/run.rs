@@ -14,7 +14,7 @@ use super::leader::{Election, Lead, lead};
 use super::waiting;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::Leadership;
+use crate::leadership::Leadership;
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// How long the operator tries to save unsaved keys when it stops.

@@ -11,7 +11,8 @@ use crate::decide::identity::{KeyIdentity, KeyIntent, Told};
 use crate::decide::memory::Asked;
 use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
-use crate::platform::{Access, Connect, Endpoint, Leadership, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
+use crate::leadership::Leadership;
+use crate::platform::{Access, Connect, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
 
 type State = ProcessState<()>;
 

@@ -25,7 +25,7 @@ pub use self::passes::{Passes, Timer};
 pub use self::platform::Requests;
 pub use self::resources::Resources;
 pub use self::steps::{CreateOutcome, KeyChange, Steps};
-use crate::platform::Leadership;
+use crate::leadership::Leadership;
 
 #[derive(Debug)]
 pub struct Metrics {

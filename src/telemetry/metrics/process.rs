@@ -11,7 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tokio::runtime::Handle;
 
 use super::left::LEADER;
-use crate::platform::Leadership;
+use crate::leadership::Leadership;
 
 pub(super) fn register(registry: &mut Registry, leadership: Arc<OnceLock<Leadership>>) {
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);

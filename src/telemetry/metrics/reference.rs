@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AccountCensus, AccountKeys, Census, CreateOutcome, KeyChange, KeyState, KindCensus, Metrics};
-use crate::platform::{Budget, Leadership, Meter, Rate};
+use crate::leadership::Leadership;
+use crate::platform::{Budget, Meter, Rate};
 
 const HEAD: &str = "# Metrics
 

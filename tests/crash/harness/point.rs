@@ -78,8 +78,7 @@ pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
     }
     let begun = Instant::now();
     loop {
-        // A leader ends if it cannot renew its lease, here because the machine is busy.
-        site.tend(site.elected).await?;
+        site.tend(false).await?;
         let quiet = site.all_ready().await && site.gate.quiet_for() >= QUIET / 2;
         if quiet && is_set(site, counts).await? {
             return Ok(());

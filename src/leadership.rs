@@ -28,6 +28,11 @@ impl Leadership {
         self.extend(Duration::ZERO);
     }
 
+    /// True while a leader that could not renew its lease in time waits to renew it.
+    pub fn is_suspended(&self) -> bool {
+        !self.holds() && self.0.as_ref().is_some_and(|until| until.load(Ordering::SeqCst) > 0)
+    }
+
     pub fn holds(&self) -> bool {
         self.0.as_ref().is_none_or(|until| clock::since_boot() < Duration::from_nanos(until.load(Ordering::SeqCst)))
     }
@@ -43,12 +48,13 @@ mod tests {
         let elected = Leadership::elected();
         assert!(!elected.holds(), "not elected yet");
         let shared = elected.clone();
+        assert!(!elected.is_suspended(), "it has led never");
         elected.extend(clock::since_boot() + Duration::from_secs(60));
-        assert!(shared.holds());
+        assert!(shared.holds() && !shared.is_suspended());
         elected.extend(clock::since_boot());
-        assert!(!shared.holds(), "it has run out");
+        assert!(!shared.holds() && shared.is_suspended(), "it has run out");
         elected.extend(clock::since_boot() + Duration::from_secs(60));
         elected.end();
-        assert!(!shared.holds());
+        assert!(!shared.holds() && !shared.is_suspended());
     }
 }
