@@ -25,6 +25,8 @@ pub enum Fault {
     /// A proxy in front of the platform answers with a page and this status. The request is not
     /// carried out.
     Page(u16),
+    /// The same, but the request is carried out before.
+    PageAfter(u16),
     /// The request is carried out, and the answer is a redirect.
     Redirected,
     /// No connection can be made.
@@ -52,7 +54,9 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut | Self::Redirected | Self::Huge | Self::Repeated | Self::Deviates(_) => Carried::Now,
+            Self::Cut | Self::PageAfter(_) | Self::Redirected | Self::Huge | Self::Repeated | Self::Deviates(_) => {
+                Carried::Now
+            }
             Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
@@ -69,6 +73,7 @@ pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
         1 => Just(Fault::Cut),
         2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
         1 => prop::sample::select(&[200_u16, 403, 404, 502][..]).prop_map(Fault::Page),
+        1 => prop::sample::select(&[200_u16, 403, 404, 502][..]).prop_map(Fault::PageAfter),
         1 => Just(Fault::Redirected),
         1 => deviations().prop_map(Fault::Deviates),
         1 => Just(Fault::Unreachable),

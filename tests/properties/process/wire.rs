@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use axum::http;
 use dbplane::platform::{Transport, Unanswered};
+use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::message::{Method, Request};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -39,14 +40,23 @@ impl Transport for Wire {
         let name = || platform.named(&format!("{:?} {}", arrived.method, arrived.path));
         match self.0.effect(name, now, late).await {
             Ok(response) => answer(response.status, marked(platform, shifted(response.body, self.0.lock().ahead))),
-            Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
-            Err(Fault::Page(status)) => answer(status, b"<html>Log in</html>".to_vec()),
+            Err(Fault::Refused(status)) => answer(status, refusal(self.0.lock().world.profile(), status)),
+            Err(Fault::Page(status) | Fault::PageAfter(status)) => answer(status, b"<html>Log in</html>".to_vec()),
             Err(Fault::Redirected) => answer(302, Vec::new()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
             Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
             Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),
             Err(fault) => Err(Unanswered { sent: true, message: format!("{fault:?}") }),
         }
+    }
+}
+
+/// The specification shows no bodies of errors. The minimal platform writes plain text or nothing.
+fn refusal(profile: Profile, status: u16) -> Vec<u8> {
+    match (profile, status % 2) {
+        (Profile::Minimal, 0) => b"no".to_vec(),
+        (Profile::Minimal, _) => Vec::new(),
+        _ => br#"{"message": "no"}"#.to_vec(),
     }
 }
 
