@@ -177,7 +177,10 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
 
 /// True if the evidence is ambiguous, so that a user has to decide.
 fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
-    let tell_apart = bound.marks() || (bound.leaders == 1 && bound.foreign == 0 && bound.alike == 0 && !bound.late);
+    // Without marks, nothing tells the computes of a repeated create apart if its answer is lost.
+    let repeated = state.left.repeated < bound.repeated;
+    let alone = bound.leaders == 1 && bound.foreign == 0 && bound.alike == 0;
+    let tell_apart = bound.marks() || (alone && !bound.late && !repeated);
     match &report.health {
         Health::Stalled(Reason::AmbiguousCreate, _) => !tell_apart,
         Health::Stalled(Reason::RevocationUnsupported, _) => !bound.revokes(),
