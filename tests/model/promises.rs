@@ -177,7 +177,7 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
 
 /// True if the evidence is ambiguous, so that a user has to decide.
 fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
-    // Without marks, nothing tells the computes of a repeated create apart if its answer is lost.
+    // The computes of a repeated create look alike without marks. Only the answer identifies one.
     let repeated = state.left.repeated < bound.repeated;
     let alone = bound.leaders == 1 && bound.foreign == 0 && bound.alike == 0;
     let tell_apart = bound.marks() || (alone && !bound.late && !repeated);

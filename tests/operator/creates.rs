@@ -147,7 +147,8 @@ async fn reported(fixture: &Fixture) -> (String, String) {
     let computes = fixture.computes().await;
     let stray = computes.iter().find(|line| line["type"] == "Read Replica" && line["id"] != *own).unwrap();
     let stray = stray["id"].as_str().unwrap().to_owned();
-    assert!(text.contains(&format!("created {stray}")), "{text}");
+    assert!(text.contains(&format!("created {stray}")) && !text.contains(&format!("created {own}")), "{text}");
+    assert!(text.ends_with(&format!("not-created={stray}")), "{text}");
     (stray, text)
 }
 

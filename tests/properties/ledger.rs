@@ -1,4 +1,4 @@
-//! What a simulation has recorded: broken promises, events, requests, and who made what.
+//! The record of a simulation: broken promises, events, requests, and the resource behind each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 

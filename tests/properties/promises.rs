@@ -311,8 +311,8 @@ impl Run<'_> {
         all.filter(|maker| maker.resource == *resource).count()
     }
 
-    /// True if a create without a mark was repeated, and a condition asks a person about a compute that
-    /// it has made: as the branch's primary, or as one of several.
+    /// True if a create without a mark was repeated, and a condition asks the user about a compute
+    /// that it has made: as the branch's primary, or as one of several.
     fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
         let (simulation, name) = (self.simulation.lock(), object.name_any());
         let mut repeated = simulation.ledger.repeated.iter().filter(|maker| !maker.is_marked);
