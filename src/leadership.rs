@@ -4,7 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::time::sleep;
+
 use crate::clock;
+
+/// How often a request that waits looks whether the lease is renewed.
+const LOOK: Duration = Duration::from_millis(200);
+/// The time in nanoseconds of a right that was lost, not only not extended.
+const LOST: u64 = 1;
 
 /// The right to make changes. Clones share it. It is checked right before each call, so a process
 /// that was frozen or cannot read the Lease notices by itself that its time has run out.
@@ -28,7 +35,24 @@ impl Leadership {
         self.extend(Duration::ZERO);
     }
 
-    /// True while a leader that could not renew its lease in time waits to renew it.
+    /// Ends the right of a process that has led: another one has the lease. Its passes may still be
+    /// ending.
+    pub fn lose(&self) {
+        if let Some(until) = &self.0 {
+            until.fetch_min(LOST, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits while the lease may still be renewed. Passes that end do not wait.
+    pub async fn resumed(&self) {
+        let is_lost = || self.0.as_ref().is_some_and(|until| until.load(Ordering::SeqCst) == LOST);
+        while self.is_suspended() && !is_lost() {
+            sleep(LOOK).await;
+        }
+    }
+
+    /// True for a process that has led and does not lead at present: it may still renew its lease, or
+    /// its work ends.
     pub fn is_suspended(&self) -> bool {
         !self.holds() && self.0.as_ref().is_some_and(|until| until.load(Ordering::SeqCst) > 0)
     }
@@ -48,12 +72,15 @@ mod tests {
         let elected = Leadership::elected();
         assert!(!elected.holds(), "not elected yet");
         let shared = elected.clone();
-        assert!(!elected.is_suspended(), "it has led never");
+        elected.lose();
+        assert!(!elected.is_suspended(), "it has never led");
         elected.extend(clock::since_boot() + Duration::from_secs(60));
         assert!(shared.holds() && !shared.is_suspended());
         elected.extend(clock::since_boot());
         assert!(!shared.holds() && shared.is_suspended(), "it has run out");
         elected.extend(clock::since_boot() + Duration::from_secs(60));
+        elected.lose();
+        assert!(!shared.holds() && shared.is_suspended(), "another process leads");
         elected.end();
         assert!(!shared.holds() && !shared.is_suspended());
     }

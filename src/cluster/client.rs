@@ -178,10 +178,11 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
-    use super::*;
-    use crate::clock;
     use futures::future::join_all;
     use tokio::time::sleep;
+
+    use super::*;
+    use crate::clock;
 
     /// An API server that answers writes with a status, and reads with 200.
     #[derive(Default)]

@@ -131,6 +131,7 @@ impl RateLimited {
 
     /// Waits for the budget, so that the caller can record the real start of its read.
     pub async fn admit(&self, priority: Priority, party: &Party) -> Admitted {
+        self.leadership.resumed().await;
         if self.suspended().is_none() {
             self.shared.room(priority, party).await;
         }
@@ -186,6 +187,8 @@ impl RateLimited {
     }
 
     async fn read<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        // Another process may lead and use the same rate limit.
+        self.leadership.resumed().await;
         self.gate()?;
         if self.entry != Entry::Gate {
             self.shared.room(self.reads, &self.party).await;

@@ -227,4 +227,12 @@ async fn without_the_lead_no_change_is_sent() {
     rate_limited.list_computes("p").await.unwrap();
     leadership.extend(crate::clock::since_boot() + Duration::from_secs(60));
     admitted.create_compute("p", &new_compute()).await.unwrap();
+    leadership.extend(crate::clock::since_boot());
+    let read = rate_limited.list_computes("p");
+    futures::pin_mut!(read);
+    assert!(futures::poll!(&mut read).is_pending(), "another process may lead and use the same rate limit");
+    leadership.extend(crate::clock::since_boot() + Duration::from_secs(60));
+    read.await.unwrap();
+    leadership.lose();
+    rate_limited.list_computes("p").await.unwrap();
 }

@@ -142,7 +142,8 @@ impl Contender {
                 () = self.step() => {}
                 () = release.cancelled() => return self.release().await,
             }
-            if std::mem::replace(&mut suspended, self.leadership.is_suspended()) != suspended {
+            let is_suspended = self.candidate.leads_until().is_some() && self.leadership.is_suspended();
+            if std::mem::replace(&mut suspended, is_suspended) != suspended {
                 match suspended {
                     true => {
                         warn!(lease = LEASE, "the lease could not be renewed in time: nothing is changed until it is")
@@ -153,7 +154,6 @@ impl Contender {
         }
         let identity = self.candidate.identity();
         warn!(lease = LEASE, identity, action = labels::LOSE_LEAD, "the lead is lost: another process has it");
-        self.leadership.end();
         lost.cancel();
     }
 
@@ -182,7 +182,10 @@ impl Contender {
                 self.candidate.failed(now);
             }
         }
-        self.leadership.extend(self.candidate.leads_until().unwrap_or_default());
+        match self.candidate.leads_until() {
+            Some(until) => self.leadership.extend(until),
+            None => self.leadership.lose(),
+        }
     }
 
     /// Writes the lease with this process as holder, if it is unchanged since it was read.

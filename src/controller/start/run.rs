@@ -99,6 +99,8 @@ async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership,
         () = assembly.run(&readiness, &stop) => info!("no pass is running any more"),
         () = overdue(&stop, longest) => warn!("passes are still waiting for an answer and are left, as a crash would leave them"),
     }
+    // No pass writes any more. Unsaved keys are saved also by a process that has lost the lead.
+    env.leadership.end();
     flush(env.as_ref(), FLUSH_GRACE).await;
     tokio::join!(env.observers.shutdown(), env.key_observers.shutdown());
 }
