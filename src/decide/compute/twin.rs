@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
 use super::super::memory::Memory;
-use super::super::{AccountView, Action, Brake, Decision, Meta, Reason, Report, Sync, WATCHED, Wake, later};
+use super::super::{AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later};
 use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
@@ -66,7 +66,7 @@ pub(super) fn delete_or_report(
 ) -> Choice {
     let kept = |twin: &Compute| kept_because(case, own, snapshot, twin);
     let said = advice(case, own, strays, kept);
-    let told = |said: String| report.clone().with_sync(Sync::OutOfSync(Reason::StrayCompute, said));
+    let told = |said: String| beside(report.clone(), said);
     let is_due = |twin: &&&Compute| kept(twin).is_none() && named_until(case, twin) <= case.now;
     let due = strays.twins.iter().find(is_due);
     let twin = match (&case.observed.meta.brake, due) {
@@ -83,6 +83,20 @@ pub(super) fn delete_or_report(
         }
         (_, None) => Decision::act(ComputeStep::DeleteTwin { id: twin.id.clone() }, told(said)),
     }
+}
+
+/// The report with a message about strays. A change of a usable compute that is refused or fails
+/// stays the reason. One that only waits does not.
+fn beside(report: Report, said: String) -> Report {
+    let is_usable = matches!(report.health, Health::Ready(..));
+    let sync = match report.sync.clone() {
+        Sync::Refused(reason, message) if is_usable => Sync::Refused(reason, format!("{message} {said}")),
+        Sync::OutOfSync(reason, message) if is_usable && report.waiting.is_none() => {
+            Sync::OutOfSync(reason, format!("{message} {said}"))
+        }
+        _ => Sync::OutOfSync(Reason::StrayCompute, said),
+    };
+    report.with_sync(sync)
 }
 
 fn named_until(case: &Case, twin: &Compute) -> Timestamp {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::super::connection::Address;
-use super::super::kept;
+use super::super::{Reason, kept};
 use super::{Found, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
 use crate::domain::ComputeState;
@@ -170,7 +170,15 @@ impl Replica {
 
     /// It is ready, and its last declared spec is in force on the platform.
     pub fn is_settled(&self) -> bool {
-        self.current && self.declared && self.is_observed() && self.is_ready() && self.is("Synced", "True")
+        self.current && self.declared && self.is_observed() && self.is_ready() && self.is_in_force()
+    }
+
+    /// Its spec is in force on the platform. A stray compute beside it changes nothing about that,
+    /// unless changes wait as well.
+    fn is_in_force(&self) -> bool {
+        let waits = self.compute.status.as_ref().is_some_and(|status| status.waiting.is_some());
+        let stray = self.condition("Synced").is_some_and(|synced| synced.reason == Reason::StrayCompute.as_str());
+        self.is("Synced", "True") || stray && !waits
     }
 
     /// It is usable, but its last declared spec is not in force: dbplane waits, or it needs

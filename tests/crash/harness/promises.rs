@@ -53,27 +53,30 @@ async fn unsettled_resources(site: &Site, goal: &Goal) -> Result<Option<String>>
         }
     }
     let sets = site.objects.list("ReadReplicaSet").await?;
-    let what = sets.iter().find_map(|set| Some((set, incomplete(set)?)));
+    let twin = site.gate.made_twice(Purpose::CreatesCompute) > 0;
+    let what = sets.iter().find_map(|set| Some((set, incomplete(set, twin)?)));
     Ok(what.map(|(set, what)| format!("ReadReplicaSet {} {what}: {}", name(set), set["status"])))
 }
 
-/// The first difference between a set and its declaration.
-fn incomplete(set: &Value) -> Option<String> {
+/// The first difference between a set and its declaration. `twin`: a create was made twice.
+fn incomplete(set: &Value, twin: bool) -> Option<String> {
     let declared = &set["spec"]["replicas"];
     let numbers = ["replicas", "readyReplicas", "updatedReplicas"];
     if let Some(number) = numbers.into_iter().find(|number| set["status"][number] != *declared) {
         return Some(format!("has another number of {number} than is declared"));
     }
-    not_current(set)
+    not_current(set, twin)
 }
 
-/// A set must be Ready, in sync and current, without anything in progress.
-fn not_current(object: &Value) -> Option<String> {
+/// A set must be Ready, in sync and current, without anything in progress. It quotes a replica that
+/// reports a twin.
+fn not_current(object: &Value, twin: bool) -> Option<String> {
     let is = |kind: &str| condition(object, kind).is_some_and(|it| it["status"] == "True");
     if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
         return Some("was not looked at since its last change".to_owned());
     }
-    if !is("Ready") || !is("Synced") {
+    let quotes_twin = twin && condition(object, "Synced").is_some_and(|it| it["reason"] == "StrayCompute");
+    if !is("Ready") || !is("Synced") && !quotes_twin {
         return Some("is not ready and in sync".to_owned());
     }
     let kind = ["Reconciling", "Stalled"].into_iter().find(|kind| condition(object, kind).is_some());

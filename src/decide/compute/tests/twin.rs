@@ -74,6 +74,13 @@ fn it_is_named_at_once_and_since_when_is_recorded() {
 }
 
 #[test]
+fn a_refused_change_stays_the_reason_beside_it() {
+    let resized = named_for(0).declaring(json!({"size": {"fixed": 4}}));
+    let refused = resized.failed(Action::Change, refused()).rest();
+    refused.refused(Reason::Refused, &["422", "ep-9"]);
+}
+
+#[test]
 fn it_is_deleted_after_it_has_been_named_for_a_day() {
     named_for(DAY - 1).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
     assert_eq!(named_for(DAY).step(), delete());

@@ -1,6 +1,7 @@
 //! Tests: the number of replicas, the one to delete, and the one to change.
 
 use super::*;
+use crate::decide::Sync;
 
 #[test]
 fn a_set_has_as_many_as_are_declared() {
@@ -221,6 +222,30 @@ fn changes_are_made_one_after_the_other() {
         "what is not ready has nothing to lose"
     );
     assert_eq!(changed(vec![done(0), done(1), done(2)]), "rests");
+}
+
+#[test]
+fn a_stray_compute_beside_a_replica_does_not_keep_the_others_from_changing() {
+    let size = json!({"size": {"fixed": 2}});
+    let synced = |reason: &str, status: Value| {
+        let conditions =
+            [conditioned("Ready", "True", "Available", ""), conditioned("Synced", "False", reason, "It is.")];
+        let status = merged(status, json!({"conditions": conditions}));
+        replica(0, &json!({"spec": size, "status": status}))
+    };
+    let waiting = json!({"waiting": {"changes": "size", "since": "2026-11-20T10:00:00Z"}});
+    for (reason, status, expected) in [
+        ("StrayCompute", json!({}), "updates reads-1"),
+        ("StrayCompute", waiting, "rests"),
+        ("RestartUnconfirmed", json!({}), "rests"),
+    ] {
+        let computes = [synced(reason, status.clone()), replica(1, &json!({}))];
+        assert_eq!(Given::new(spec(2, &json!({}), &size), computes).does(), expected, "{reason} {status}");
+    }
+    let one = Given::new(spec(1, &json!({}), &size), [synced("StrayCompute", json!({}))]);
+    let report = one.decide().report.unwrap();
+    assert_eq!(report.headline(), (Reason::Available, "Replicas: 1 declared, 1 ready, 1 up to date."));
+    assert_eq!(report.sync, Sync::OutOfSync(Reason::StrayCompute, "Compute reads-0: It is.".to_owned()));
 }
 
 #[test]
