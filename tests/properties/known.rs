@@ -92,6 +92,18 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
             },
         ),
         (
+            "a create that is repeated on the way beside another one on the branch, after a process has died",
+            History {
+                key: true,
+                profile: Profile::Default,
+                ..computes(
+                    &[&replica(), &replica()],
+                    &[(Event::Role(None), 3)],
+                    &[(30, Fault::Dies(Carried::Now)), (0, Fault::Repeated)],
+                )
+            },
+        ),
+        (
             "a create that arrives after its resource was deleted",
             computes(
                 &[&replica()],

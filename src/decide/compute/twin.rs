@@ -85,18 +85,14 @@ pub(super) fn delete_or_report(
     }
 }
 
-/// The report with a message about strays. A change of a usable compute that is refused or fails
-/// stays the reason. One that only waits does not.
+/// The report with strays. If something else keeps a usable compute out of sync, that stays the
+/// reason, and a notice names the strays.
 fn beside(report: Report, said: String) -> Report {
-    let is_usable = matches!(report.health, Health::Ready(..));
-    let sync = match report.sync.clone() {
-        Sync::Refused(reason, message) if is_usable => Sync::Refused(reason, format!("{message} {said}")),
-        Sync::OutOfSync(reason, message) if is_usable && report.waiting.is_none() => {
-            Sync::OutOfSync(reason, format!("{message} {said}"))
-        }
-        _ => Sync::OutOfSync(Reason::StrayCompute, said),
-    };
-    report.with_sync(sync)
+    if !matches!(report.health, Health::Ready(..)) || report.sync == Sync::InSync {
+        return report.with_sync(Sync::OutOfSync(Reason::StrayCompute, said));
+    }
+    let notices = report.notices.into_iter().chain([(Reason::StrayCompute, said)]).collect();
+    Report { notices, ..report }
 }
 
 fn named_until(case: &Case, twin: &Compute) -> Timestamp {

@@ -173,12 +173,11 @@ impl Replica {
         self.current && self.declared && self.is_observed() && self.is_ready() && self.is_in_force()
     }
 
-    /// Its spec is in force on the platform. A stray compute beside it changes nothing about that,
-    /// unless changes wait as well.
+    /// Its spec is in force on the platform. A stray compute beside a usable one is the reason of
+    /// Synced only then.
     fn is_in_force(&self) -> bool {
-        let waits = self.compute.status.as_ref().is_some_and(|status| status.waiting.is_some());
         let stray = self.condition("Synced").is_some_and(|synced| synced.reason == Reason::StrayCompute.as_str());
-        self.is("Synced", "True") || stray && !waits
+        self.is("Synced", "True") || stray
     }
 
     /// It is usable, but its last declared spec is not in force: dbplane waits, or it needs

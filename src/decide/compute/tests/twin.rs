@@ -76,8 +76,11 @@ fn it_is_named_at_once_and_since_when_is_recorded() {
 #[test]
 fn a_refused_change_stays_the_reason_beside_it() {
     let resized = named_for(0).declaring(json!({"size": {"fixed": 4}}));
-    let refused = resized.failed(Action::Change, refused()).rest();
-    refused.refused(Reason::Refused, &["422", "ep-9"]);
+    let refused = resized.failed(Action::Change, refused());
+    refused.rest().refused(Reason::Refused, &["422"]);
+    let report = refused.decide().report.unwrap();
+    let [(Reason::StrayCompute, message)] = report.notices.as_slice() else { panic!("{report:?}") };
+    assert!(message.contains("ep-9"), "{message}");
 }
 
 #[test]
