@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::gate::Counted;
 use super::passages::Purpose;
 use crate::support::Error;
+
+/// How old a key has to be for a platform that refuses young ones.
+pub const YOUTH: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -150,7 +154,7 @@ impl Mode {
             Self::ClockOff => json!({"kind": "clock_off", "method": method, "seconds": 3600}),
             Self::OddEntry => json!({"kind": "odd_entry", "method": "GET", "field": "id", "times": 3}),
             Self::WithoutZone => json!({"kind": "times_without_zone", "times": 20}),
-            Self::YoungKey => json!({"kind": "young_key", "seconds": 3, "times": 100}),
+            Self::YoungKey => json!({"kind": "young_key", "seconds": YOUTH.as_secs(), "times": 100}),
             _ => return None,
         })
     }

@@ -1,14 +1,16 @@
 //! Checks of the final state, in the cluster and on the platform.
 
 use std::fmt;
+use std::time::Duration;
 
 use dbplane::decide::lease::LEASE_DURATION;
 use k8s_openapi::ByteString;
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use super::guarantees;
 use super::manifests::key_secret;
-use super::modes::Mode;
+use super::modes::{Mode, YOUTH};
 use super::objects::{condition, name};
 use super::passages::Purpose;
 use super::platform::{PROJECT, TO_ADOPT};
@@ -16,6 +18,9 @@ use super::scenarios::Goal;
 use super::site::{FOREIGN_SECRET, Site};
 use super::world::world;
 use crate::support::{Error, Result};
+
+/// The pause between two requests with a key that is refused.
+const POLL: Duration = Duration::from_millis(200);
 
 /// The first part of the goal that is not reached yet.
 pub async fn unsettled(site: &Site, goal: &Goal) -> Result<Option<String>> {
@@ -213,7 +218,7 @@ fn wasted_keys(site: &Site, goal: &Goal) -> Option<String> {
     (created > most).then(|| format!("keys created: {created} instead of {}", goal.created_keys))
 }
 
-/// The Secret must hold a key that the platform accepts.
+/// The Secret must hold a key that the platform accepts, at once or when it is no longer young.
 async fn unusable(site: &Site, key: &str) -> Result<Option<String>> {
     let name = key_secret(key);
     let Some(secret) = site.objects.get("Secret", &name).await? else {
@@ -221,8 +226,16 @@ async fn unusable(site: &Site, key: &str) -> Result<Option<String>> {
     };
     let token = entry(&secret, "api-key");
     let url = format!("{}/projects/{PROJECT}/endpoints", site.platform.simulator.base_url());
-    let answer = site.lab.http.get(url).bearer_auth(token).send().await;
-    let status = answer.map_err(Error::while_doing("asking the platform"))?.status().as_u16();
+    let refuses_young = site.gate.met().iter().any(|met| met.mode == Mode::YoungKey);
+    let until = Instant::now() + if refuses_young { YOUTH } else { Duration::ZERO };
+    let status = loop {
+        let answer = site.lab.http.get(&url).bearer_auth(&token).send().await;
+        let status = answer.map_err(Error::while_doing("asking the platform"))?.status().as_u16();
+        if status != 401 || Instant::now() >= until {
+            break status;
+        }
+        sleep(POLL).await;
+    };
     Ok((status != 200).then(|| format!("the key in Secret {name} is answered with {status}")))
 }
 
