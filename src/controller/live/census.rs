@@ -58,6 +58,11 @@ fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> Kind
                 *reasons.entry(condition.reason.as_str()).or_default() += 1;
             }
         }
+        // The condition of that name is present where Synced has another reason.
+        let stray = Reason::StrayCompute.as_str();
+        if of(stray).is_some_and(|condition| condition.status == "True") {
+            *unsynced.entry(stray).or_default() += 1;
+        }
     }
     let mut counted = KindCensus { kind, ..KindCensus::default() };
     for ((status, reason), count) in ready {
@@ -147,7 +152,10 @@ mod tests {
             serving,
             vec![condition("Ready", "True", "Available"), condition("Synced", "False", "Drifted")],
             vec![condition("Ready", "False", "Creating"), condition("Stalled", "False", "Refused")],
-            vec![condition("Ready", "Perhaps", "one of a thousand texts")],
+            vec![
+                condition("Ready", "Perhaps", "one of a thousand texts"),
+                condition("StrayCompute", "True", "StrayCompute"),
+            ],
             Vec::new(),
         ];
         let counted = of_kind("Compute".to_owned(), all.iter().map(Vec::as_slice));
@@ -159,6 +167,6 @@ mod tests {
         ];
         assert_eq!(counted.ready, ready.into());
         assert_eq!(counted.stalled, [("Refused", 1)].into());
-        assert_eq!(counted.unsynced, [("Drifted", 1)].into());
+        assert_eq!(counted.unsynced, [("Drifted", 1), ("StrayCompute", 1)].into());
     }
 }

@@ -149,7 +149,7 @@ fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
     exposed.gauges(("resources", text, None), ready)?;
     let text = "Resources that need a person, by kind and by reason of the condition Stalled";
     exposed.gauges(("stalled_resources", text, None), by_reason(kinds, |of| &of.stalled))?;
-    let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced";
+    let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced; StrayCompute also beside another reason";
     exposed.gauges(("unsynced_resources", text, None), by_reason(kinds, |of| &of.unsynced))?;
     let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by kind and reason";
     exposed.gauges(("waiting_resources", text, None), by_reason(kinds, |of| &of.waiting))
