@@ -28,7 +28,10 @@ impl Leadership {
     /// Extends the right until this time since boot.
     pub fn extend(&self, until: Duration) {
         let Some(known) = &self.0 else { return };
-        known.store(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
+        known.store(
+            u64::try_from(until.as_nanos()).unwrap_or(u64::MAX),
+            Ordering::SeqCst,
+        );
     }
 
     pub fn end(&self) {
@@ -45,7 +48,11 @@ impl Leadership {
 
     /// Waits while the lease may still be renewed. Passes that end do not wait.
     pub async fn resumed(&self) {
-        let is_lost = || self.0.as_ref().is_some_and(|until| until.load(Ordering::SeqCst) == LOST);
+        let is_lost = || {
+            self.0
+                .as_ref()
+                .is_some_and(|until| until.load(Ordering::SeqCst) == LOST)
+        };
         while self.is_suspended() && !is_lost() {
             sleep(LOOK).await;
         }
@@ -54,11 +61,17 @@ impl Leadership {
     /// True for a process that has led and does not lead at present: it may still renew its lease, or
     /// its work ends.
     pub fn is_suspended(&self) -> bool {
-        !self.holds() && self.0.as_ref().is_some_and(|until| until.load(Ordering::SeqCst) > 0)
+        !self.holds()
+            && self
+                .0
+                .as_ref()
+                .is_some_and(|until| until.load(Ordering::SeqCst) > 0)
     }
 
     pub fn holds(&self) -> bool {
-        self.0.as_ref().is_none_or(|until| clock::since_boot() < Duration::from_nanos(until.load(Ordering::SeqCst)))
+        self.0.as_ref().is_none_or(|until| {
+            clock::since_boot() < Duration::from_nanos(until.load(Ordering::SeqCst))
+        })
     }
 }
 
@@ -80,7 +93,10 @@ mod tests {
         assert!(!shared.holds() && shared.is_suspended(), "it has run out");
         elected.extend(clock::since_boot() + Duration::from_secs(60));
         elected.lose();
-        assert!(!shared.holds() && shared.is_suspended(), "another process leads");
+        assert!(
+            !shared.holds() && shared.is_suspended(),
+            "another process leads"
+        );
         elected.end();
         assert!(!shared.holds() && !shared.is_suspended());
     }

@@ -45,7 +45,9 @@ pub fn step(step: &impl std::fmt::Debug) {
 /// Only the name of the variant, because the content of a step is long and partly private.
 fn variant(value: &impl std::fmt::Debug) -> String {
     let text = format!("{value:?}");
-    let end = text.find(|sign: char| !sign.is_alphanumeric()).unwrap_or(text.len());
+    let end = text
+        .find(|sign: char| !sign.is_alphanumeric())
+        .unwrap_or(text.len());
     text[..end].to_owned()
 }
 
@@ -74,11 +76,13 @@ pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Opt
 
 /// A path of the platform alternates between the name of a list and the ID of an entry.
 fn template(segments: &[&str]) -> String {
-    let place =
-        |(index, segment): (usize, &&str)| match (index % 2, index.checked_sub(1).map(|before| segments[before])) {
-            (0, _) | (_, None) => format!("/{segment}"),
-            (_, Some(list)) => format!("/{{{}_id}}", list.trim_end_matches('s')),
-        };
+    let place = |(index, segment): (usize, &&str)| match (
+        index % 2,
+        index.checked_sub(1).map(|before| segments[before]),
+    ) {
+        (0, _) | (_, None) => format!("/{segment}"),
+        (_, Some(list)) => format!("/{{{}_id}}", list.trim_end_matches('s')),
+    };
     segments.iter().enumerate().map(place).collect()
 }
 
@@ -127,7 +131,9 @@ mod tests {
     #[tokio::test]
     async fn a_wait_for_the_budget_is_shown_unless_it_is_over_at_once() {
         let made = Made::default();
-        let _traced = tracing_subscriber::registry().with(made.clone()).set_default();
+        let _traced = tracing_subscriber::registry()
+            .with(made.clone())
+            .set_default();
         assert_eq!(budget("change", async { 1 }).await, 1);
         assert!(made.0.lock().unwrap().is_empty());
         budget("change", tokio::task::yield_now()).await;
@@ -138,12 +144,18 @@ mod tests {
     fn a_path_is_told_without_its_identifiers() {
         for (segments, expected) in [
             (&["projects"][..], "/projects"),
-            (&["projects", "p", "endpoints"], "/projects/{project_id}/endpoints"),
+            (
+                &["projects", "p", "endpoints"],
+                "/projects/{project_id}/endpoints",
+            ),
             (
                 &["projects", "p", "endpoints", "ep-1", "restart"],
                 "/projects/{project_id}/endpoints/{endpoint_id}/restart",
             ),
-            (&["organizations", "o", "api_keys", "7"], "/organizations/{organization_id}/api_keys/{api_key_id}"),
+            (
+                &["organizations", "o", "api_keys", "7"],
+                "/organizations/{organization_id}/api_keys/{api_key_id}",
+            ),
         ] {
             assert_eq!(template(segments), expected);
         }

@@ -42,7 +42,11 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     let stays = |c: char| !is_hidden(c) || matches!(c, '\n' | '\t');
     match text.chars().all(stays) {
         true => Cow::Borrowed(text),
-        false => Cow::Owned(text.chars().map(|c| if stays(c) { c } else { visible(c) }).collect()),
+        false => Cow::Owned(
+            text.chars()
+                .map(|c| if stays(c) { c } else { visible(c) })
+                .collect(),
+        ),
     }
 }
 
@@ -51,9 +55,10 @@ pub fn document(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(lines(&text).into_owned()),
         Value::Array(items) => items.into_iter().map(document).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (lines(&name).into_owned(), document(value))).collect()
-        }
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (lines(&name).into_owned(), document(value)))
+            .collect(),
         other => other,
     }
 }
@@ -69,7 +74,10 @@ fn visible(c: char) -> char {
 /// The same text, starting with a capital letter.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -85,13 +93,19 @@ mod tests {
             ("plain text, ü and 🐘", "plain text, ü and 🐘"),
             ("a\nlevel=error forged", "a level=error forged"),
             ("\u{1b}[31mred\u{9b}0m", "\u{fffd}[31mred\u{fffd}0m"),
-            ("a\u{202e}b\u{2066}c\u{200b}d\u{feff}", "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}"),
+            (
+                "a\u{202e}b\u{2066}c\u{200b}d\u{feff}",
+                "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}",
+            ),
             ("a\u{2028}b\u{7f}\0", "a b\u{fffd}\u{fffd}"),
         ] {
             assert_eq!(line(text, 100), expected, "{text:?}");
         }
         assert_eq!(lines("a\n\tb\r\u{1b}c"), "a\n\tb \u{fffd}c");
-        assert_eq!(document(json!({"a\u{7}": ["\u{1b}", 1, null]})), json!({"a\u{fffd}": ["\u{fffd}", 1, null]}));
+        assert_eq!(
+            document(json!({"a\u{7}": ["\u{1b}", 1, null]})),
+            json!({"a\u{fffd}": ["\u{fffd}", 1, null]})
+        );
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Memory per Compute and number of allocations, which are the same on every machine. More is a
 //! defect; after an improvement, lower the numbers here.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
 
 use dbplane::api::Compute;
 use dbplane::decide::compute::subjects;
@@ -26,9 +30,16 @@ fn stored(number: usize) -> Vec<u8> {
         origin: Origin::Created,
         at: Timestamp::UNIX_EPOCH,
     };
-    let bound = ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() };
+    let bound = ComputeIdentity {
+        binding: Some(binding),
+        ..ComputeIdentity::default()
+    };
     let record = written(&bound, &compute.metadata);
-    compute.metadata.annotations.get_or_insert_default().insert(RECORD.to_owned(), record.clone());
+    compute
+        .metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(RECORD.to_owned(), record.clone());
     compute.status = Some(serde_json::from_value(status(number, record)).unwrap());
     serde_json::to_vec(&compute).unwrap()
 }
@@ -91,9 +102,18 @@ fn taken<T>(work: impl FnOnce() -> T) -> (u64, usize, T) {
 fn what_a_compute_takes() {
     let texts: Vec<_> = (0..COUNT).map(stored).collect();
     let _counting = dhat::Profiler::builder().testing().build();
-    let read = || texts.iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
+    let read = || {
+        texts
+            .iter()
+            .map(|text| serde_json::from_slice(text).unwrap())
+            .collect()
+    };
     let (blocks, bytes, computes): (_, _, Vec<Compute>) = taken(read);
-    let (of_a_record, ..) = taken(|| computes.iter().for_each(|compute| drop(of_compute(compute).unwrap())));
+    let (of_a_record, ..) = taken(|| {
+        computes
+            .iter()
+            .for_each(|compute| drop(of_compute(compute).unwrap()))
+    });
     let (of_claims, ..) = taken(|| computes.iter().for_each(|compute| drop(subjects(compute))));
     let rows = [
         ("bytes that a Compute takes", bytes as u64, 3300),
@@ -101,6 +121,9 @@ fn what_a_compute_takes() {
         ("blocks to read its record", of_a_record, 21),
         ("blocks to know what it claims", of_claims, 26),
     ];
-    let wrong: Vec<_> = rows.iter().filter(|(_, count, most)| count > most).collect();
+    let wrong: Vec<_> = rows
+        .iter()
+        .filter(|(_, count, most)| count > most)
+        .collect();
     assert!(wrong.is_empty(), "more than it was: {wrong:?}");
 }

@@ -1,7 +1,11 @@
 //! Checks the structure of the code: imports between modules, lengths of files, uses of the clock,
 //! and documentation.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +22,17 @@ const SOURCES: [&str; 2] = ["src", "simulator/src"];
 const ARROWS: &[(&str, &[&str])] = &[
     ("account_check", &["domain", "platform"]),
     ("api", &["domain"]),
-    ("bug_report", &["api", "cluster", "controller", "decide", "platform", "telemetry"]),
+    (
+        "bug_report",
+        &[
+            "api",
+            "cluster",
+            "controller",
+            "decide",
+            "platform",
+            "telemetry",
+        ],
+    ),
     ("clock", &[]),
     ("cluster", &["clock", "decide", "leadership", "text"]),
     ("config", &["decide", "platform"]),
@@ -40,10 +54,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("decide", &["api", "domain", "text"]),
     ("domain", &[]),
-    ("plan", &["api", "cluster", "controller", "decide", "domain", "platform"]),
+    (
+        "plan",
+        &[
+            "api",
+            "cluster",
+            "controller",
+            "decide",
+            "domain",
+            "platform",
+        ],
+    ),
     ("import", &["api", "decide", "domain", "validate"]),
     ("leadership", &["clock"]),
-    ("platform", &["clock", "domain", "leadership", "spans", "text"]),
+    (
+        "platform",
+        &["clock", "domain", "leadership", "spans", "text"],
+    ),
     ("spans", &[]),
     ("telemetry", &["leadership", "platform", "spans", "text"]),
     ("text", &[]),
@@ -69,8 +96,17 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 }
 
 fn module(path: &Path) -> String {
-    let below = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
-    below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
+    let below = path
+        .strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
+        .unwrap();
+    below
+        .iter()
+        .next()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .trim_end_matches(".rs")
+        .to_owned()
 }
 
 #[test]
@@ -79,12 +115,19 @@ fn modules_import_only_whom_they_may() {
     for (path, text) in sources("src") {
         let from = module(&path);
         let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == from) else {
-            assert!(["cli", "lib", "main"].contains(&from.as_str()), "{from} is not in the table of arrows");
+            assert!(
+                ["cli", "lib", "main"].contains(&from.as_str()),
+                "{from} is not in the table of arrows"
+            );
             continue;
         };
         for found in import.captures_iter(&text) {
             let to = &found[1];
-            assert!(to == from || allowed.contains(&to), "{}: {from} may not import {to}", path.display());
+            assert!(
+                to == from || allowed.contains(&to),
+                "{}: {from} may not import {to}",
+                path.display()
+            );
         }
     }
 }
@@ -113,8 +156,15 @@ fn imports_in_the_controller_run_downwards() {
     let mut upwards = BTreeSet::new();
     for (path, text) in sources("src/controller") {
         let module = path.strip_prefix(&root).unwrap().with_extension("");
-        let module: Vec<_> = module.iter().filter_map(|part| part.to_str()).filter(|part| *part != "mod").collect();
-        let Some(from) = module.first().filter(|_| module.iter().all(|part| !part.ends_with("tests"))) else {
+        let module: Vec<_> = module
+            .iter()
+            .filter_map(|part| part.to_str())
+            .filter(|part| *part != "mod")
+            .collect();
+        let Some(from) = module
+            .first()
+            .filter(|_| module.iter().all(|part| !part.ends_with("tests")))
+        else {
             continue;
         };
         for found in import.captures_iter(&text) {
@@ -124,7 +174,10 @@ fn imports_in_the_controller_run_downwards() {
                 continue;
             }
             let (Some(above), Some(below)) = (level(from), level(to)) else {
-                panic!("{}: {from} or {to} has no place in the order", path.display());
+                panic!(
+                    "{}: {from} or {to} has no place in the order",
+                    path.display()
+                );
             };
             if above >= below {
                 upwards.insert(format!("{from} imports {target}"));
@@ -139,7 +192,8 @@ fn imports_in_the_controller_run_downwards() {
 /// not on the operator.
 #[test]
 fn the_packages_share_no_code() {
-    let manifest = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let manifest =
+        |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let operator = manifest("Cargo.toml");
     let (shipped, tests) = operator.split_once("[dev-dependencies]").unwrap();
     assert!(!shipped.contains("dbplane-simulator") && tests.contains("dbplane-simulator"));
@@ -153,9 +207,16 @@ fn decisions_are_pure() {
         r"\b(tokio|kube|reqwest|tracing|rand|futures)::|std::(env|fs|net|process|thread)|Instant::now|SystemTime",
     )
     .unwrap();
-    for (path, text) in sources("src/decide").into_iter().chain(sources("src/domain")) {
+    for (path, text) in sources("src/decide")
+        .into_iter()
+        .chain(sources("src/domain"))
+    {
         if let Some(found) = impure.find(&text) {
-            panic!("{}: a decision reaches for {}", path.display(), found.as_str());
+            panic!(
+                "{}: a decision reaches for {}",
+                path.display(),
+                found.as_str()
+            );
         }
     }
 }
@@ -164,12 +225,23 @@ fn decisions_are_pure() {
 /// words for users are defined beside them.
 #[test]
 fn only_the_adapter_speaks_the_dialect_of_the_platform() {
-    let word = Regex::new(r#""(init|idle|active|read_write|read_only|pg_settings|org_id|ep-[^"]*)""#).unwrap();
+    let word =
+        Regex::new(r#""(init|idle|active|read_write|read_only|pg_settings|org_id|ep-[^"]*)""#)
+            .unwrap();
     let at_home = ["src/platform/http/", "src/domain/compute_state.rs"];
-    for folder in ["src/cluster", "src/controller", "src/decide", "src/domain", "src/platform"] {
+    for folder in [
+        "src/cluster",
+        "src/controller",
+        "src/decide",
+        "src/domain",
+        "src/platform",
+    ] {
         for (path, text) in sources(folder) {
             let name = path.display().to_string();
-            if at_home.iter().any(|home| name.contains(home)) || name.contains("tests") || name.ends_with("/fake.rs") {
+            if at_home.iter().any(|home| name.contains(home))
+                || name.contains("tests")
+                || name.ends_with("/fake.rs")
+            {
                 continue;
             }
             let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
@@ -189,7 +261,10 @@ fn one_file_of_each_package_reads_the_clock() {
             .map(|(path, _)| path.display().to_string())
             .collect();
         assert_eq!(readers.len(), 1, "{readers:?}");
-        assert!(readers[0].ends_with(&format!("{package}/clock.rs")), "{readers:?}");
+        assert!(
+            readers[0].ends_with(&format!("{package}/clock.rs")),
+            "{readers:?}"
+        );
     }
 }
 
@@ -207,17 +282,34 @@ fn only_tests_move_the_time() {
             continue;
         }
         let shipped = text.split("#[cfg(test)]").next().unwrap();
-        assert!(!moves.is_match(shipped), "{} moves the time", path.display());
-        clocks.extend(given.captures_iter(shipped).map(|found| found[1].to_owned()));
+        assert!(
+            !moves.is_match(shipped),
+            "{} moves the time",
+            path.display()
+        );
+        clocks.extend(
+            given
+                .captures_iter(shipped)
+                .map(|found| found[1].to_owned()),
+        );
         makers.extend(makes.find(shipped).map(|_| path.clone()));
     }
-    let real: BTreeSet<String> = ["clock::now", "crate::clock::now"].map(str::to_owned).into();
+    let real: BTreeSet<String> = ["clock::now", "crate::clock::now"]
+        .map(str::to_owned)
+        .into();
     assert_eq!(clocks, real);
-    assert!(makers.len() == 1 && makers[0].ends_with("src/cli/run.rs"), "{makers:?}");
+    assert!(
+        makers.len() == 1 && makers[0].ends_with("src/cli/run.rs"),
+        "{makers:?}"
+    );
     for manifest in ["Cargo.toml", "simulator/Cargo.toml"] {
-        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest)).unwrap();
+        let text =
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest)).unwrap();
         let (shipped, _) = text.split_once("[dev-dependencies]").unwrap();
-        assert!(!shipped.contains("test-util"), "{manifest}: what ships has timers that can be moved");
+        assert!(
+            !shipped.contains("test-util"),
+            "{manifest}: what ships has timers that can be moved"
+        );
     }
 }
 
@@ -235,8 +327,13 @@ fn no_file_is_too_long() {
 
 #[test]
 fn every_reason_is_documented_and_no_other() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conditions.md")).unwrap();
-    let documented: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("### ")).map(str::trim).collect();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conditions.md"))
+        .unwrap();
+    let documented: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .map(str::trim)
+        .collect();
     let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
     assert_eq!(documented, reasons);
 }
@@ -244,18 +341,36 @@ fn every_reason_is_documented_and_no_other() {
 /// The first column of the table below `heading` in docs/`page`, up to the next heading. A cell may
 /// contain several names.
 fn documented(page: &str, heading: &str) -> BTreeSet<String> {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page)).unwrap();
-    let below = text.split(&format!("\n## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+    let text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("docs")
+            .join(page),
+    )
+    .unwrap();
+    let below = text
+        .split(&format!("\n## {heading}\n"))
+        .nth(1)
+        .unwrap()
+        .split("\n## ")
+        .next()
+        .unwrap();
     let name = Regex::new("`([^`]+)`").unwrap();
-    let cells = below.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let cells = below
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
     cells
-        .flat_map(|cell| name.captures_iter(&format!("`{cell}")).map(|found| found[1].to_owned()).collect::<Vec<_>>())
+        .flat_map(|cell| {
+            name.captures_iter(&format!("`{cell}"))
+                .map(|found| found[1].to_owned())
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 
 /// Splits the arguments after an opening parenthesis at its top-level commas.
 fn arguments(text: &str) -> Vec<&str> {
-    let (mut parts, mut begin, mut depth, mut quoted, mut escaped) = (Vec::new(), 0, 0, false, false);
+    let (mut parts, mut begin, mut depth, mut quoted, mut escaped) =
+        (Vec::new(), 0, 0, false, false);
     for (index, sign) in text.char_indices() {
         match sign {
             _ if escaped => escaped = false,
@@ -274,7 +389,10 @@ fn arguments(text: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    panic!("a parenthesis has no partner: {}", &text[..80.min(text.len())]);
+    panic!(
+        "a parenthesis has no partner: {}",
+        &text[..80.min(text.len())]
+    );
 }
 
 /// Covers the fields of log lines, and of the spans that log lines contain.
@@ -291,11 +409,19 @@ fn every_field_of_a_log_line_is_documented_and_no_other() {
         }
         for found in logs.find_iter(&text) {
             // A span begins with its name. In a line, the message and its values follow the fields.
-            let parts = arguments(&text[found.end()..]).into_iter().skip(usize::from(found.as_str().contains("_span")));
-            let fields = parts.take_while(|part| !part.starts_with('"')).filter_map(|part| field.captures(part));
+            let parts = arguments(&text[found.end()..])
+                .into_iter()
+                .skip(usize::from(found.as_str().contains("_span")));
+            let fields = parts
+                .take_while(|part| !part.starts_with('"'))
+                .filter_map(|part| field.captures(part));
             used.extend(fields.map(|found| found[1].to_owned()));
         }
-        used.extend(of_every_line.captures_iter(&text).map(|found| found[1].to_owned()));
+        used.extend(
+            of_every_line
+                .captures_iter(&text)
+                .map(|found| found[1].to_owned()),
+        );
     }
     assert_eq!(documented("logs.md", "Fields"), used);
 }
@@ -305,17 +431,29 @@ fn every_action_in_a_log_line_is_documented_and_no_other() {
     let labels = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/controller/labels.rs");
     let text = fs::read_to_string(labels).unwrap();
     let word = Regex::new(r#"(?:Action::\w+ => |pub const \w+: &str = )"([a-z_]+)""#).unwrap();
-    let words: BTreeSet<String> = word.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+    let words: BTreeSet<String> = word
+        .captures_iter(&text)
+        .map(|found| found[1].to_owned())
+        .collect();
     assert_eq!(documented("logs.md", "Actions"), words);
 }
 
 #[test]
 fn every_attribute_of_a_span_is_documented_and_no_other() {
     let attribute = Regex::new(r#""((?:dbplane|k8s|http|url|server|error)\.[a-z_.]+)""#).unwrap();
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/spans.rs")).unwrap();
-    let set: BTreeSet<String> = attribute.captures_iter(&text).map(|found| found[1].to_owned()).collect();
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/traces.md")).unwrap();
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/spans.rs")).unwrap();
+    let set: BTreeSet<String> = attribute
+        .captures_iter(&text)
+        .map(|found| found[1].to_owned())
+        .collect();
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/traces.md"))
+            .unwrap();
     let named = Regex::new("`((?:dbplane|k8s|http|url|server|error)\\.[a-z_.]+)`").unwrap();
-    let named: BTreeSet<String> = named.captures_iter(&page).map(|found| found[1].to_owned()).collect();
+    let named: BTreeSet<String> = named
+        .captures_iter(&page)
+        .map(|found| found[1].to_owned())
+        .collect();
     assert_eq!(named, set);
 }

@@ -1,6 +1,9 @@
 //! Tests of the control planes that other tests use: they work, and they leave nothing behind.
 
-#![allow(clippy::unwrap_used, reason = "the lint knows #[test] functions, not what they call")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the lint knows #[test] functions, not what they call"
+)]
 
 mod support;
 
@@ -29,49 +32,83 @@ async fn two_clusters_started_at_once_are_two() {
     let (one, two) = tokio::join!(ControlPlane::start(), ControlPlane::start());
     let (one, two) = (one.unwrap(), two.unwrap());
 
-    one.kubectl(&["create", "namespace", "only-in-one"]).await.unwrap();
+    one.kubectl(&["create", "namespace", "only-in-one"])
+        .await
+        .unwrap();
     let namespaces: Api<Namespace> = Api::all(two.client().await.unwrap());
 
     assert!(namespaces.get_opt("only-in-one").await.unwrap().is_none());
     one.stop();
-    assert!(namespaces.get_opt("default").await.unwrap().is_some(), "the other cluster goes on");
+    assert!(
+        namespaces.get_opt("default").await.unwrap().is_some(),
+        "the other cluster goes on"
+    );
 }
 
 #[tokio::test]
 async fn what_an_owner_owns_is_collected_with_it() {
     let cluster = ControlPlane::shared().await.unwrap();
     let config_maps: Api<ConfigMap> = Api::namespaced(namespace(cluster, "owners").await, "owners");
-    let owner = config_maps.create(&PostParams::default(), &config_map("owner", None)).await.unwrap();
+    let owner = config_maps
+        .create(&PostParams::default(), &config_map("owner", None))
+        .await
+        .unwrap();
     config_maps
         .create(
             &PostParams::default(),
-            &config_map("owned", Some(owner_reference("v1", "ConfigMap", &owner.uid().unwrap()))),
+            &config_map(
+                "owned",
+                Some(owner_reference("v1", "ConfigMap", &owner.uid().unwrap())),
+            ),
         )
         .await
         .unwrap();
 
-    config_maps.delete("owner", &DeleteParams::default()).await.unwrap();
+    config_maps
+        .delete("owner", &DeleteParams::default())
+        .await
+        .unwrap();
 
     let gone = async || config_maps.get_opt("owned").await.unwrap().is_none();
-    wait_until("the owned ConfigMap to go", PATIENCE, gone).await.unwrap();
+    wait_until("the owned ConfigMap to go", PATIENCE, gone)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn kinds_installed_before_the_controllers_have_owners_at_once() {
-    let options = Options { crds: vec!["tests/support/crd.yaml".into()], ..Options::default() };
+    let options = Options {
+        crds: vec!["tests/support/crd.yaml".into()],
+        ..Options::default()
+    };
     let cluster = ControlPlane::start_with(options).await.unwrap();
-    let thing = "{apiVersion: example.dev/v1, kind: Thing, metadata: {name: owner, namespace: default}}";
-    cluster.kubectl_with_input(&["create", "-f", "-"], thing).await.unwrap();
-    let uid = cluster.kubectl(&["get", "thing", "owner", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
+    let thing =
+        "{apiVersion: example.dev/v1, kind: Thing, metadata: {name: owner, namespace: default}}";
+    cluster
+        .kubectl_with_input(&["create", "-f", "-"], thing)
+        .await
+        .unwrap();
+    let uid = cluster
+        .kubectl(&["get", "thing", "owner", "-o", "jsonpath={.metadata.uid}"])
+        .await
+        .unwrap();
     let config_maps: Api<ConfigMap> = Api::default_namespaced(cluster.client().await.unwrap());
     let owner = owner_reference("example.dev/v1", "Thing", &uid);
-    config_maps.create(&PostParams::default(), &config_map("owned", Some(owner))).await.unwrap();
+    config_maps
+        .create(&PostParams::default(), &config_map("owned", Some(owner)))
+        .await
+        .unwrap();
 
-    cluster.kubectl(&["delete", "thing", "owner"]).await.unwrap();
+    cluster
+        .kubectl(&["delete", "thing", "owner"])
+        .await
+        .unwrap();
 
     // Less than the 30 s after which the garbage collector looks for new kinds.
     let gone = async || config_maps.get_opt("owned").await.unwrap().is_none();
-    wait_until("the owned ConfigMap to go", Duration::from_secs(20), gone).await.unwrap();
+    wait_until("the owned ConfigMap to go", Duration::from_secs(20), gone)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -79,13 +116,21 @@ async fn a_deleted_namespace_goes() {
     let cluster = ControlPlane::shared().await.unwrap();
     let client = namespace(cluster, "short-lived").await;
     let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "short-lived");
-    config_maps.create(&PostParams::default(), &config_map("inside", None)).await.unwrap();
+    config_maps
+        .create(&PostParams::default(), &config_map("inside", None))
+        .await
+        .unwrap();
     let namespaces: Api<Namespace> = Api::all(client);
 
-    namespaces.delete("short-lived", &DeleteParams::default()).await.unwrap();
+    namespaces
+        .delete("short-lived", &DeleteParams::default())
+        .await
+        .unwrap();
 
     let gone = async || namespaces.get_opt("short-lived").await.unwrap().is_none();
-    wait_until("the namespace to go", PATIENCE, gone).await.unwrap();
+    wait_until("the namespace to go", PATIENCE, gone)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -94,20 +139,46 @@ async fn a_service_account_may_do_what_its_role_says_and_no_more() {
     namespace(cluster, "accounts").await;
     for args in [
         ["create", "serviceaccount", "reader", "--namespace=accounts"].as_slice(),
-        &["create", "role", "reader", "--verb=list", "--resource=configmaps", "--namespace=accounts"],
-        &["create", "rolebinding", "reader", "--role=reader", "--serviceaccount=accounts:reader", "-n=accounts"],
+        &[
+            "create",
+            "role",
+            "reader",
+            "--verb=list",
+            "--resource=configmaps",
+            "--namespace=accounts",
+        ],
+        &[
+            "create",
+            "rolebinding",
+            "reader",
+            "--role=reader",
+            "--serviceaccount=accounts:reader",
+            "-n=accounts",
+        ],
     ] {
         cluster.kubectl(args).await.unwrap();
     }
 
-    let client = cluster.client_for_service_account("accounts", "reader").await.unwrap();
+    let client = cluster
+        .client_for_service_account("accounts", "reader")
+        .await
+        .unwrap();
 
     let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "accounts");
     let may_list = async || config_maps.list(&ListParams::default()).await.is_ok();
-    wait_until("the role to count", PATIENCE, may_list).await.unwrap();
+    wait_until("the role to count", PATIENCE, may_list)
+        .await
+        .unwrap();
     let secrets: Api<Secret> = Api::namespaced(client, "accounts");
-    let refusal = secrets.list(&ListParams::default()).await.unwrap_err().to_string();
-    assert!(refusal.contains("system:serviceaccount:accounts:reader") && refusal.contains("forbidden"), "{refusal}");
+    let refusal = secrets
+        .list(&ListParams::default())
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refusal.contains("system:serviceaccount:accounts:reader") && refusal.contains("forbidden"),
+        "{refusal}"
+    );
 }
 
 #[tokio::test]
@@ -115,29 +186,54 @@ async fn kubectl_reads_its_input_and_its_complaint_is_the_error() {
     let cluster = ControlPlane::shared().await.unwrap();
     let manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: applied}}";
 
-    let said = cluster.kubectl_with_input(&["apply", "-f", "-"], manifest).await.unwrap();
-    let complaint = cluster.kubectl(&["get", "namespace", "nowhere"]).await.unwrap_err().to_string();
+    let said = cluster
+        .kubectl_with_input(&["apply", "-f", "-"], manifest)
+        .await
+        .unwrap();
+    let complaint = cluster
+        .kubectl(&["get", "namespace", "nowhere"])
+        .await
+        .unwrap_err()
+        .to_string();
 
     assert_eq!(said.trim(), "namespace/applied created");
-    assert!(complaint.contains(r#"namespaces "nowhere" not found"#), "{complaint}");
+    assert!(
+        complaint.contains(r#"namespaces "nowhere" not found"#),
+        "{complaint}"
+    );
 }
 
 #[tokio::test]
 async fn a_stopped_api_server_comes_back_with_what_it_knew() {
-    let without_controllers = Options { controllers: Vec::new(), ..Options::default() };
+    let without_controllers = Options {
+        controllers: Vec::new(),
+        ..Options::default()
+    };
     let mut cluster = ControlPlane::start_with(without_controllers).await.unwrap();
     let client = namespace(&cluster, "before").await;
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let account = ServiceAccount { metadata: named("waiting"), ..ServiceAccount::default() };
-    Api::namespaced(client, "before").create(&PostParams::default(), &account).await.unwrap();
-    let account = cluster.client_for_service_account("before", "waiting").await.unwrap();
+    let account = ServiceAccount {
+        metadata: named("waiting"),
+        ..ServiceAccount::default()
+    };
+    Api::namespaced(client, "before")
+        .create(&PostParams::default(), &account)
+        .await
+        .unwrap();
+    let account = cluster
+        .client_for_service_account("before", "waiting")
+        .await
+        .unwrap();
 
     cluster.stop_api_server().unwrap();
     assert!(namespaces.get("before").await.is_err());
     cluster.start_api_server().await.unwrap();
 
     assert!(namespaces.get_opt("before").await.unwrap().is_some());
-    assert!(account.list_core_api_versions().await.is_ok(), "the token from before still holds");
+    assert!(
+        account.list_core_api_versions().await.is_ok(),
+        "the token from before still holds"
+    );
 }
 
 #[tokio::test]
@@ -168,14 +264,22 @@ async fn nothing_of_a_cluster_stays_after_its_holder_is_killed() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    wait_until("a cluster to kill the holder of", PATIENCE, async || report.exists()).await.unwrap();
+    wait_until("a cluster to kill the holder of", PATIENCE, async || {
+        report.exists()
+    })
+    .await
+    .unwrap();
     let traces = Traces::read(&report);
     traces.assert_all_there();
 
     holder.kill().unwrap();
     holder.wait().unwrap();
 
-    wait_until("everything to be gone", PATIENCE, async || traces.left().is_empty()).await.unwrap();
+    wait_until("everything to be gone", PATIENCE, async || {
+        traces.left().is_empty()
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
@@ -193,14 +297,23 @@ async fn holds_a_cluster_until_killed() {
 fn programs_that_run_at_once_are_given_different_ports() {
     const EACH: usize = 1200;
     let mut holder = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "holds_ports_until_its_input_ends", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "holds_ports_until_its_input_ends",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(PORTS, EACH.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
-    let theirs: BTreeSet<u16> = lines.by_ref().filter_map(|line| line.unwrap().parse().ok()).take(EACH).collect();
+    let theirs: BTreeSet<u16> = lines
+        .by_ref()
+        .filter_map(|line| line.unwrap().parse().ok())
+        .take(EACH)
+        .collect();
     // Nothing listens on the other process's ports, so only the locks reserve them.
     let ours: BTreeSet<u16> = (0..EACH).map(|_| free_port().unwrap()).collect();
     assert_eq!((theirs.len(), ours.len()), (EACH, EACH));
@@ -227,14 +340,22 @@ fn holds_ports_until_its_input_ends() {
 async fn a_process_is_ended_and_heard() {
     let sandbox = Sandbox::new("process").unwrap();
     let mut polite = Command::new("bash");
-    polite.args(["-c", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done"]);
+    polite.args([
+        "-c",
+        "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done",
+    ]);
 
     let mut polite = sandbox.start("polite", polite).unwrap();
-    wait_until("it to be up", PATIENCE, async || polite.log() == "up\n").await.unwrap();
+    wait_until("it to be up", PATIENCE, async || polite.log() == "up\n")
+        .await
+        .unwrap();
     assert!(polite.resident_kib().unwrap() > 100);
     let status = polite.terminate(PATIENCE).await.unwrap();
 
-    assert_eq!((status.code(), polite.log().as_str()), (Some(3), "up\nbye\n"));
+    assert_eq!(
+        (status.code(), polite.log().as_str()),
+        (Some(3), "up\nbye\n")
+    );
     assert!(polite.resident_kib().is_err() && polite.signal(nix::sys::signal::SIGTERM).is_err());
 }
 
@@ -242,9 +363,17 @@ async fn a_process_is_ended_and_heard() {
 async fn a_cluster_that_cannot_start_says_what_its_process_said() {
     let flags = vec!["--no-such-flag".to_owned()];
 
-    let error = ControlPlane::start_with(Options { api_server_flags: flags, ..Options::default() }).await.unwrap_err();
+    let error = ControlPlane::start_with(Options {
+        api_server_flags: flags,
+        ..Options::default()
+    })
+    .await
+    .unwrap_err();
 
-    assert!(error.to_string().contains("unknown flag: --no-such-flag"), "{error}");
+    assert!(
+        error.to_string().contains("unknown flag: --no-such-flag"),
+        "{error}"
+    );
 }
 
 /// The traces of a cluster on this machine.
@@ -256,30 +385,56 @@ struct Traces {
 impl Traces {
     fn of(cluster: &ControlPlane) -> Self {
         let watchdog = cluster.sandbox().group().to_string();
-        let processes = cluster.process_ids().iter().map(u32::to_string).chain([watchdog]).collect();
-        Self { folder: cluster.sandbox().folder().to_owned(), processes }
+        let processes = cluster
+            .process_ids()
+            .iter()
+            .map(u32::to_string)
+            .chain([watchdog])
+            .collect();
+        Self {
+            folder: cluster.sandbox().folder().to_owned(),
+            processes,
+        }
     }
 
     fn read(report: &Path) -> Self {
         let text = fs::read_to_string(report).unwrap();
         let mut lines = text.lines().map(str::to_owned);
-        Self { folder: lines.next().unwrap().into(), processes: lines.collect() }
+        Self {
+            folder: lines.next().unwrap().into(),
+            processes: lines.collect(),
+        }
     }
 
     /// Write beside the target and rename, so that readers never see a partial file.
     fn write(&self, report: &Path) {
         let unfinished = report.with_extension("unfinished");
-        fs::write(&unfinished, format!("{}\n{}\n", self.folder.display(), self.processes.join("\n"))).unwrap();
+        fs::write(
+            &unfinished,
+            format!("{}\n{}\n", self.folder.display(), self.processes.join("\n")),
+        )
+        .unwrap();
         fs::rename(unfinished, report).unwrap();
     }
 
     fn left(&self) -> Vec<String> {
         let processes = self.processes.iter().filter(|id| is_alive(id)).cloned();
-        processes.chain(self.folder.exists().then(|| self.folder.display().to_string())).collect()
+        processes
+            .chain(
+                self.folder
+                    .exists()
+                    .then(|| self.folder.display().to_string()),
+            )
+            .collect()
     }
 
     fn assert_all_there(&self) {
-        assert_eq!(self.left().len(), 5, "etcd, two Kubernetes programs, the watchdog, the folder: {:?}", self.left());
+        assert_eq!(
+            self.left().len(),
+            5,
+            "etcd, two Kubernetes programs, the watchdog, the folder: {:?}",
+            self.left()
+        );
     }
 
     fn assert_gone(&self) {
@@ -294,8 +449,14 @@ fn is_alive(id: &str) -> bool {
 
 async fn namespace(cluster: &ControlPlane, name: &str) -> Client {
     let client = cluster.client().await.unwrap();
-    let namespace = Namespace { metadata: named(name), ..Namespace::default() };
-    Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    let namespace = Namespace {
+        metadata: named(name),
+        ..Namespace::default()
+    };
+    Api::all(client.clone())
+        .create(&PostParams::default(), &namespace)
+        .await
+        .unwrap();
     client
 }
 
@@ -312,9 +473,18 @@ fn owner_reference(api_version: &str, kind: &str, uid: &str) -> OwnerReference {
 
 fn config_map(name: &str, owner: Option<OwnerReference>) -> ConfigMap {
     let owner_references = owner.map(|owner| vec![owner]);
-    ConfigMap { metadata: ObjectMeta { owner_references, ..named(name) }, ..ConfigMap::default() }
+    ConfigMap {
+        metadata: ObjectMeta {
+            owner_references,
+            ..named(name)
+        },
+        ..ConfigMap::default()
+    }
 }
 
 fn named(name: &str) -> ObjectMeta {
-    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
 }

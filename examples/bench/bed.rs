@@ -33,7 +33,12 @@ pub struct Setting {
 impl Setting {
     /// A platform without limits.
     pub fn unlimited(size: usize) -> Self {
-        Self { size, limited: false, profile: Profile::default(), strangers: 0 }
+        Self {
+            size,
+            limited: false,
+            profile: Profile::default(),
+            strangers: 0,
+        }
     }
 }
 
@@ -55,7 +60,10 @@ impl Bed {
     pub async fn new(program: &Path, setting: Setting) -> Result<Self> {
         let program = Path::new(REPOSITORY).join(program);
         let folder = tempfile::tempdir()?;
-        let (policy, audit) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
+        let (policy, audit) = (
+            folder.path().join("policy.yaml"),
+            folder.path().join("audit.log"),
+        );
         std::fs::write(&policy, audit_policy(USER))?;
         std::fs::write(&audit, "")?;
         let flags = vec![
@@ -63,18 +71,45 @@ impl Bed {
             format!("--audit-log-path={}", audit.display()),
             "--audit-log-maxsize=2000".to_owned(),
         ];
-        let cluster = ControlPlane::start_with(Options { api_server_flags: flags, ..Options::default() }).await?;
-        cluster.kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")]).await?;
-        cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).await?;
-        let world = WorldFile::parse(&fleet::world(setting)).map_err(Error::while_doing("reading the world"))?;
+        let cluster = ControlPlane::start_with(Options {
+            api_server_flags: flags,
+            ..Options::default()
+        })
+        .await?;
+        cluster
+            .kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")])
+            .await?;
+        cluster
+            .kubectl(&["wait", "--for=condition=Established", "crd", "--all"])
+            .await?;
+        let world = WorldFile::parse(&fleet::world(setting))
+            .map_err(Error::while_doing("reading the world"))?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let options = PlatformOptions { profile: setting.profile, ..PlatformOptions::new(world) };
+        let options = PlatformOptions {
+            profile: setting.profile,
+            ..PlatformOptions::new(world)
+        };
         let platform = simulator::serve(listener, options).await;
         let platform = platform.map_err(Error::while_doing("starting the platform"))?;
-        cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url(), setting)).await?;
-        let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
-        let (operator, metrics) = operator("operator", (&program, &[]), &cluster, &kubeconfig).await?;
-        let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
+        cluster
+            .kubectl_with_input(
+                &["apply", "-f", "-"],
+                &fleet::account(&platform.base_url(), setting),
+            )
+            .await?;
+        let kubeconfig = cluster
+            .kubeconfig_for_service_account("dbplane-system", "dbplane")
+            .await?;
+        let (operator, metrics) =
+            operator("operator", (&program, &[]), &cluster, &kubeconfig).await?;
+        let accounts = [
+            "-n",
+            fleet::NAMESPACE,
+            "wait",
+            "--for=condition=Ready",
+            "account/prod",
+            "--timeout=60s",
+        ];
         cluster.kubectl(&accounts).await?;
         let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
         Ok(Self {
@@ -95,26 +130,43 @@ impl Bed {
     pub async fn restart(&mut self, flags: &[&str]) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
         let program = (self.program.as_path(), flags);
-        (self.operator, self.metrics) = operator("operator", program, &self.cluster, &self.kubeconfig).await?;
+        (self.operator, self.metrics) =
+            operator("operator", program, &self.cluster, &self.kubeconfig).await?;
         Ok(())
     }
 
     /// Starts a second operator process; `name` is the name of its log. Ready on return.
     pub async fn another(&self, name: &str) -> Result<Running> {
-        Ok(operator(name, (&self.program, &[]), &self.cluster, &self.kubeconfig).await?.0)
+        Ok(
+            operator(name, (&self.program, &[]), &self.cluster, &self.kubeconfig)
+                .await?
+                .0,
+        )
     }
 
     pub async fn create_namespace(&self, name: &str) -> Result<()> {
-        self.cluster.kubectl(&["create", "namespace", name]).await.map(drop)
+        self.cluster
+            .kubectl(&["create", "namespace", name])
+            .await
+            .map(drop)
     }
 
     /// Number of passes that the operator has made.
     pub async fn passes(&self) -> Result<u64> {
-        let text = reqwest::get(&self.metrics).await.and_then(reqwest::Response::error_for_status);
-        let text = text.map_err(Error::while_doing("asking for the metrics"))?.text().await;
+        let text = reqwest::get(&self.metrics)
+            .await
+            .and_then(reqwest::Response::error_for_status);
+        let text = text
+            .map_err(Error::while_doing("asking for the metrics"))?
+            .text()
+            .await;
         let text = text.map_err(Error::while_doing("reading the metrics"))?;
-        let passes = text.lines().filter(|line| line.starts_with("dbplane_reconciles_total"));
-        Ok(passes.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum())
+        let passes = text
+            .lines()
+            .filter(|line| line.starts_with("dbplane_reconciles_total"));
+        Ok(passes
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+            .sum())
     }
 
     pub fn computes(&self) -> Api<dbplane::api::Compute> {
@@ -132,13 +184,24 @@ async fn operator(
     let health = format!("127.0.0.1:{}", free_port()?);
     let mut command = Command::new(program);
     command
-        .args(["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health])
+        .args([
+            "run",
+            "--leader-elect",
+            "--allow-insecure-platform",
+            "--health-listen",
+            &health,
+        ])
         .arg(format!("--metrics-listen={metrics}"))
         .args(flags)
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start(name, command)?;
     wait_for("the operator to be ready", PATIENCE, async || {
-        reqwest::get(format!("http://{health}/readyz")).await.ok()?.status().is_success().then_some(())
+        reqwest::get(format!("http://{health}/readyz"))
+            .await
+            .ok()?
+            .status()
+            .is_success()
+            .then_some(())
     })
     .await?;
     Ok((operator, format!("http://{metrics}/metrics")))

@@ -22,8 +22,20 @@ const MOST_SINGLES: usize = 200;
 /// Requests per minute that a platform with limits allows.
 pub const LIMIT: u32 = 700;
 
-pub fn world(Setting { size, limited, strangers, .. }: Setting) -> String {
-    let declared = |number| format!(", {{type: organization, owner: {ORGANIZATION}, name: {}}}", stranger(number));
+pub fn world(
+    Setting {
+        size,
+        limited,
+        strangers,
+        ..
+    }: Setting,
+) -> String {
+    let declared = |number| {
+        format!(
+            ", {{type: organization, owner: {ORGANIZATION}, name: {}}}",
+            stranger(number)
+        )
+    };
     let strangers: String = (0..strangers).map(declared).collect();
     let mut text = format!(
         "settings: {{rate_limit: {{enabled: {limited}, per_minute: {LIMIT}}}, serialise_operations: false}}
@@ -34,11 +46,20 @@ keys: [{{type: personal, owner: user-ada, name: laptop, token: {KEY}}}{strangers
 projects:
 "
     );
-    let branches =
-        |count: usize| (0..count).map(|number| format!("{{id: br-{number}}}")).collect::<Vec<_>>().join(", ");
-    let projects = (0..projects(size)).map(|number| (format!("project-{number}"), IN_A_PROJECT / ON_A_BRANCH));
+    let branches = |count: usize| {
+        (0..count)
+            .map(|number| format!("{{id: br-{number}}}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let projects =
+        (0..projects(size)).map(|number| (format!("project-{number}"), IN_A_PROJECT / ON_A_BRANCH));
     for (id, count) in projects.chain([(APART.to_owned(), MOST_SINGLES)]) {
-        let _ = writeln!(text, "  - {{id: {id}, owner: {ORGANIZATION}, branches: [{}]}}", branches(count));
+        let _ = writeln!(
+            text,
+            "  - {{id: {id}, owner: {ORGANIZATION}, branches: [{}]}}",
+            branches(count)
+        );
     }
     text
 }
@@ -55,7 +76,11 @@ pub const fn projects(size: usize) -> usize {
 pub fn account(base_url: &str, Setting { limited, .. }: Setting) -> String {
     // With a limit, nearly all requests should be creates. So requests are spread evenly over the
     // minute, and polls are as rare as in an account with many projects.
-    let (per_minute, burst, poll) = if limited { (LIMIT, 5, 10 * POLL_SECONDS) } else { (100_000, 1000, POLL_SECONDS) };
+    let (per_minute, burst, poll) = if limited {
+        (LIMIT, 5, 10 * POLL_SECONDS)
+    } else {
+        (100_000, 1000, POLL_SECONDS)
+    };
     format!(
         "apiVersion: v1
 kind: Namespace
@@ -83,9 +108,17 @@ spec:
 /// its state constant.
 pub fn compute(number: usize, Setting { profile, .. }: Setting) -> Compute {
     let branch = number % IN_A_PROJECT / ON_A_BRANCH;
-    let type_ = if number.is_multiple_of(ON_A_BRANCH) { "ReadWrite" } else { "ReadOnly" };
-    let mut compute =
-        manifest(&format!("compute-{number}"), &format!("project-{}", number / IN_A_PROJECT), branch, type_);
+    let type_ = if number.is_multiple_of(ON_A_BRANCH) {
+        "ReadWrite"
+    } else {
+        "ReadOnly"
+    };
+    let mut compute = manifest(
+        &format!("compute-{number}"),
+        &format!("project-{}", number / IN_A_PROJECT),
+        branch,
+        type_,
+    );
     if profile == Profile::Minimal {
         compute.spec.scale_to_zero = None;
     }
@@ -106,7 +139,10 @@ fn manifest(name: &str, project: &str, branch: usize, type_: &str) -> Compute {
         "size": {"autoscaling": {"min": 0.25, "max": 2}},
         "scaleToZero": {"never": true},
     });
-    let mut compute = Compute::new(name, serde_json::from_value(spec).unwrap_or_else(|error| unreachable!("{error}")));
+    let mut compute = Compute::new(
+        name,
+        serde_json::from_value(spec).unwrap_or_else(|error| unreachable!("{error}")),
+    );
     compute.metadata.namespace = Some(NAMESPACE.to_owned());
     compute
 }

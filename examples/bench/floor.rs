@@ -23,10 +23,13 @@ const PAGE: u32 = 500;
 pub async fn writes(computes: &Api<Compute>, count: usize) -> Result<Duration> {
     let begun = Instant::now();
     let each = stream::iter(0..count).map(Ok);
-    each.try_for_each_concurrent(AT_ONCE, async |number| life(computes, number).await).await?;
+    each.try_for_each_concurrent(AT_ONCE, async |number| life(computes, number).await)
+        .await?;
     let took = begun.elapsed();
     let names = stream::iter(0..count).map(Ok);
-    names.try_for_each_concurrent(AT_ONCE, async |number| remove(computes, number).await).await?;
+    names
+        .try_for_each_concurrent(AT_ONCE, async |number| remove(computes, number).await)
+        .await?;
     Ok(took)
 }
 
@@ -38,20 +41,36 @@ async fn life(computes: &Api<Compute>, number: usize) -> Result<()> {
     let mut compute = fleet::compute(number, Setting::unlimited(1));
     compute.metadata.name = Some(name(number));
     // The operator must ignore it.
-    compute.metadata.annotations = Some([("dbplane.dev/paused".to_owned(), "true".to_owned())].into());
+    compute.metadata.annotations =
+        Some([("dbplane.dev/paused".to_owned(), "true".to_owned())].into());
     computes.create(&PostParams::default(), &compute).await?;
     for round in 0..2 {
         let text = "x".repeat(400);
-        let record = json!({"metadata": {"annotations": {"example.com/record": format!("{round}{text}")}}});
-        computes.patch(&name(number), &PatchParams::default(), &Patch::Merge(record)).await?;
+        let record =
+            json!({"metadata": {"annotations": {"example.com/record": format!("{round}{text}")}}});
+        computes
+            .patch(
+                &name(number),
+                &PatchParams::default(),
+                &Patch::Merge(record),
+            )
+            .await?;
         let status = json!({"status": {"host": format!("host-{round}")}});
-        computes.patch_status(&name(number), &PatchParams::default(), &Patch::Merge(status)).await?;
+        computes
+            .patch_status(
+                &name(number),
+                &PatchParams::default(),
+                &Patch::Merge(status),
+            )
+            .await?;
     }
     Ok(())
 }
 
 async fn remove(computes: &Api<Compute>, number: usize) -> Result<()> {
-    computes.delete(&name(number), &kube::api::DeleteParams::default()).await?;
+    computes
+        .delete(&name(number), &kube::api::DeleteParams::default())
+        .await?;
     Ok(())
 }
 
@@ -80,10 +99,17 @@ pub async fn list(computes: &Api<Compute>) -> Result<(Duration, Bytes)> {
     let took = processor_time(std::process::id())?.saturating_sub(before);
     let mut sample = sample.ok_or_else(|| Error::new("there is no Compute".to_owned()))?;
     let bytes = |compute: &Compute| {
-        let json = serde_json::to_vec(compute).map_err(Error::while_doing("writing a Compute as JSON"))?;
+        let json =
+            serde_json::to_vec(compute).map_err(Error::while_doing("writing a Compute as JSON"))?;
         Ok::<_, Error>(json.len())
     };
     let stored = bytes(&sample)?;
     sample.metadata.managed_fields = None;
-    Ok((took, Bytes { stored, kept: bytes(&sample)? }))
+    Ok((
+        took,
+        Bytes {
+            stored,
+            kept: bytes(&sample)?,
+        },
+    ))
 }

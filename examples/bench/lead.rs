@@ -16,7 +16,9 @@ pub async fn handed_over(bed: &mut Bed, signal: Signal, number: usize) -> Result
     let last = bed.platform.requests(0).last().map_or(0, |entry| entry.n);
     let ended = bed.platform.now();
     bed.operator.signal(signal)?;
-    bed.computes().create(&PostParams::default(), &fleet::single(number)).await?;
+    bed.computes()
+        .create(&PostParams::default(), &fleet::single(number))
+        .await?;
     let arrived = moments::posted(bed, last).await?;
     bed.operator.wait(PATIENCE).await?;
     bed.operator = successor;

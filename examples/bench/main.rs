@@ -67,7 +67,12 @@ async fn main() -> Result<()> {
     let mut runs = Vec::new();
     for &size in &arguments.sizes {
         println!("\n{size} Computes");
-        let run = stages::run(&arguments.operator, (size, arguments.hostile), arguments.quiet_seconds).await?;
+        let run = stages::run(
+            &arguments.operator,
+            (size, arguments.hostile),
+            arguments.quiet_seconds,
+        )
+        .await?;
         table::print(&run);
         runs.push(run);
     }
@@ -86,5 +91,9 @@ async fn main() -> Result<()> {
         worst::print(&worst);
     }
     table::write(&arguments.json, &runs, &limited, &worst)?;
-    if arguments.check { runs.iter().try_for_each(counts::check) } else { Ok(()) }
+    if arguments.check {
+        runs.iter().try_for_each(counts::check)
+    } else {
+        Ok(())
+    }
 }

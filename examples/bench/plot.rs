@@ -22,7 +22,10 @@ const PICTURES: [(&str, &str, &[Curve]); 5] = [
     (
         "time.svg",
         "seconds until all are created",
-        &[("dbplane", |run| run.creating.after), ("the Kubernetes writes alone", |run| run.creating.floor)],
+        &[
+            ("dbplane", |run| run.creating.after),
+            ("the Kubernetes writes alone", |run| run.creating.floor),
+        ],
     ),
     (
         "processor.svg",
@@ -38,25 +41,39 @@ const PICTURES: [(&str, &str, &[Curve]); 5] = [
         "resident MiB",
         &[
             ("after creating all", |run| run.resident_kib as f64 / 1024.0),
-            ("after a restart", |run| run.restart.resident_kib as f64 / 1024.0),
+            ("after a restart", |run| {
+                run.restart.resident_kib as f64 / 1024.0
+            }),
         ],
     ),
     (
         "latency.svg",
         "milliseconds from apply to POST of one that comes alone",
         &[
-            ("behind all others, median", |run| run.singles_behind.median * 1000.0),
-            ("behind all others, worst of 50", |run| run.singles_behind.worst * 1000.0),
-            ("in an empty cluster, median", |run| run.singles_alone.median * 1000.0),
+            ("behind all others, median", |run| {
+                run.singles_behind.median * 1000.0
+            }),
+            ("behind all others, worst of 50", |run| {
+                run.singles_behind.worst * 1000.0
+            }),
+            ("in an empty cluster, median", |run| {
+                run.singles_alone.median * 1000.0
+            }),
         ],
     ),
     (
         "requests.svg",
         "requests while creating all",
         &[
-            ("writes to Kubernetes", |run| run.creating.requests.writes() as f64),
-            ("changes on the platform", |run| run.creating.requests.platform_changes as f64),
-            ("lists of the platform", |run| run.creating.requests.platform_lists as f64),
+            ("writes to Kubernetes", |run| {
+                run.creating.requests.writes() as f64
+            }),
+            ("changes on the platform", |run| {
+                run.creating.requests.platform_changes as f64
+            }),
+            ("lists of the platform", |run| {
+                run.creating.requests.platform_lists as f64
+            }),
         ],
     ),
 ];
@@ -75,18 +92,41 @@ pub fn draw(json: &Path, folder: &Path) -> Result<()> {
 
 /// Both axes are logarithmic, so a cost that is linear in the number of Computes has a slope of
 /// one.
-fn picture(path: &Path, what: &str, curves: &[Curve], runs: &[Run]) -> Result<(), Box<dyn std::error::Error>> {
+fn picture(
+    path: &Path,
+    what: &str,
+    curves: &[Curve],
+    runs: &[Run],
+) -> Result<(), Box<dyn std::error::Error>> {
     let sizes = runs.iter().map(|run| run.size as f64);
-    let values = || runs.iter().flat_map(|run| curves.iter().map(|(_, of)| of(run)));
-    let (least, most) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
-    let (smallest, largest) = (sizes.clone().fold(f64::MAX, f64::min), sizes.fold(0.0, f64::max));
+    let values = || {
+        runs.iter()
+            .flat_map(|run| curves.iter().map(|(_, of)| of(run)))
+    };
+    let (least, most) = (
+        values().fold(f64::MAX, f64::min),
+        values().fold(0.0, f64::max),
+    );
+    let (smallest, largest) = (
+        sizes.clone().fold(f64::MAX, f64::min),
+        sizes.fold(0.0, f64::max),
+    );
     let area = SVGBackend::new(path, (640, 420)).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area).margin(12).x_label_area_size(40).y_label_area_size(64).build_cartesian_2d(
-        (smallest * 0.8..largest * 1.25).log_scale(),
-        (least.max(0.001) * 0.7..most * 1.5).log_scale(),
-    )?;
-    chart.configure_mesh().x_desc("Computes").y_desc(what).light_line_style(WHITE).draw()?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(
+            (smallest * 0.8..largest * 1.25).log_scale(),
+            (least.max(0.001) * 0.7..most * 1.5).log_scale(),
+        )?;
+    chart
+        .configure_mesh()
+        .x_desc("Computes")
+        .y_desc(what)
+        .light_line_style(WHITE)
+        .draw()?;
     for (number, (name, of)) in curves.iter().enumerate() {
         let color = Palette99::pick(number).to_rgba();
         let points = || runs.iter().map(|run| (run.size as f64, of(run).max(0.001)));

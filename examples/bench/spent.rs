@@ -35,8 +35,17 @@ impl Sub for Requests {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
-        let earlier = |what: &String| before.kubernetes_writes.get(what).copied().unwrap_or_default();
-        let writes = self.kubernetes_writes.into_iter().map(|(what, count)| (what.clone(), count - earlier(&what)));
+        let earlier = |what: &String| {
+            before
+                .kubernetes_writes
+                .get(what)
+                .copied()
+                .unwrap_or_default()
+        };
+        let writes = self
+            .kubernetes_writes
+            .into_iter()
+            .map(|(what, count)| (what.clone(), count - earlier(&what)));
         Self {
             kubernetes_reads: self.kubernetes_reads - before.kubernetes_reads,
             kubernetes_writes: writes.filter(|(_, count)| *count > 0).collect(),
@@ -75,7 +84,12 @@ rules:
 impl Counter {
     pub fn new(audit: &Path) -> Result<Self> {
         let audit = BufReader::new(File::open(audit)?);
-        Ok(Self { audit, line: String::new(), platform: 0, so_far: Requests::default() })
+        Ok(Self {
+            audit,
+            line: String::new(),
+            platform: 0,
+            so_far: Requests::default(),
+        })
     }
 
     /// The requests so far. Call it regularly, because the platform keeps only the latest requests.
@@ -107,8 +121,14 @@ impl Counter {
             return Ok(());
         }
         let object = &entry["objectRef"];
-        let part = object["subresource"].as_str().map(|part| format!("/{part}")).unwrap_or_default();
-        let what = format!("{verb} {}{part}", object["resource"].as_str().unwrap_or_default());
+        let part = object["subresource"]
+            .as_str()
+            .map(|part| format!("/{part}"))
+            .unwrap_or_default();
+        let what = format!(
+            "{verb} {}{part}",
+            object["resource"].as_str().unwrap_or_default()
+        );
         *self.so_far.kubernetes_writes.entry(what).or_default() += 1;
         Ok(())
     }
@@ -118,8 +138,16 @@ impl Counter {
 pub fn processor_time(process: u32) -> Result<Duration> {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{process}/stat")))?;
     // The name in parentheses may contain anything.
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    let fields = stat
+        .rsplit_once(')')
+        .map(|(_, rest)| rest.split_whitespace())
+        .into_iter()
+        .flatten();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 

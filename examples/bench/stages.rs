@@ -86,7 +86,11 @@ pub struct Restart {
     pub resident_kib: u64,
 }
 
-pub async fn run(operator: &Path, (size, hostile): (usize, usize), quiet_seconds: u64) -> Result<Run> {
+pub async fn run(
+    operator: &Path,
+    (size, hostile): (usize, usize),
+    quiet_seconds: u64,
+) -> Result<Run> {
     let mut bed = Bed::new(operator, Setting::unlimited(size)).await?;
     let floor = floor::writes(&bed.computes(), size).await?;
     settled(&mut bed).await?;
@@ -104,19 +108,28 @@ pub async fn run(operator: &Path, (size, hostile): (usize, usize), quiet_seconds
     let singles = counted(&mut bed)? - before_singles;
     let drift = moments::drift(&bed).await?.as_secs_f64();
     settled(&mut bed).await?;
-    let state_change = moments::state_change(&bed, size, quiet.processor / quiet.seconds as f64).await?;
+    let state_change =
+        moments::state_change(&bed, size, quiet.processor / quiet.seconds as f64).await?;
     settled(&mut bed).await?;
 
     let (restart, bytes) = restarting(&mut bed).await?;
-    let tenant = tenant::measured(&mut bed, hostile, 2 * SINGLES + 2..2 * SINGLES + 2 + BESIDE).await?;
-    let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES).await?.as_secs_f64();
+    let tenant =
+        tenant::measured(&mut bed, hostile, 2 * SINGLES + 2..2 * SINGLES + 2 + BESIDE).await?;
+    let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES)
+        .await?
+        .as_secs_f64();
     settled(&mut bed).await?;
-    let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?.as_secs_f64();
+    let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1)
+        .await?
+        .as_secs_f64();
     settled(&mut bed).await?;
     bed.restart(&["--watch-namespaces=default"]).await?;
     settled(&mut bed).await?;
     let processor = processor_time(bed.operator.id())?.as_secs_f64();
-    let confined = Confined { processor, resident_kib: bed.operator.resident_kib()? };
+    let confined = Confined {
+        processor,
+        resident_kib: bed.operator.resident_kib()?,
+    };
     Ok(Run {
         size,
         creating,
@@ -168,7 +181,11 @@ async fn quiet(bed: &mut Bed, seconds: u64) -> Result<Quiet> {
     let (before, processor) = (counted(bed)?, processor_time(bed.operator.id())?);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let processor = (processor_time(bed.operator.id())? - processor).as_secs_f64();
-    Ok(Quiet { seconds, processor, requests: counted(bed)? - before })
+    Ok(Quiet {
+        seconds,
+        processor,
+        requests: counted(bed)? - before,
+    })
 }
 
 async fn restarting(bed: &mut Bed) -> Result<(Restart, Bytes)> {
@@ -179,7 +196,16 @@ async fn restarting(bed: &mut Bed) -> Result<(Restart, Bytes)> {
     let (passes, requests) = (bed.passes().await?, counted(bed)? - before);
     let resident_kib = bed.operator.resident_kib()?;
     let (floor, bytes) = floor::list(&bed.computes()).await?;
-    Ok((Restart { processor, floor: floor.as_secs_f64(), passes, requests, resident_kib }, bytes))
+    Ok((
+        Restart {
+            processor,
+            floor: floor.as_secs_f64(),
+            passes,
+            requests,
+            resident_kib,
+        },
+        bytes,
+    ))
 }
 
 fn counted(bed: &mut Bed) -> Result<Requests> {
@@ -191,10 +217,14 @@ pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
     let (computes, setting, begun) = (bed.computes(), bed.setting, Instant::now());
     let all_ready = tokio::spawn(all_ready(computes.clone(), size));
     let declare = async |number| -> Result<()> {
-        computes.create(&PostParams::default(), &fleet::compute(number, setting)).await?;
+        computes
+            .create(&PostParams::default(), &fleet::compute(number, setting))
+            .await?;
         Ok(())
     };
-    let all = stream::iter(0..size).map(Ok).try_for_each_concurrent(floor::AT_ONCE, declare);
+    let all = stream::iter(0..size)
+        .map(Ok)
+        .try_for_each_concurrent(floor::AT_ONCE, declare);
     all.await?;
     loop {
         // Count in every round, because the platform's log keeps only the latest requests.
@@ -203,24 +233,36 @@ pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
             break;
         }
         if begun.elapsed() > PATIENCE {
-            return Err(Error::new(format!("not all of {size} Computes are ready after {} s", PATIENCE.as_secs())));
+            return Err(Error::new(format!(
+                "not all of {size} Computes are ready after {} s",
+                PATIENCE.as_secs()
+            )));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    all_ready.await.map_err(Error::while_doing("watching the Computes"))??;
+    all_ready
+        .await
+        .map_err(Error::while_doing("watching the Computes"))??;
     Ok(begun.elapsed())
 }
 
 /// Returns when this many Computes of the fleet are ready.
 async fn all_ready(computes: kube::Api<Compute>, size: usize) -> Result<()> {
     let mut ready = std::collections::HashSet::new();
-    let changes = watcher(computes, watcher::Config::default()).default_backoff().applied_objects();
+    let changes = watcher(computes, watcher::Config::default())
+        .default_backoff()
+        .applied_objects();
     let mut changes = std::pin::pin!(changes);
     while ready.len() < size {
-        let compute = changes.try_next().await.map_err(Error::while_doing("watching the Computes"))?;
+        let compute = changes
+            .try_next()
+            .await
+            .map_err(Error::while_doing("watching the Computes"))?;
         let compute = compute.ok_or_else(|| Error::new("the watch has ended".to_owned()))?;
         let conditions = compute.status.iter().flat_map(|status| &status.conditions);
-        let is_ready = conditions.clone().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let is_ready = conditions
+            .clone()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
         if is_ready && compute.name_any().starts_with("compute-") {
             ready.insert(compute.metadata.name);
         }
@@ -234,7 +276,9 @@ pub async fn settled(bed: &mut Bed) -> Result<()> {
     let (mut last, mut since) = (counted(bed)?.writes(), Instant::now());
     while since.elapsed() < Duration::from_secs(5) {
         if begun.elapsed() > PATIENCE {
-            return Err(Error::new("the operator does not cease to write".to_owned()));
+            return Err(Error::new(
+                "the operator does not cease to write".to_owned(),
+            ));
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
         let now = counted(bed)?.writes();

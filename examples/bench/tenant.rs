@@ -33,14 +33,22 @@ pub struct Tenant {
 
 pub async fn measured(bed: &mut Bed, objects: usize, others: Range<usize>) -> Result<Tenant> {
     bed.create_namespace(NAMESPACE).await?;
-    let (resident, processor) = (bed.operator.resident_kib()?, processor_time(bed.operator.id())?);
+    let (resident, processor) = (
+        bed.operator.resident_kib()?,
+        processor_time(bed.operator.id())?,
+    );
     let passes = bed.passes().await?;
     let computes = Api::<Compute>::namespaced(bed.client.clone(), NAMESPACE);
     let declare = async |number| -> Result<()> {
-        computes.create(&PostParams::default(), &worst(number)?).await?;
+        computes
+            .create(&PostParams::default(), &worst(number)?)
+            .await?;
         Ok(())
     };
-    stream::iter(0..objects).map(Ok).try_for_each_concurrent(floor::AT_ONCE, declare).await?;
+    stream::iter(0..objects)
+        .map(Ok)
+        .try_for_each_concurrent(floor::AT_ONCE, declare)
+        .await?;
     stages::settled(bed).await?;
     let spent = (processor_time(bed.operator.id())? - processor).as_secs_f64();
     let pass = spent / (bed.passes().await? - passes).max(1) as f64;
@@ -50,18 +58,31 @@ pub async fn measured(bed: &mut Bed, objects: usize, others: Range<usize>) -> Re
     let changing = tokio::spawn(change(computes.clone(), objects, stop.clone()));
     let beside = moments::singles(bed, others).await;
     stop.cancel();
-    changing.await.map_err(Error::while_doing("changing the tenant's Computes"))??;
-    computes.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
+    changing
+        .await
+        .map_err(Error::while_doing("changing the tenant's Computes"))??;
+    computes
+        .delete_collection(&DeleteParams::default(), &ListParams::default())
+        .await?;
     stages::settled(bed).await?;
-    Ok(Tenant { objects, pass, resident_kib, beside: beside? })
+    Ok(Tenant {
+        objects,
+        pass,
+        resident_kib,
+        beside: beside?,
+    })
 }
 
 /// Changes as fast as the API server accepts them.
 async fn change(computes: Api<Compute>, objects: usize, stop: CancellationToken) -> Result<()> {
-    let numbers = stream::iter((0..objects).cycle()).take_until(stop.cancelled_owned()).map(Ok::<usize, Error>);
+    let numbers = stream::iter((0..objects).cycle())
+        .take_until(stop.cancelled_owned())
+        .map(Ok::<usize, Error>);
     let one = async |number: usize| -> Result<()> {
         let patch = Patch::Merge(json!({"spec": {"schedules": schedules(number % 59 + 1)}}));
-        computes.patch(&format!("worst-{number}"), &PatchParams::default(), &patch).await?;
+        computes
+            .patch(&format!("worst-{number}"), &PatchParams::default(), &patch)
+            .await?;
         Ok(())
     };
     numbers.try_for_each_concurrent(floor::AT_ONCE, one).await
@@ -77,11 +98,15 @@ fn schedules(minute: usize) -> Vec<Value> {
 }
 
 fn worst(number: usize) -> Result<Compute> {
-    let annotations: serde_json::Map<String, Value> = ["not-created", "restart", "reconcile-requested-at"]
-        .map(|name| (format!("dbplane.dev/{name}"), json!("x".repeat(8 * 1024))))
-        .into_iter()
-        .chain([("somebody.example/notes".to_owned(), json!("x".repeat(64 * 1024)))])
-        .collect();
+    let annotations: serde_json::Map<String, Value> =
+        ["not-created", "restart", "reconcile-requested-at"]
+            .map(|name| (format!("dbplane.dev/{name}"), json!("x".repeat(8 * 1024))))
+            .into_iter()
+            .chain([(
+                "somebody.example/notes".to_owned(),
+                json!("x".repeat(64 * 1024)),
+            )])
+            .collect();
     let compute = json!({
         "apiVersion": "dbplane.dev/v1alpha1",
         "kind": "Compute",

@@ -54,31 +54,67 @@ struct Tenant {
 
 /// Adds the objects kind by kind. At the end, the operator restarts with nothing to do.
 pub async fn run(operator: &Path, objects: usize) -> Result<Vec<Stage>> {
-    let setting = Setting { strangers: KEYS, ..Setting::unlimited(objects * BRANCHES) };
-    let mut tenant = Tenant { bed: Bed::new(operator, setting).await?, stages: Vec::new() };
+    let setting = Setting {
+        strangers: KEYS,
+        ..Setting::unlimited(objects * BRANCHES)
+    };
+    let mut tenant = Tenant {
+        bed: Bed::new(operator, setting).await?,
+        stages: Vec::new(),
+    };
     tenant.bed.create_namespace(NAMESPACE).await?;
-    tenant.secret("credentials", json!({"api-key": fleet::KEY})).await?;
-    tenant.secret("login", json!({"username": "shop", "password": "not-a-secret"})).await?;
+    tenant
+        .secret("credentials", json!({"api-key": fleet::KEY}))
+        .await?;
+    tenant
+        .secret(
+            "login",
+            json!({"username": "shop", "password": "not-a-secret"}),
+        )
+        .await?;
     let (client, base_url) = (tenant.bed.client.clone(), tenant.bed.platform.base_url());
     let (accounts, cluster_accounts) = (objects / 5, objects.div_ceil(50));
     let (keys, sets) = (objects * 3 / 10, objects.div_ceil(5 * REPLICAS));
-    let computes = objects.saturating_sub(accounts + cluster_accounts + keys + sets * (1 + REPLICAS));
+    let computes =
+        objects.saturating_sub(accounts + cluster_accounts + keys + sets * (1 + REPLICAS));
 
     let account = |number| objects::account(&place("account", number), &base_url);
-    tenant.stage::<Account>(accounts, Api::namespaced(client.clone(), NAMESPACE), account).await?;
-    let cluster_account = |number| objects::cluster_account(&place("account", number), &base_url, 256);
-    tenant.stage::<ClusterAccount>(cluster_accounts, Api::all(client.clone()), cluster_account).await?;
+    tenant
+        .stage::<Account>(
+            accounts,
+            Api::namespaced(client.clone(), NAMESPACE),
+            account,
+        )
+        .await?;
+    let cluster_account =
+        |number| objects::cluster_account(&place("account", number), &base_url, 256);
+    tenant
+        .stage::<ClusterAccount>(cluster_accounts, Api::all(client.clone()), cluster_account)
+        .await?;
     let key = |number| recorded(objects::project_key(&place("key", number), 32), &base_url);
-    tenant.stage::<ProjectKey>(keys, Api::namespaced(client.clone(), NAMESPACE), key).await?;
+    tenant
+        .stage::<ProjectKey>(keys, Api::namespaced(client.clone(), NAMESPACE), key)
+        .await?;
     let compute = |number| annotated(objects::compute(&place("compute", number)));
-    tenant.stage::<Compute>(computes, Api::namespaced(client.clone(), NAMESPACE), compute).await?;
+    tenant
+        .stage::<Compute>(
+            computes,
+            Api::namespaced(client.clone(), NAMESPACE),
+            compute,
+        )
+        .await?;
     // These branches have no Compute.
     let first = computes.next_multiple_of(BRANCHES);
-    let set = |number| objects::read_replica_set(&place("set", first + number * BRANCHES), REPLICAS);
-    tenant.stage::<ReadReplicaSet>(sets, Api::namespaced(client, NAMESPACE), set).await?;
+    let set =
+        |number| objects::read_replica_set(&place("set", first + number * BRANCHES), REPLICAS);
+    tenant
+        .stage::<ReadReplicaSet>(sets, Api::namespaced(client, NAMESPACE), set)
+        .await?;
     tenant.bed.restart(&[]).await?;
     stages::settled(&mut tenant.bed).await?;
-    tenant.measured("all after a restart", objects, (0, 0.0)).await?;
+    tenant
+        .measured("all after a restart", objects, (0, 0.0))
+        .await?;
     Ok(tenant.stages)
 }
 
@@ -97,7 +133,8 @@ fn place(what: &str, number: usize) -> Place {
 /// Annotations of about the size that the operator keeps.
 fn annotated(mut object: Value) -> Value {
     for name in ["not-created", "restart", "reconcile-requested-at"] {
-        object["metadata"]["annotations"][format!("dbplane.dev/{name}")] = json!("x".repeat(5 * 1024));
+        object["metadata"]["annotations"][format!("dbplane.dev/{name}")] =
+            json!("x".repeat(5 * 1024));
     }
     object
 }
@@ -122,31 +159,46 @@ fn recorded(mut object: Value, base_url: &str) -> Value {
         platform: Some(base_url.to_owned()),
         ..KeyRecords::default()
     };
-    let identity = ProjectKeyIdentity { records, intent: None };
+    let identity = ProjectKeyIdentity {
+        records,
+        intent: None,
+    };
     object["metadata"]["annotations"][RECORD] = json!(written(&identity, &meta));
     object
 }
 
 impl Tenant {
     async fn secret(&self, name: &str, entries: Value) -> Result<()> {
-        let secret = json!({"metadata": {"name": name, "namespace": NAMESPACE}, "stringData": entries});
+        let secret =
+            json!({"metadata": {"name": name, "namespace": NAMESPACE}, "stringData": entries});
         create::<Secret>(&Api::namespaced(self.bed.client.clone(), NAMESPACE), secret).await
     }
 
-    async fn stage<K>(&mut self, count: usize, api: Api<K>, manifest: impl Fn(usize) -> Value) -> Result<()>
+    async fn stage<K>(
+        &mut self,
+        count: usize,
+        api: Api<K>,
+        manifest: impl Fn(usize) -> Value,
+    ) -> Result<()>
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
     {
         let before = self.spent().await?;
         let one = async |number| create(&api, manifest(number)).await;
-        stream::iter(0..count).map(Ok).try_for_each_concurrent(floor::AT_ONCE, one).await?;
+        stream::iter(0..count)
+            .map(Ok)
+            .try_for_each_concurrent(floor::AT_ONCE, one)
+            .await?;
         stages::settled(&mut self.bed).await?;
         self.measured(&K::kind(&()), count, before).await
     }
 
     /// Passes and processor time in seconds so far.
     async fn spent(&self) -> Result<(u64, f64)> {
-        Ok((self.bed.passes().await?, processor_time(self.bed.operator.id())?.as_secs_f64()))
+        Ok((
+            self.bed.passes().await?,
+            processor_time(self.bed.operator.id())?.as_secs_f64(),
+        ))
     }
 
     async fn measured(&mut self, what: &str, objects: usize, before: (u64, f64)) -> Result<()> {
@@ -154,7 +206,13 @@ impl Tenant {
         let passes = passes - before.0;
         let pass = (processor - before.1) / passes.max(1) as f64;
         let resident_kib = self.bed.operator.resident_kib()?;
-        self.stages.push(Stage { what: what.to_owned(), objects, passes, pass, resident_kib });
+        self.stages.push(Stage {
+            what: what.to_owned(),
+            objects,
+            passes,
+            pass,
+            resident_kib,
+        });
         Ok(())
     }
 }
@@ -163,16 +221,29 @@ async fn create<K>(api: &Api<K>, manifest: Value) -> Result<()>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
 {
-    let object: K = serde_json::from_value(manifest).map_err(Error::while_doing("making an object"))?;
+    let object: K =
+        serde_json::from_value(manifest).map_err(Error::while_doing("making an object"))?;
     api.create(&PostParams::default(), &object).await?;
     Ok(())
 }
 
 pub fn print(stages: &[Stage]) {
     println!("\nThe worst objects that the definitions admit");
-    println!("  {:<24} {:>8} {:>8} {:>16} {:>16}", "", "objects", "passes", "CPU for each", "resident memory");
-    for Stage { what, objects, passes, pass, resident_kib } in stages {
+    println!(
+        "  {:<24} {:>8} {:>8} {:>16} {:>16}",
+        "", "objects", "passes", "CPU for each", "resident memory"
+    );
+    for Stage {
+        what,
+        objects,
+        passes,
+        pass,
+        resident_kib,
+    } in stages
+    {
         let (milliseconds, mebibytes) = (pass * 1000.0, *resident_kib as f64 / 1024.0);
-        println!("  {what:<24} {objects:>8} {passes:>8} {milliseconds:>13.2} ms {mebibytes:>12.1} MiB");
+        println!(
+            "  {what:<24} {objects:>8} {passes:>8} {milliseconds:>13.2} ms {mebibytes:>12.1} MiB"
+        );
     }
 }

@@ -39,8 +39,16 @@ impl Console {
             .strip_suffix("/api/v2")
             .ok_or_else(|| Error::new(format!("the simulator's base URL is not one: {base_url}")))?
             .to_owned();
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(10)).no_proxy().build().map_err(failed)?;
-        Ok(Self { http, root, base_url })
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(10))
+            .no_proxy()
+            .build()
+            .map_err(failed)?;
+        Ok(Self {
+            http,
+            root,
+            base_url,
+        })
     }
 
     pub fn url(&self) -> String {
@@ -59,34 +67,64 @@ impl Console {
     }
 
     /// Waits until `holds` is true for the platform's compute.
-    pub async fn wait_for(&self, id: &str, what: &str, holds: impl Fn(&Compute) -> bool) -> Result<Compute> {
-        wait_for(what, PATIENCE, async || self.compute(id).await.ok().filter(&holds)).await
+    pub async fn wait_for(
+        &self,
+        id: &str,
+        what: &str,
+        holds: impl Fn(&Compute) -> bool,
+    ) -> Result<Compute> {
+        wait_for(what, PATIENCE, async || {
+            self.compute(id).await.ok().filter(&holds)
+        })
+        .await
     }
 
     /// Changes a compute, as a user would by hand.
     pub async fn change(&self, id: &str, attributes: &Value) -> Result<Compute> {
-        answer(self.http.patch(format!("{}/computes/{id}", self.url())).json(attributes)).await
+        answer(
+            self.http
+                .patch(format!("{}/computes/{id}", self.url()))
+                .json(attributes),
+        )
+        .await
     }
 
     /// Simulates activity on a compute.
     pub async fn use_compute(&self, id: &str) -> Result<Compute> {
-        answer(self.http.post(format!("{}/computes/{id}/activity", self.url()))).await
+        answer(
+            self.http
+                .post(format!("{}/computes/{id}/activity", self.url())),
+        )
+        .await
     }
 
     /// Advances the platform's clock.
     pub async fn advance(&self, by: Duration) -> Result<()> {
         let body = json!({"seconds": by.as_secs_f64()});
-        answer::<Value>(self.http.post(format!("{}/clock/advance", self.url())).json(&body)).await.map(drop)
+        answer::<Value>(
+            self.http
+                .post(format!("{}/clock/advance", self.url()))
+                .json(&body),
+        )
+        .await
+        .map(drop)
     }
 
     /// The API requests after number `since`.
     pub async fn requests(&self, since: u64) -> Result<Vec<Request>> {
-        answer(self.http.get(format!("{}/requests?since={since}", self.url()))).await
+        answer(
+            self.http
+                .get(format!("{}/requests?since={since}", self.url())),
+        )
+        .await
     }
 
     /// The status of the platform's answer to a GET with this key.
     pub async fn status_for(&self, key: &str, path: &str) -> Result<u16> {
-        let request = self.http.get(format!("{}{path}", self.base_url)).bearer_auth(key);
+        let request = self
+            .http
+            .get(format!("{}{path}", self.base_url))
+            .bearer_auth(key);
         Ok(request.send().await.map_err(failed)?.status().as_u16())
     }
 }
@@ -96,7 +134,9 @@ async fn answer<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result
     let status = response.status();
     let body = response.text().await.map_err(failed)?;
     if !status.is_success() {
-        return Err(Error::new(format!("the simulator's console refuses ({status}): {body}")));
+        return Err(Error::new(format!(
+            "the simulator's console refuses ({status}): {body}"
+        )));
     }
     serde_json::from_str(&body).map_err(Error::while_doing("reading the console's answer"))
 }

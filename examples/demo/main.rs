@@ -4,7 +4,11 @@
 //! Every displayed command is really run. Every step is checked in both Kubernetes and the
 //! platform.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it speaks to the person who runs it"
+)]
 
 mod console;
 mod environment;
@@ -36,7 +40,12 @@ enum What {
 impl What {
     fn asked() -> Option<Self> {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
-        match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        match arguments
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .as_slice()
+        {
             [] => Some(Self::Demo { once: false }),
             ["--once"] => Some(Self::Demo { once: true }),
             ["--playground", file] => Some(Self::Playground { file: file.into() }),
@@ -65,7 +74,11 @@ async fn main() -> ExitCode {
         }
         None => {
             println!("\nEverything that was started has ended, and its folder is gone.");
-            if shown { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) }
+            if shown {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(INTERRUPTED)
+            }
         }
     }
 }
@@ -89,7 +102,10 @@ async fn demo(once: bool, shown: &mut bool) -> Result<()> {
         eprintln!("{}", env.last_logs());
         return Err(error);
     }
-    terminal.print(&format!("\nAll steps came out as they should, in {:.1} s.", begun.elapsed().as_secs_f64()));
+    terminal.print(&format!(
+        "\nAll steps came out as they should, in {:.1} s.",
+        begun.elapsed().as_secs_f64()
+    ));
     if once {
         return Ok(());
     }
@@ -100,8 +116,10 @@ async fn demo(once: bool, shown: &mut bool) -> Result<()> {
 
 /// Ctrl-C, or the SIGTERM of a service manager.
 async fn asked_to_stop() {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         return std::future::pending().await;
     };
     tokio::select! {

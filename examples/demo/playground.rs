@@ -39,13 +39,21 @@ pub async fn offer(file: &Path, shown: &mut bool) -> Result<()> {
         "\nReady, and everything stays up until Ctrl-C. In another terminal, in this folder:\n\n     source {}\n",
         file.display()
     ));
-    terminal.print(&format!("   The platform's console: {}/", env.console.url()));
+    terminal.print(&format!(
+        "   The platform's console: {}/",
+        env.console.url()
+    ));
     env.until_one_ends().await
 }
 
 /// Installs as the demo does, without output.
 async fn install(env: &mut Environment) -> Result<()> {
-    env.kubectl(&["apply", "-k", concat!(env!("CARGO_MANIFEST_DIR"), "/deploy")]).await?;
+    env.kubectl(&[
+        "apply",
+        "-k",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/deploy"),
+    ])
+    .await?;
     env.start_operator().await
 }
 
@@ -53,7 +61,10 @@ async fn install(env: &mut Environment) -> Result<()> {
 fn programs(env: &Environment) -> Result<PathBuf> {
     let folder = env.folder().join("bin");
     fs::create_dir(&folder)?;
-    let kubectl = env.kubectl_folder().ok_or_else(|| Error::new("kubectl has no folder"))?.join("kubectl");
+    let kubectl = env
+        .kubectl_folder()
+        .ok_or_else(|| Error::new("kubectl has no folder"))?
+        .join("kubectl");
     symlink(kubectl, folder.join("kubectl"))?;
     for name in ["dbplane", "dbplane-simulator"] {
         symlink(program(name)?, folder.join(name))?;
@@ -68,7 +79,11 @@ fn variables(env: &Environment, programs: &Path) -> String {
         let _ = writeln!(text, "export {name}={value}");
     };
     // GOGC is set for short-lived kubectl processes, not for the user's shell.
-    for (name, value) in env.variables().into_iter().filter(|(name, _)| name != "GOGC") {
+    for (name, value) in env
+        .variables()
+        .into_iter()
+        .filter(|(name, _)| name != "GOGC")
+    {
         export(&name, &value);
     }
     // Commands that call the platform directly reach it on loopback, as the operator does.

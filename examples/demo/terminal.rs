@@ -24,13 +24,19 @@ pub struct Shown {
 impl Terminal {
     pub fn new() -> Self {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { colour, steps: Cell::new(0) }
+        Self {
+            colour,
+            steps: Cell::new(0),
+        }
     }
 
     /// Begins a numbered step.
     pub fn step(&self, headline: &str) {
         self.steps.set(self.steps.get() + 1);
-        println!("\n{}", self.paint("1", &format!("{}. {headline}", self.steps.get())));
+        println!(
+            "\n{}",
+            self.paint("1", &format!("{}. {headline}", self.steps.get()))
+        );
     }
 
     pub fn print(&self, text: &str) {
@@ -64,21 +70,38 @@ impl Terminal {
     /// Like `show`, for a command that must succeed; returns its output.
     pub async fn run(&self, env: &Environment, line: &str) -> Result<String> {
         let shown = self.show(env, line).await?;
-        if shown.success { Ok(shown.text) } else { Err(Error::new(format!("this failed: {line}"))) }
+        if shown.success {
+            Ok(shown.text)
+        } else {
+            Err(Error::new(format!("this failed: {line}")))
+        }
     }
 
     fn paint(&self, code: &str, text: &str) -> String {
-        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.colour {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }
 
 async fn run(env: &Environment, line: &str) -> Result<Shown> {
     let mut command = Command::new("bash");
     // A single stream keeps the order that a terminal would show.
-    command.arg("-c").arg(format!("set -o pipefail; exec 2>&1; {line}"));
+    command
+        .arg("-c")
+        .arg(format!("set -o pipefail; exec 2>&1; {line}"));
     env.configure(&mut command);
     command.stdin(Stdio::null());
     let mut command = tokio::process::Command::from(command);
-    let output = command.kill_on_drop(true).output().await.map_err(Error::while_doing("running bash"))?;
-    Ok(Shown { text: String::from_utf8_lossy(&output.stdout).into_owned(), success: output.status.success() })
+    let output = command
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(Error::while_doing("running bash"))?;
+    Ok(Shown {
+        text: String::from_utf8_lossy(&output.stdout).into_owned(),
+        success: output.status.success(),
+    })
 }

@@ -4,7 +4,11 @@
 //! `--model` explores the model alone, `--model TEXT` only bounds whose names contain the text.
 //! `--pairs seed` tries two faults at a time, `--point scenario:mode:number` repeats one point.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it speaks to the person who runs it"
+)]
 #![allow(
     clippy::duplicate_mod,
     reason = "the model and the crash points are programs of their own elsewhere, and share the promises"
@@ -53,18 +57,29 @@ async fn verify() -> Result<bool> {
     let begun = Instant::now();
     let mut table = Table::default();
     // Each part adds its rows and returns how many violations it found.
-    let violations = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let violations = match arguments
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
         // The crash points mostly wait, so the model runs on another thread meanwhile.
         [] => {
             let orders = std::thread::spawn(|| Orders::explore(""));
             let crashes = crashes::of(scenarios(), whole(), &mut table).await?;
-            crashes + orders.join().map_err(|_| Error::new("the model could not be explored"))?.rows(&mut table)
+            crashes
+                + orders
+                    .join()
+                    .map_err(|_| Error::new("the model could not be explored"))?
+                    .rows(&mut table)
         }
         ["--model"] => Orders::explore("").rows(&mut table),
         ["--model", named] => {
             let orders = Orders::explore(named);
             if orders.is_empty() {
-                return Err(Error::new(format!("no bound of the model has {named:?} in its name")));
+                return Err(Error::new(format!(
+                    "no bound of the model has {named:?} in its name"
+                )));
             }
             orders.rows(&mut table)
         }
@@ -73,13 +88,20 @@ async fn verify() -> Result<bool> {
             let mut wanted = Vec::new();
             for name in names.split(',') {
                 let found = all.iter().position(|scenario| scenario.name == name);
-                wanted.push(all.remove(found.ok_or_else(|| Error::new(format!("there is no scenario {name}")))?));
+                wanted.push(all.remove(
+                    found.ok_or_else(|| Error::new(format!("there is no scenario {name}")))?,
+                ));
             }
             crashes::of(wanted, whole(), &mut table).await?
         }
         ["--pairs", seed] => {
-            let seed = seed.parse().map_err(Error::while_doing(format!("reading the seed {seed:?}")))?;
-            let paired = scenarios().into_iter().filter(|scenario| !scenario.repeats()).collect();
+            let seed = seed
+                .parse()
+                .map_err(Error::while_doing(format!("reading the seed {seed:?}")))?;
+            let paired = scenarios()
+                .into_iter()
+                .filter(|scenario| !scenario.repeats())
+                .collect();
             crashes::of(paired, Extent::Pairs(seed), &mut table).await?
         }
         ["--point", point] => crashes::at(point, &mut table).await?,

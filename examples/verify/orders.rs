@@ -18,12 +18,17 @@ pub struct Orders {
 impl Orders {
     /// Explores the bounds and tries the mutations whose names contain `named`.
     pub fn explore(named: &str) -> Self {
-        let at_a_time = std::thread::available_parallelism().map_or(1, NonZero::get).min(AT_A_TIME);
+        let at_a_time = std::thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(AT_A_TIME);
         let of = |mut all: Vec<Bound>| {
             all.retain(|bound| bound.to_string().contains(named));
             explore(all, at_a_time)
         };
-        Self { explored: of(bounds(Extent::Large)), tried: of(mutations()) }
+        Self {
+            explored: of(bounds(Extent::Large)),
+            tried: of(mutations()),
+        }
     }
 
     /// True if no bound and no mutation matched the name.
@@ -32,12 +37,21 @@ impl Orders {
     }
 
     fn noticed(&self) -> usize {
-        self.tried.iter().filter(|explored| matches!(explored.outcome, Outcome::Broken(_))).count()
+        self.tried
+            .iter()
+            .filter(|explored| matches!(explored.outcome, Outcome::Broken(_)))
+            .count()
     }
 
     /// Adds a row for each result. Returns the number of broken promises and unnoticed mutations.
     pub fn rows(&self, table: &mut Table) -> usize {
-        table.part(["orders of events within", "deep", "states", "violations", "seconds"]);
+        table.part([
+            "orders of events within",
+            "deep",
+            "states",
+            "violations",
+            "seconds",
+        ]);
         for explored in &self.explored {
             let violations = match explored.outcome {
                 Outcome::Held => "0",
@@ -53,8 +67,17 @@ impl Orders {
             ]);
         }
         let states: usize = self.explored.iter().map(|explored| explored.states).sum();
-        let failed = self.explored.iter().filter(|explored| explored.outcome != Outcome::Held).count();
-        table.row(vec!["all".to_owned(), String::new(), states.to_string(), failed.to_string()]);
+        let failed = self
+            .explored
+            .iter()
+            .filter(|explored| explored.outcome != Outcome::Held)
+            .count();
+        table.row(vec![
+            "all".to_owned(),
+            String::new(),
+            states.to_string(),
+            failed.to_string(),
+        ]);
         let (noticed, tried) = (self.noticed(), self.tried.len());
         table.part(["mutations", "tried", "caught", "not caught", ""]);
         let counts = [tried, noticed, tried - noticed].map(|count| count.to_string());

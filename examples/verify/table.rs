@@ -24,14 +24,23 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.rows.first().map_or(0, Vec::len);
-        let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(String::len)
+                .max()
+        };
         for row in &self.rows {
             if row.is_empty() {
                 writeln!(f)?;
                 continue;
             }
             for column in 0..columns {
-                let (cell, width) = (row.get(column).map_or("", String::as_str), width(column).unwrap_or(0));
+                let (cell, width) = (
+                    row.get(column).map_or("", String::as_str),
+                    width(column).unwrap_or(0),
+                );
                 match column {
                     0 => write!(f, "{cell:width$}")?,
                     _ => write!(f, " | {cell:>width$}")?,

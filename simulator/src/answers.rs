@@ -10,8 +10,15 @@ use super::world::message::{Request, Response};
 
 /// Handles the request and applies the fault. Faults of the connection change neither work nor
 /// answer.
-pub fn respond(world: &mut World, request: &Request, now: Timestamp, fault: Option<&Fault>) -> Response {
-    let Some(fault) = fault else { return world.respond(request, now) };
+pub fn respond(
+    world: &mut World,
+    request: &Request,
+    now: Timestamp,
+    fault: Option<&Fault>,
+) -> Response {
+    let Some(fault) = fault else {
+        return world.respond(request, now);
+    };
     match fault.kind {
         FaultKind::Repeat => {
             world.respond(request, now);
@@ -19,7 +26,13 @@ pub fn respond(world: &mut World, request: &Request, now: Timestamp, fault: Opti
         }
         FaultKind::ClockOff => {
             let clock_off = SignedDuration::from_secs(fault.seconds);
-            world.respond(&Request { clock_off, ..request.clone() }, now)
+            world.respond(
+                &Request {
+                    clock_off,
+                    ..request.clone()
+                },
+                now,
+            )
         }
         // A server that has not learned of a new key yet answers as if the key were unknown.
         FaultKind::YoungKey => world.respond(&request.clone().bearer("unknown"), now),
@@ -28,7 +41,9 @@ pub fn respond(world: &mut World, request: &Request, now: Timestamp, fault: Opti
 }
 
 fn rewritten(answer: Response, fault: &Fault) -> Response {
-    let Ok(mut body) = serde_json::from_slice(&answer.body) else { return answer };
+    let Ok(mut body) = serde_json::from_slice(&answer.body) else {
+        return answer;
+    };
     match fault.kind {
         FaultKind::TimesWithoutZone => without_zones(&mut body),
         FaultKind::NormalizedSettings => with_normalized_settings(&mut body),
@@ -36,5 +51,8 @@ fn rewritten(answer: Response, fault: &Fault) -> Response {
         FaultKind::State => odd::with_state(&mut body, fault),
         _ => return answer,
     }
-    Response { body: body.to_string().into_bytes(), ..answer }
+    Response {
+        body: body.to_string().into_bytes(),
+        ..answer
+    }
 }

@@ -13,7 +13,11 @@ use crate::world::Profile;
 #[command(name = "dbplane-simulator", version, about, after_help = HELP)]
 pub struct Arguments {
     /// Address to listen on; port 0 takes a free one
-    #[arg(long, env = "DBPLANE_SIMULATE_LISTEN", default_value = "127.0.0.1:4010")]
+    #[arg(
+        long,
+        env = "DBPLANE_SIMULATE_LISTEN",
+        default_value = "127.0.0.1:4010"
+    )]
     pub listen: SocketAddr,
     /// File (YAML) with the organizations, users, projects and keys that exist at the beginning
     #[arg(long, env = "DBPLANE_SIMULATE_WORLD")]

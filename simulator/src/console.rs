@@ -31,19 +31,34 @@ type Answer = Result<Response, Problem>;
 pub fn routes() -> Router<Arc<Shell>> {
     Router::new()
         .route("/users/{user}/api_keys", post(create_personal_key))
-        .route("/organizations/{organization}/api_keys", post(create_organization_key))
-        .route("/organizations/{organization}", axum::routing::patch(set_plan))
+        .route(
+            "/organizations/{organization}/api_keys",
+            post(create_organization_key),
+        )
+        .route(
+            "/organizations/{organization}",
+            axum::routing::patch(set_plan),
+        )
         .route("/owners", get(list_owners))
         .route("/api_keys", get(list_keys))
         .route("/api_keys/{id}/revoke", post(revoke_key))
         .route("/computes", get(list_computes).post(create_compute))
-        .route("/computes/{id}", axum::routing::patch(change_compute).delete(delete_compute))
+        .route(
+            "/computes/{id}",
+            axum::routing::patch(change_compute).delete(delete_compute),
+        )
         .route("/computes/{id}/activity", post(activity))
-        .route("/computes/{id}/fill_temporary_disk", post(fill_temporary_disk))
+        .route(
+            "/computes/{id}/fill_temporary_disk",
+            post(fill_temporary_disk),
+        )
         .route("/projects/{id}/transfer", post(transfer_project))
         .route("/clock", get(show_clock).patch(set_clock))
         .route("/clock/advance", post(advance_clock))
-        .route("/faults", get(list_faults).post(order_fault).delete(clear_faults))
+        .route(
+            "/faults",
+            get(list_faults).post(order_fault).delete(clear_faults),
+        )
         .route("/failing_operations", post(fail_operations))
         .route("/requests", get(list_requests).delete(clear_requests))
         .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "the console has no such page") })
@@ -59,7 +74,10 @@ struct Problem {
 
 impl Problem {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self {
+            status,
+            message: message.into(),
+        }
     }
 }
 
@@ -71,7 +89,8 @@ impl IntoResponse for Problem {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let status = StatusCode::from_u16(refusal.status(Profile::Minimal)).unwrap_or(StatusCode::BAD_REQUEST);
+        let status = StatusCode::from_u16(refusal.status(Profile::Minimal))
+            .unwrap_or(StatusCode::BAD_REQUEST);
         Self::new(status, refusal.message())
     }
 }
@@ -83,7 +102,8 @@ impl From<ShellError> for Problem {
 }
 
 fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 /// Runs `work` on the world and sends its result.
@@ -103,16 +123,29 @@ struct NewKeyForm {
     project_id: Option<String>,
 }
 
-async fn create_personal_key(State(shell): Shared, Path(user): Path<String>, body: Bytes) -> Answer {
+async fn create_personal_key(
+    State(shell): Shared,
+    Path(user): Path<String>,
+    body: Bytes,
+) -> Answer {
     let form: NewKeyForm = read(&body)?;
     if form.project_id.is_some() {
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "a personal key is not for one project"));
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "a personal key is not for one project",
+        ));
     }
-    answer(&shell, StatusCode::CREATED, move |world, now| world.console_create_personal_key(&user, &form.key_name, now))
-        .await
+    answer(&shell, StatusCode::CREATED, move |world, now| {
+        world.console_create_personal_key(&user, &form.key_name, now)
+    })
+    .await
 }
 
-async fn create_organization_key(State(shell): Shared, Path(organization): Path<String>, body: Bytes) -> Answer {
+async fn create_organization_key(
+    State(shell): Shared,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Answer {
     let form: NewKeyForm = read(&body)?;
     let create = move |world: &mut World, now| {
         world.console_create_organization_key(&organization, &form.key_name, form.project_id, now)
@@ -121,7 +154,12 @@ async fn create_organization_key(State(shell): Shared, Path(organization): Path<
 }
 
 async fn list_owners(State(shell): Shared) -> Answer {
-    answer(&shell, StatusCode::OK, |world, _| Ok(world.console_owners())).await
+    answer(
+        &shell,
+        StatusCode::OK,
+        |world, _| Ok(world.console_owners()),
+    )
+    .await
 }
 
 async fn list_keys(State(shell): Shared) -> Answer {
@@ -129,7 +167,10 @@ async fn list_keys(State(shell): Shared) -> Answer {
 }
 
 async fn revoke_key(State(shell): Shared, Path(id): Path<i64>) -> Answer {
-    answer(&shell, StatusCode::OK, move |world, now| world.console_revoke_key(id, now)).await
+    answer(&shell, StatusCode::OK, move |world, now| {
+        world.console_revoke_key(id, now)
+    })
+    .await
 }
 
 #[derive(Debug, Deserialize)]
@@ -154,17 +195,25 @@ struct NewComputeForm {
 
 async fn create_compute(State(shell): Shared, body: Bytes) -> Answer {
     let form: NewComputeForm = read(&body)?;
-    let create = move |world: &mut World, now| world.console_create_compute(&form.project_id, &form.attributes, now);
+    let create = move |world: &mut World, now| {
+        world.console_create_compute(&form.project_id, &form.attributes, now)
+    };
     answer(&shell, StatusCode::CREATED, create).await
 }
 
 async fn change_compute(State(shell): Shared, Path(id): Path<String>, body: Bytes) -> Answer {
     let attributes: Value = read(&body)?;
-    answer(&shell, StatusCode::OK, move |world, now| world.console_change_compute(&id, &attributes, now)).await
+    answer(&shell, StatusCode::OK, move |world, now| {
+        world.console_change_compute(&id, &attributes, now)
+    })
+    .await
 }
 
 async fn delete_compute(State(shell): Shared, Path(id): Path<String>) -> Answer {
-    answer(&shell, StatusCode::OK, move |world, now| world.console_delete_compute(&id, now)).await
+    answer(&shell, StatusCode::OK, move |world, now| {
+        world.console_delete_compute(&id, now)
+    })
+    .await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -175,12 +224,22 @@ struct ActivityForm {
 }
 
 async fn activity(State(shell): Shared, Path(id): Path<String>, body: Bytes) -> Answer {
-    let form: ActivityForm = if body.is_empty() { ActivityForm::default() } else { read(&body)? };
-    answer(&shell, StatusCode::OK, move |world, now| world.console_activity(&id, form.load_cu, now)).await
+    let form: ActivityForm = if body.is_empty() {
+        ActivityForm::default()
+    } else {
+        read(&body)?
+    };
+    answer(&shell, StatusCode::OK, move |world, now| {
+        world.console_activity(&id, form.load_cu, now)
+    })
+    .await
 }
 
 async fn fill_temporary_disk(State(shell): Shared, Path(id): Path<String>) -> Answer {
-    answer(&shell, StatusCode::OK, move |world, now| world.console_fill_temporary_disk(&id, now)).await
+    answer(&shell, StatusCode::OK, move |world, now| {
+        world.console_fill_temporary_disk(&id, now)
+    })
+    .await
 }
 
 #[derive(Debug, Deserialize)]
@@ -196,7 +255,10 @@ async fn transfer_project(State(shell): Shared, Path(id): Path<String>, body: By
         (Some(organization), None) => Owner::Organization(organization),
         (None, Some(user)) => Owner::User(user),
         _ => {
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "name either an organization_id or a user_id"));
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "name either an organization_id or a user_id",
+            ));
         }
     };
     let transfer = move |world: &mut World, now| {
@@ -241,7 +303,9 @@ async fn set_clock(State(shell): Shared, body: Bytes) -> Answer {
     let speed = form.speed.map(clock::speed).transpose();
     let speed = speed.map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
     let change = move |clock: &mut Clock| {
-        *clock = clock.at_speed(speed.unwrap_or(clock.speed())).held(form.paused.unwrap_or(clock.paused()));
+        *clock = clock
+            .at_speed(speed.unwrap_or(clock.speed()))
+            .held(form.paused.unwrap_or(clock.paused()));
     };
     shell.change_clock(change).await?;
     Ok(show_clock(State(shell)).await.into_response())
@@ -255,7 +319,8 @@ struct AdvanceForm {
 
 async fn advance_clock(State(shell): Shared, body: Bytes) -> Answer {
     let form: AdvanceForm = read(&body)?;
-    let by = clock::step(form.seconds).map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
+    let by = clock::step(form.seconds)
+        .map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
     let now = shell.change_clock(move |clock| clock.advance(by)).await?;
     Ok(Json(json!({ "now": now, "speed": shell.clock().speed() })).into_response())
 }
@@ -266,7 +331,10 @@ async fn list_faults(State(shell): Shared) -> Response {
 
 async fn order_fault(State(shell): Shared, body: Bytes) -> Answer {
     let order: FaultOrder = read(&body)?;
-    let id = shell.faults().order(order).map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
+    let id = shell
+        .faults()
+        .order(order)
+        .map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
     Ok((StatusCode::CREATED, Json(json!({ "id": id }))).into_response())
 }
 

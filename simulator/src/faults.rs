@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Upper bound for clock offsets and key ages: a year, in seconds.
 const LARGEST_SECONDS: i64 = 366 * 24 * 60 * 60;
-const LOGIN_PAGE: &str = "<!doctype html><title>Log in</title><form method=\"post\">Please log in.</form>";
+const LOGIN_PAGE: &str =
+    "<!doctype html><title>Log in</title><form method=\"post\">Please log in.</form>";
 
 /// A fault order as the console accepts it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -163,17 +164,33 @@ pub struct FaultBoard {
 impl FaultBoard {
     /// Adds an order and returns its id; the error says why the order is invalid.
     pub fn order(&mut self, order: FaultOrder) -> Result<u64, String> {
-        let path = order.path.as_deref().map(Regex::new).transpose().map_err(|error| format!("path: {error}"))?;
+        let path = order
+            .path
+            .as_deref()
+            .map(Regex::new)
+            .transpose()
+            .map_err(|error| format!("path: {error}"))?;
         let fault = resolve(&order)?;
         self.last_id += 1;
         let (pass, remaining) = (order.after, order.times);
-        self.standing.push(Standing { id: self.last_id, order, path, fault, pass, remaining });
+        self.standing.push(Standing {
+            id: self.last_id,
+            order,
+            path,
+            fault,
+            pass,
+            remaining,
+        });
         Ok(self.last_id)
     }
 
     /// The fault that hits this request: the oldest matching order with nothing left to skip.
     pub fn meet(&mut self, arrival: Arrival<'_>) -> Option<Fault> {
-        for standing in self.standing.iter_mut().filter(|standing| standing.remaining > 0) {
+        for standing in self
+            .standing
+            .iter_mut()
+            .filter(|standing| standing.remaining > 0)
+        {
             if !standing.matches(arrival) {
                 continue;
             }
@@ -195,7 +212,11 @@ impl FaultBoard {
             .iter()
             .map(|standing| {
                 let (id, remaining) = listed(standing);
-                ListedFault { id, remaining, order: &standing.order }
+                ListedFault {
+                    id,
+                    remaining,
+                    order: &standing.order,
+                }
             })
             .collect()
     }
@@ -208,8 +229,16 @@ impl FaultBoard {
 
 impl Standing {
     fn matches(&self, arrival: Arrival<'_>) -> bool {
-        let Arrival { method, path, key_age } = arrival;
-        let method_fits = self.order.method.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(method));
+        let Arrival {
+            method,
+            path,
+            key_age,
+        } = arrival;
+        let method_fits = self
+            .order
+            .method
+            .as_ref()
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(method));
         let is_young = |age: SignedDuration| age < SignedDuration::from_secs(self.fault.seconds);
         let key_fits = self.fault.kind != FaultKind::YoungKey || key_age.is_some_and(is_young);
         method_fits && key_fits && self.path.as_ref().is_none_or(|regex| regex.is_match(path))
@@ -218,7 +247,8 @@ impl Standing {
 
 fn resolve(order: &FaultOrder) -> Result<Fault, String> {
     use FaultKind::{
-        GatewayPage, LateWork, LoginPage, LoginPageAfterWork, OddEntry, Redirect, State, Status, StatusAfterWork,
+        GatewayPage, LateWork, LoginPage, LoginPageAfterWork, OddEntry, Redirect, State, Status,
+        StatusAfterWork,
     };
     let kind = match (order.kind, order.status, order.delay_ms) {
         (Some(kind), _, _) => kind,
@@ -227,18 +257,24 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
         (None, None, None) => return Err("a fault needs a kind, a status or a delay_ms".to_owned()),
     };
     let status = match (kind, order.status) {
-        (Status | StatusAfterWork, None) => return Err("this kind of fault needs a status".to_owned()),
+        (Status | StatusAfterWork, None) => {
+            return Err("this kind of fault needs a status".to_owned());
+        }
         (Status | StatusAfterWork, Some(status)) if !(200..=599).contains(&status) => {
             return Err("status must be from 200 to 599".to_owned());
         }
-        (LateWork, None) if order.delay_ms.is_none() => return Err("late_work needs a delay_ms".to_owned()),
+        (LateWork, None) if order.delay_ms.is_none() => {
+            return Err("late_work needs a delay_ms".to_owned());
+        }
         (Redirect, Some(status)) if !matches!(status, 301 | 302 | 303 | 307 | 308) => {
             return Err("the status of a redirect must be 301, 302, 303, 307 or 308".to_owned());
         }
         (GatewayPage, Some(status)) if !(400..=599).contains(&status) => {
             return Err("the status of a gateway's page must be from 400 to 599".to_owned());
         }
-        (_, Some(_)) if !kind.has_status() => return Err("this kind of fault has no status".to_owned()),
+        (_, Some(_)) if !kind.has_status() => {
+            return Err("this kind of fault has no status".to_owned());
+        }
         (Redirect, None) => 302,
         (GatewayPage, None) => 502,
         (LoginPage | LoginPageAfterWork, _) => 200,
@@ -264,12 +300,18 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
 /// Rejects parameters that do not apply to this kind.
 fn check_parameters(kind: FaultKind, order: &FaultOrder) -> Result<(), String> {
     let refuse = |problem: &str| Err(problem.to_owned());
-    let least = if kind == FaultKind::ClockOff { -LARGEST_SECONDS } else { 1 };
+    let least = if kind == FaultKind::ClockOff {
+        -LARGEST_SECONDS
+    } else {
+        1
+    };
     match order.seconds {
         None if kind.has_seconds() => return refuse("this kind of fault needs seconds"),
         Some(_) if !kind.has_seconds() => return refuse("this kind of fault has no seconds"),
         Some(seconds) if seconds == 0 || !(least..=LARGEST_SECONDS).contains(&seconds) => {
-            return Err(format!("seconds must be from {least} to {LARGEST_SECONDS}, and not 0"));
+            return Err(format!(
+                "seconds must be from {least} to {LARGEST_SECONDS}, and not 0"
+            ));
         }
         _ => {}
     }
@@ -280,7 +322,11 @@ fn check_parameters(kind: FaultKind, order: &FaultOrder) -> Result<(), String> {
         return refuse("only a redirect has a location");
     }
     let is_address = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
-    if order.location.as_deref().is_some_and(|location| !is_address(location)) {
+    if order
+        .location
+        .as_deref()
+        .is_some_and(|location| !is_address(location))
+    {
         return refuse("location must be an address: ASCII, without blanks");
     }
     if kind.is_page() && order.body.as_ref().is_some_and(|body| !is_html(body)) {
@@ -290,14 +336,17 @@ fn check_parameters(kind: FaultKind, order: &FaultOrder) -> Result<(), String> {
 }
 
 fn is_html(body: &serde_json::Value) -> bool {
-    body.as_str().is_some_and(|text| text.trim_start().starts_with('<'))
+    body.as_str()
+        .is_some_and(|text| text.trim_start().starts_with('<'))
 }
 
 /// The default body of login and gateway pages.
 fn page(kind: FaultKind, status: u16) -> Option<serde_json::Value> {
     match kind {
         FaultKind::GatewayPage => {
-            let html = format!("<!doctype html><title>{status}</title><h1>{status}</h1><hr><center>gateway</center>");
+            let html = format!(
+                "<!doctype html><title>{status}</title><h1>{status}</h1><hr><center>gateway</center>"
+            );
             Some(serde_json::Value::String(html))
         }
         _ => kind.is_page().then(|| LOGIN_PAGE.into()),
@@ -307,7 +356,10 @@ fn page(kind: FaultKind, status: u16) -> Option<serde_json::Value> {
 impl FaultKind {
     /// True if an order may set the status of the answer.
     pub fn has_status(self) -> bool {
-        matches!(self, Self::Status | Self::StatusAfterWork | Self::Redirect | Self::GatewayPage)
+        matches!(
+            self,
+            Self::Status | Self::StatusAfterWork | Self::Redirect | Self::GatewayPage
+        )
     }
 
     /// True if the kind uses `seconds`.
@@ -317,7 +369,10 @@ impl FaultKind {
 
     /// True if the answer is an HTML page.
     fn is_page(self) -> bool {
-        matches!(self, Self::LoginPage | Self::LoginPageAfterWork | Self::GatewayPage)
+        matches!(
+            self,
+            Self::LoginPage | Self::LoginPageAfterWork | Self::GatewayPage
+        )
     }
 }
 
@@ -337,7 +392,15 @@ mod tests {
                 serde_json::json!({"method": "POST", "path": "/endpoints$", "status": 500, "times": 2, "after": 1}),
             ))
             .unwrap();
-        let mut meet = |method, path| board.meet(Arrival { method, path, key_age: None }).map(|fault| fault.status);
+        let mut meet = |method, path| {
+            board
+                .meet(Arrival {
+                    method,
+                    path,
+                    key_age: None,
+                })
+                .map(|fault| fault.status)
+        };
         assert_eq!(meet("GET", "/projects/p/endpoints"), None);
         assert_eq!(meet("POST", "/projects/p/endpoints/e/restart"), None);
         assert_eq!(meet("POST", "/projects/p/endpoints"), None);
@@ -376,7 +439,10 @@ mod tests {
             serde_json::json!({"kind": "young_key", "seconds": -1}),
             serde_json::json!({"kind": "times_without_zone", "seconds": 5}),
         ] {
-            assert!(FaultBoard::default().order(order(json.clone())).is_err(), "{json}");
+            assert!(
+                FaultBoard::default().order(order(json.clone())).is_err(),
+                "{json}"
+            );
         }
     }
 
@@ -385,6 +451,9 @@ mod tests {
         let kind = |json| resolve(&order(json)).unwrap().kind;
         assert_eq!(kind(serde_json::json!({"status": 503})), FaultKind::Status);
         assert_eq!(kind(serde_json::json!({"delay_ms": 5})), FaultKind::Delay);
-        assert_eq!(kind(serde_json::json!({"kind": "lose_answer", "delay_ms": 5})), FaultKind::LoseAnswer);
+        assert_eq!(
+            kind(serde_json::json!({"kind": "lose_answer", "delay_ms": 5})),
+            FaultKind::LoseAnswer
+        );
     }
 }

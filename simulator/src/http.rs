@@ -37,17 +37,30 @@ pub async fn serve_api(
     let (parts, body) = request.into_parts();
     let path = below_base(parts.uri.path());
     let (n, key_age) = arrive(&shell, &parts, path).await;
-    let _worked_on = WorkedOn { shell: shell.clone(), n };
+    let _worked_on = WorkedOn {
+        shell: shell.clone(),
+        n,
+    };
     let Some(path) = path else {
         return answered(
             &shell,
             n,
-            json(StatusCode::NOT_FOUND, br#"{"message":"the API is served below /api/v2"}"#.to_vec()),
+            json(
+                StatusCode::NOT_FOUND,
+                br#"{"message":"the API is served below /api/v2"}"#.to_vec(),
+            ),
         );
     };
     let path = path.to_owned();
-    let fault = shell.faults().meet(Arrival { method: parts.method.as_str(), path: &path, key_age });
-    if let Some(fault) = fault.as_ref().filter(|fault| fault.kind != FaultKind::LateWork) {
+    let fault = shell.faults().meet(Arrival {
+        method: parts.method.as_str(),
+        path: &path,
+        key_age,
+    });
+    if let Some(fault) = fault
+        .as_ref()
+        .filter(|fault| fault.kind != FaultKind::LateWork)
+    {
         tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
     }
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
@@ -61,20 +74,27 @@ pub async fn serve_api(
         return answered(
             &shell,
             n,
-            json(StatusCode::PAYLOAD_TOO_LARGE, br#"{"message":"the body is too large"}"#.to_vec()),
+            json(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                br#"{"message":"the body is too large"}"#.to_vec(),
+            ),
         );
     };
     let message = message_of(&parts, path, body, &peer);
-    if let Some(fault) = fault.as_ref().filter(|fault| fault.kind == FaultKind::LateWork) {
+    if let Some(fault) = fault
+        .as_ref()
+        .filter(|fault| fault.kind == FaultKind::LateWork)
+    {
         work_late(&shell, message, Duration::from_millis(fault.delay_ms));
         return cut(&peer);
     }
     let answer = work(&shell, message, fault.as_ref()).await;
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
         Some((FaultKind::LoseAnswer, _)) => cut(&peer),
-        Some((FaultKind::StatusAfterWork | FaultKind::LoginPageAfterWork | FaultKind::Redirect, fault)) => {
-            answered(&shell, n, ordered(fault, &parts.uri))
-        }
+        Some((
+            FaultKind::StatusAfterWork | FaultKind::LoginPageAfterWork | FaultKind::Redirect,
+            fault,
+        )) => answered(&shell, n, ordered(fault, &parts.uri)),
         Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
         _ => answered(&shell, n, answer),
     }
@@ -94,16 +114,25 @@ impl Drop for WorkedOn {
 }
 
 fn below_base(path: &str) -> Option<&str> {
-    path.strip_prefix(BASE_PATH).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(BASE_PATH)
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Logs the request without its secrets. Returns its number in the log and the age of its key.
-async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> (u64, Option<SignedDuration>) {
+async fn arrive(
+    shell: &Arc<Shell>,
+    parts: &Parts,
+    path: Option<&str>,
+) -> (u64, Option<SignedDuration>) {
     let authorization = authorization(&parts.headers);
     let shown = path.unwrap_or(parts.uri.path()).to_owned();
     let noted = shell.perform(move |world, now| {
-        let key_id = authorization.as_ref().and_then(|header| world.key_behind(header));
-        let key_age = authorization.as_ref().and_then(|header| world.key_age(header, now));
+        let key_id = authorization
+            .as_ref()
+            .and_then(|header| world.key_behind(header));
+        let key_age = authorization
+            .as_ref()
+            .and_then(|header| world.key_age(header, now));
         (now.to_string(), world.redact_path(&shown), key_id, key_age)
     });
     let (at, shown, key_id, key_age) = noted.await.unwrap_or_default();
@@ -123,13 +152,22 @@ async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> (u64, 
 }
 
 fn answered(shell: &Shell, n: u64, response: Response) -> Response {
-    let id = response.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let id = response
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|id| id.to_str().ok());
     shell.log().answered(n, response.status().as_u16(), id);
     response
 }
 
 fn message_of(parts: &Parts, path: String, body: Bytes, peer: &Peer) -> message::Request {
-    let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let text = |name: &str| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
     message::Request {
         method: Method::parse(parts.method.as_str()),
         path,
@@ -155,14 +193,23 @@ fn authorization(headers: &HeaderMap) -> Option<Token> {
 
 async fn work(shell: &Arc<Shell>, request: message::Request, fault: Option<&Fault>) -> Response {
     let met = fault.cloned();
-    match shell.perform(move |world, now| respond(world, &request, now, met.as_ref())).await {
+    match shell
+        .perform(move |world, now| respond(world, &request, now, met.as_ref()))
+        .await
+    {
         Ok(answer) => match fault.filter(|fault| fault.kind == FaultKind::ClockOff) {
-            Some(fault) => dated(http_response(answer), SignedDuration::from_secs(fault.seconds)),
+            Some(fault) => dated(
+                http_response(answer),
+                SignedDuration::from_secs(fault.seconds),
+            ),
             None => http_response(answer),
         },
         Err(error) => {
             tracing::error!(%error, "the state could not be saved");
-            json(StatusCode::INTERNAL_SERVER_ERROR, br#"{"message":"the state could not be saved"}"#.to_vec())
+            json(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                br#"{"message":"the state could not be saved"}"#.to_vec(),
+            )
         }
     }
 }
@@ -173,7 +220,15 @@ fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
     let shell = Arc::clone(shell);
     tokio::spawn(async move {
         tokio::time::sleep(delay).await;
-        work(&shell, message::Request { received_at: Clock::real(), ..request }, None).await;
+        work(
+            &shell,
+            message::Request {
+                received_at: Clock::real(),
+                ..request
+            },
+            None,
+        )
+        .await;
     });
 }
 
@@ -209,7 +264,11 @@ fn ordered(fault: &Fault, uri: &Uri) -> Response {
     let mut response = match &fault.body {
         None => status.into_response(),
         Some(serde_json::Value::String(text)) => {
-            let kind = if text.trim_start().starts_with('<') { "text/html" } else { "text/plain" };
+            let kind = if text.trim_start().starts_with('<') {
+                "text/html"
+            } else {
+                "text/plain"
+            };
             (status, [(header::CONTENT_TYPE, kind)], text.clone()).into_response()
         }
         Some(value) => json(status, value.to_string().into_bytes()),
@@ -233,7 +292,11 @@ fn ordered(fault: &Fault, uri: &Uri) -> Response {
 /// Sets the Date header of a server whose clock is off by `clock_off`.
 fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
     let date = Clock::real().checked_add(clock_off).ok();
-    let date = date.and_then(|date| DateTimePrinter::new().timestamp_to_rfc9110_string(&date).ok());
+    let date = date.and_then(|date| {
+        DateTimePrinter::new()
+            .timestamp_to_rfc9110_string(&date)
+            .ok()
+    });
     if let Some(value) = date.and_then(|date| HeaderValue::from_str(&date).ok()) {
         answer.headers_mut().insert(header::DATE, value);
     }
@@ -244,11 +307,16 @@ fn dated(mut answer: Response, clock_off: SignedDuration) -> Response {
 async fn halved(answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
     let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(whole.len()));
+    parts
+        .headers
+        .insert(header::CONTENT_LENGTH, HeaderValue::from(whole.len()));
     let half = whole.slice(..whole.len() / 2);
     let end = async {
         tokio::time::sleep(BEFORE_THE_CUT).await;
-        Err(std::io::Error::new(std::io::ErrorKind::ConnectionAborted, "cut by an ordered fault"))
+        Err(std::io::Error::new(
+            std::io::ErrorKind::ConnectionAborted,
+            "cut by an ordered fault",
+        ))
     };
     let pieces = futures::stream::iter([Ok(half)]).chain(futures::stream::once(end));
     Response::from_parts(parts, Body::from_stream(pieces))

@@ -63,7 +63,13 @@ pub struct Options {
 impl Options {
     /// The default profile in real time, without a state file and with a random seed.
     pub fn new(world: WorldFile) -> Self {
-        Self { world, profile: Profile::default(), clock_speed: 1.0, state: None, seed: rand::random() }
+        Self {
+            world,
+            profile: Profile::default(),
+            clock_speed: 1.0,
+            state: None,
+            seed: rand::random(),
+        }
     }
 }
 
@@ -93,28 +99,44 @@ pub async fn serve(listener: TcpListener, options: Options) -> Result<Simulator,
     let profile = options.profile;
     let shell = Arc::new(open(options)?);
     let stop = CancellationToken::new();
-    let router = router(&shell, profile, address.ip().is_loopback()).into_make_service_with_connect_info::<Peer>();
-    let server = axum::serve(Lines(listener), router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let router = router(&shell, profile, address.ip().is_loopback())
+        .into_make_service_with_connect_info::<Peer>();
+    let server =
+        axum::serve(Lines(listener), router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let served = tokio::spawn(async move {
         if let Err(error) = server.await {
             tracing::error!(%error, "the simulator's server ended");
         }
     });
-    Ok(Simulator { address, shell, stop, served })
+    Ok(Simulator {
+        address,
+        shell,
+        stop,
+        served,
+    })
 }
 
 fn router(shell: &Arc<Shell>, profile: Profile, on_loopback: bool) -> Router {
     let desk = Desk::new(Arc::clone(shell), profile);
     let console = Router::new()
-        .nest("/console", console::routes().merge(pages::routes(Arc::clone(&desk))))
+        .nest(
+            "/console",
+            console::routes().merge(pages::routes(Arc::clone(&desk))),
+        )
         .route("/console/", pages::first(desk))
         .layer(from_fn_with_state(OnLoopback(on_loopback), guard::protect));
-    console.fallback(http::serve_api).with_state(Arc::clone(shell))
+    console
+        .fallback(http::serve_api)
+        .with_state(Arc::clone(shell))
 }
 
 fn open(options: Options) -> Result<Shell, StartError> {
     let store = options.state.as_deref().map(Store::open).transpose()?;
-    let saved = store.as_ref().map(|store| store.load(options.profile)).transpose()?.flatten();
+    let saved = store
+        .as_ref()
+        .map(|store| store.load(options.profile))
+        .transpose()?
+        .flatten();
     let (world, clock) = match saved {
         Some((world, clock)) => {
             tracing::info!("continuing from the state file; the world file is not used");
@@ -122,7 +144,10 @@ fn open(options: Options) -> Result<Shell, StartError> {
         }
         None => {
             let clock = Clock::start(options.world.settings.start_time, options.clock_speed);
-            (World::new(&options.world, options.profile, options.seed, clock.now())?, clock)
+            (
+                World::new(&options.world, options.profile, options.seed, clock.now())?,
+                clock,
+            )
         }
     };
     Ok(Shell::new(world, clock, store)?)
@@ -145,11 +170,15 @@ impl Simulator {
 
     /// Advances the clock and processes everything that becomes due.
     pub fn advance(&self, by: Duration) -> Result<Timestamp, StateError> {
-        self.shell.advance(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
+        self.shell
+            .advance(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
     }
 
     /// Runs `work` on the world, as a user of the console would, and saves its changes.
-    pub fn with_world<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
+    pub fn with_world<T>(
+        &self,
+        work: impl FnOnce(&mut World, Timestamp) -> T,
+    ) -> Result<T, StateError> {
         self.shell.perform_now(work)
     }
 

@@ -46,7 +46,13 @@ impl Listener for Lines {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        (Line { stream, cut: Arc::default() }, address)
+        (
+            Line {
+                stream,
+                cut: Arc::default(),
+            },
+            address,
+        )
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -56,27 +62,41 @@ impl Listener for Lines {
 
 impl Connected<IncomingStream<'_, Lines>> for Peer {
     fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
-        Self { address: *stream.remote_addr(), cut: stream.io().cut.clone() }
+        Self {
+            address: *stream.remote_addr(),
+            cut: stream.io().cut.clone(),
+        }
     }
 }
 
 impl Line {
     fn alive(&self) -> io::Result<()> {
         match self.cut.load(Ordering::Relaxed) {
-            true => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "cut by an ordered fault")),
+            true => Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "cut by an ordered fault",
+            )),
             false => Ok(()),
         }
     }
 }
 
 impl AsyncRead for Line {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Line {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.alive()?;
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

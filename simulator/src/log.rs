@@ -78,7 +78,13 @@ impl RequestLog {
 
     /// The latest requests that pass the filter, newest first.
     pub fn latest(&self, wanted: impl Fn(&Entry) -> bool, most: usize) -> Vec<Entry> {
-        self.entries.iter().rev().filter(|entry| wanted(entry)).take(most).cloned().collect()
+        self.entries
+            .iter()
+            .rev()
+            .filter(|entry| wanted(entry))
+            .take(most)
+            .cloned()
+            .collect()
     }
 
     /// Removes all requests; numbers are not reused.
@@ -105,8 +111,10 @@ pub fn known_query(query: &str) -> String {
         "role_name",
         "include_deleted",
     ];
-    let known =
-        |pair: &&str| pair.split_once('=').is_some_and(|(name, value)| KNOWN.contains(&name) && value.len() <= 60);
+    let known = |pair: &&str| {
+        pair.split_once('=')
+            .is_some_and(|(name, value)| KNOWN.contains(&name) && value.len() <= 60)
+    };
     query.split('&').filter(known).collect::<Vec<_>>().join("&")
 }
 
@@ -146,7 +154,10 @@ mod tests {
 
     #[test]
     fn only_known_parameters_are_noted() {
-        assert_eq!(known_query("limit=5&token=secret&org_id=o&x"), "limit=5&org_id=o");
+        assert_eq!(
+            known_query("limit=5&token=secret&org_id=o&x"),
+            "limit=5&org_id=o"
+        );
         let connection = "database_name=app&role_name=app_owner&pooled=true";
         assert_eq!(known_query(connection), connection);
     }

@@ -30,7 +30,8 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<(), String> {
     log(&arguments.log)?;
     let shown = arguments.world.display().to_string();
-    let yaml = std::fs::read_to_string(&arguments.world).map_err(|error| format!("{shown}: {error}"))?;
+    let yaml =
+        std::fs::read_to_string(&arguments.world).map_err(|error| format!("{shown}: {error}"))?;
     let world = WorldFile::parse(&yaml).map_err(|error| format!("{shown}: {error}"))?;
     let defaults = Options::new(world);
     let options = Options {
@@ -44,14 +45,20 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     // reads it.
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
-    let listener =
-        TcpListener::bind(arguments.listen).await.map_err(|error| format!("{}: {error}", arguments.listen))?;
-    let simulator = serve(listener, options).await.map_err(|error| match error {
-        StartError::World(fault) => format!("{shown}: {fault}"),
-        other => other.to_string(),
-    })?;
+    let listener = TcpListener::bind(arguments.listen)
+        .await
+        .map_err(|error| format!("{}: {error}", arguments.listen))?;
+    let simulator = serve(listener, options)
+        .await
+        .map_err(|error| match error {
+            StartError::World(fault) => format!("{shown}: {fault}"),
+            other => other.to_string(),
+        })?;
     announce(&simulator.base_url()).map_err(|error| error.to_string())?;
-    tracing::info!(console = simulator.console_url(), "the simulated platform is ready");
+    tracing::info!(
+        console = simulator.console_url(),
+        "the simulated platform is ready"
+    );
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -62,10 +69,14 @@ async fn run(arguments: Arguments) -> Result<(), String> {
 
 /// Starts logging to standard error.
 fn log(filter: &str) -> Result<(), String> {
-    let filter =
-        EnvFilter::try_new(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal());
-    log.with_writer(std::io::stderr).try_init().map_err(|error| error.to_string())
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal());
+    log.with_writer(std::io::stderr)
+        .try_init()
+        .map_err(|error| error.to_string())
 }
 
 /// The only line on stdout; scripts wait for it.

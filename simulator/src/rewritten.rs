@@ -44,11 +44,13 @@ pub fn with_normalized_settings(body: &mut Value) {
 }
 
 fn normalize(value: &mut Value) {
-    let normalized = value.as_str().and_then(|text| match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" => Some("on".to_owned()),
-        "false" | "no" => Some("off".to_owned()),
-        _ => in_base_unit(text),
-    });
+    let normalized = value
+        .as_str()
+        .and_then(|text| match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" => Some("on".to_owned()),
+            "false" | "no" => Some("off".to_owned()),
+            _ => in_base_unit(text),
+        });
     if let Some(normalized) = normalized {
         *value = normalized.into();
     }
@@ -69,9 +71,13 @@ mod tests {
 
     #[test]
     fn times_lose_their_zone_and_other_texts_stay() {
-        let mut body = json!({"endpoints": [{"id": "ep-Z", "created_at": "2026-01-05T08:00:00Z", "size": 1}]});
+        let mut body =
+            json!({"endpoints": [{"id": "ep-Z", "created_at": "2026-01-05T08:00:00Z", "size": 1}]});
         without_zones(&mut body);
-        assert_eq!(body, json!({"endpoints": [{"id": "ep-Z", "created_at": "2026-01-05T08:00:00", "size": 1}]}));
+        assert_eq!(
+            body,
+            json!({"endpoints": [{"id": "ep-Z", "created_at": "2026-01-05T08:00:00", "size": 1}]})
+        );
     }
 
     #[test]
@@ -90,7 +96,8 @@ mod tests {
             ("", ""),
             ("UTC", "UTC"),
         ] {
-            let mut body = json!({"endpoint": {"name": "64MB", "settings": {"pg_settings": {"a": value}}}});
+            let mut body =
+                json!({"endpoint": {"name": "64MB", "settings": {"pg_settings": {"a": value}}}});
             with_normalized_settings(&mut body);
             let expected = json!({"endpoint": {"name": "64MB", "settings": {"pg_settings": {"a": normalized}}}});
             assert_eq!(body, expected);

@@ -28,7 +28,10 @@ struct Platform {
 
 impl Platform {
     /// Runs `work` at the current time. It saves the changes before anyone sees the result.
-    fn perform<T>(&mut self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
+    fn perform<T>(
+        &mut self,
+        work: impl FnOnce(&mut World, Timestamp) -> T,
+    ) -> Result<T, StateError> {
         let outcome = work(&mut self.world, self.clock.now());
         match &self.store {
             Some(store) => store.save(self.world.take_changes(), None)?,
@@ -46,7 +49,11 @@ impl Shell {
         }
         Ok(Self {
             durable: store.is_some(),
-            platform: Mutex::new(Platform { world, clock, store }),
+            platform: Mutex::new(Platform {
+                world,
+                clock,
+                store,
+            }),
             faults: Mutex::default(),
             log: Mutex::default(),
         })
@@ -63,11 +70,15 @@ impl Shell {
         }
         let shell = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || shell.platform().perform(work)).await;
-        done.map_err(|_| ShellError::Stopped)?.map_err(ShellError::from)
+        done.map_err(|_| ShellError::Stopped)?
+            .map_err(ShellError::from)
     }
 
     /// Like `perform`, for callers that may block.
-    pub fn perform_now<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
+    pub fn perform_now<T>(
+        &self,
+        work: impl FnOnce(&mut World, Timestamp) -> T,
+    ) -> Result<T, StateError> {
         self.platform().perform(work)
     }
 
@@ -83,7 +94,9 @@ impl Shell {
     ) -> Result<Timestamp, ShellError> {
         let shell = Arc::clone(self);
         let changed = tokio::task::spawn_blocking(move || shell.set_clock(change)).await;
-        changed.map_err(|_| ShellError::Stopped)?.map_err(ShellError::from)
+        changed
+            .map_err(|_| ShellError::Stopped)?
+            .map_err(ShellError::from)
     }
 
     fn set_clock(&self, change: impl FnOnce(&mut Clock)) -> Result<Timestamp, StateError> {

@@ -40,10 +40,13 @@ impl Seen<'_> {
     /// A personal key can access an organization's projects only in requests that name it. Other
     /// kinds need no name.
     pub fn kind(&self) -> KeyKind {
-        let refused = |fault: &Fault| fault.is_refusal() && !matches!(fault, Fault::Unauthorized { .. });
+        let refused =
+            |fault: &Fault| fault.is_refusal() && !matches!(fault, Fault::Unauthorized { .. });
         match (self.named, self.unnamed) {
             (Ok(named), Some(Ok(unnamed))) => self.kind_by_lists(&ids(named), &ids(unnamed)),
-            (Ok(named), Some(Err(fault))) if refused(fault) && named.count() > 0 => KeyKind::Personal,
+            (Ok(named), Some(Err(fault))) if refused(fault) && named.count() > 0 => {
+                KeyKind::Personal
+            }
             // On some platforms only project-scoped keys cannot list projects.
             (Err(fault), _) if refused(fault) && self.reads_computes => KeyKind::ProjectScoped,
             _ => KeyKind::Unknown,
@@ -55,9 +58,13 @@ impl Seen<'_> {
         match (needs_no_name, self.keys, named.len()) {
             (false, _, _) => KeyKind::Personal,
             (true, Some(Ok(_)), 1..) | (true, _, 2..) => KeyKind::Organization,
-            (true, Some(Err(Fault::Forbidden { .. } | Fault::NotFound { .. } | Fault::Rejected { .. })), 1) => {
-                KeyKind::ProjectScoped
-            }
+            (
+                true,
+                Some(Err(
+                    Fault::Forbidden { .. } | Fault::NotFound { .. } | Fault::Rejected { .. },
+                )),
+                1,
+            ) => KeyKind::ProjectScoped,
             _ => KeyKind::Unknown,
         }
     }
@@ -84,18 +91,28 @@ impl Seen<'_> {
             (KeyKind::Personal, Some(Err(Fault::Unsupported { .. }))) | (KeyKind::Unknown, _) => {
                 "not known: the platform demands the personal key of an administrator of the organization"
             }
-            (KeyKind::Personal, Some(Err(_))) => "no: its person is no administrator of the organization",
+            (KeyKind::Personal, Some(Err(_))) => {
+                "no: its person is no administrator of the organization"
+            }
             (KeyKind::Personal, None) => "not known: name the organization",
             (KeyKind::Organization | KeyKind::ProjectScoped, _) => {
                 "no: the platform demands the personal key of an administrator of the organization"
             }
         };
-        vec![format!("kind of key: {kind_text}"), format!("Computes: {computes}"), format!("ProjectKeys: {keys}")]
+        vec![
+            format!("kind of key: {kind_text}"),
+            format!("Computes: {computes}"),
+            format!("ProjectKeys: {keys}"),
+        ]
     }
 }
 
 fn ids(projects: &Listed<Project>) -> BTreeSet<&str> {
-    projects.shown().iter().map(|project| project.id.as_str()).collect()
+    projects
+        .shown()
+        .iter()
+        .map(|project| project.id.as_str())
+        .collect()
 }
 
 #[cfg(test)]
@@ -103,35 +120,109 @@ mod tests {
     use super::*;
 
     fn projects(ids: &[&str]) -> Result<Listed<Project>, Fault> {
-        Ok(ids.iter().map(|id| Project { id: (*id).to_owned(), ..Project::default() }).collect())
+        Ok(ids
+            .iter()
+            .map(|id| Project {
+                id: (*id).to_owned(),
+                ..Project::default()
+            })
+            .collect())
     }
 
     fn refused() -> Fault {
-        Fault::Forbidden { status: 403, message: String::new() }
+        Fault::Forbidden {
+            status: 403,
+            message: String::new(),
+        }
     }
 
     #[test]
     fn the_kind_is_told_by_what_needs_the_name_of_the_organization() {
-        let not_offered = || Fault::Unsupported { status: 404, message: String::new() };
-        let unauthorized = || Fault::Unauthorized { message: String::new() };
+        let not_offered = || Fault::Unsupported {
+            status: 404,
+            message: String::new(),
+        };
+        let unauthorized = || Fault::Unauthorized {
+            message: String::new(),
+        };
         let both = &["a", "b"][..];
         for (named, unnamed, keys, expected) in [
-            (projects(both), projects(&["a"]), Ok(Listed::default()), KeyKind::Personal),
-            (projects(both), Err(refused()), Err(refused()), KeyKind::Personal),
-            (projects(both), projects(both), Ok(Listed::default()), KeyKind::Organization),
-            (projects(both), projects(both), Err(not_offered()), KeyKind::Organization),
-            (projects(&["a"]), projects(&["a"]), Ok(Listed::default()), KeyKind::Organization),
-            (projects(&["a"]), projects(&["a"]), Err(refused()), KeyKind::ProjectScoped),
-            (projects(&["a"]), projects(&["a"]), Err(not_offered()), KeyKind::Unknown),
-            (Err(refused()), Err(refused()), Err(refused()), KeyKind::ProjectScoped),
-            (projects(&[]), projects(&[]), Ok(Listed::default()), KeyKind::Unknown),
-            (Err(unauthorized()), Err(unauthorized()), Err(unauthorized()), KeyKind::Unknown),
+            (
+                projects(both),
+                projects(&["a"]),
+                Ok(Listed::default()),
+                KeyKind::Personal,
+            ),
+            (
+                projects(both),
+                Err(refused()),
+                Err(refused()),
+                KeyKind::Personal,
+            ),
+            (
+                projects(both),
+                projects(both),
+                Ok(Listed::default()),
+                KeyKind::Organization,
+            ),
+            (
+                projects(both),
+                projects(both),
+                Err(not_offered()),
+                KeyKind::Organization,
+            ),
+            (
+                projects(&["a"]),
+                projects(&["a"]),
+                Ok(Listed::default()),
+                KeyKind::Organization,
+            ),
+            (
+                projects(&["a"]),
+                projects(&["a"]),
+                Err(refused()),
+                KeyKind::ProjectScoped,
+            ),
+            (
+                projects(&["a"]),
+                projects(&["a"]),
+                Err(not_offered()),
+                KeyKind::Unknown,
+            ),
+            (
+                Err(refused()),
+                Err(refused()),
+                Err(refused()),
+                KeyKind::ProjectScoped,
+            ),
+            (
+                projects(&[]),
+                projects(&[]),
+                Ok(Listed::default()),
+                KeyKind::Unknown,
+            ),
+            (
+                Err(unauthorized()),
+                Err(unauthorized()),
+                Err(unauthorized()),
+                KeyKind::Unknown,
+            ),
         ] {
-            let seen = Seen { named: &named, unnamed: Some(&unnamed), keys: Some(&keys), reads_computes: true };
+            let seen = Seen {
+                named: &named,
+                unnamed: Some(&unnamed),
+                keys: Some(&keys),
+                reads_computes: true,
+            };
             assert_eq!(seen.kind(), expected, "{seen:?}");
         }
         let (named, keys) = (projects(both), Ok(Listed::default()));
-        let seen = Seen { named: &named, unnamed: None, keys: Some(&keys), reads_computes: true };
+        let seen = Seen {
+            named: &named,
+            unnamed: None,
+            keys: Some(&keys),
+            reads_computes: true,
+        };
         assert_eq!(seen.kind(), KeyKind::Unknown);
     }
 
@@ -139,13 +230,30 @@ mod tests {
     fn only_the_personal_key_of_an_administrator_creates_keys() {
         let named = projects(&["a", "b"]);
         for (kind, keys, begins) in [
-            (KeyKind::Personal, Ok(Listed::default()), "ProjectKeys: probably"),
+            (
+                KeyKind::Personal,
+                Ok(Listed::default()),
+                "ProjectKeys: probably",
+            ),
             (KeyKind::Personal, Err(refused()), "ProjectKeys: no"),
-            (KeyKind::Organization, Ok(Listed::default()), "ProjectKeys: no"),
+            (
+                KeyKind::Organization,
+                Ok(Listed::default()),
+                "ProjectKeys: no",
+            ),
             (KeyKind::ProjectScoped, Err(refused()), "ProjectKeys: no"),
-            (KeyKind::Unknown, Ok(Listed::default()), "ProjectKeys: not known"),
+            (
+                KeyKind::Unknown,
+                Ok(Listed::default()),
+                "ProjectKeys: not known",
+            ),
         ] {
-            let seen = Seen { named: &named, unnamed: None, keys: Some(&keys), reads_computes: true };
+            let seen = Seen {
+                named: &named,
+                unnamed: None,
+                keys: Some(&keys),
+                reads_computes: true,
+            };
             let may = seen.may(kind);
             assert!(may[2].starts_with(begins), "{may:?}");
         }

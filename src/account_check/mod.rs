@@ -40,15 +40,26 @@ pub struct Read {
 impl Findings {
     /// True if the operator can work with this platform and key, as far as reads show.
     pub fn is_usable(&self) -> bool {
-        self.reads.iter().all(|read| !read.needed || read.outcome.is_ok())
+        self.reads
+            .iter()
+            .all(|read| !read.needed || read.outcome.is_ok())
     }
 
-    fn read<T>(&mut self, (what, needed): (&'static str, bool), outcome: &Result<Listed<T>, Fault>, of: &str) {
+    fn read<T>(
+        &mut self,
+        (what, needed): (&'static str, bool),
+        outcome: &Result<Listed<T>, Fault>,
+        of: &str,
+    ) {
         let told = |listed: &Listed<T>| match listed.unreadable().len() {
             0 => format!("{} {of}", listed.count()),
             odd => format!("{} {of}, of which {odd} cannot be read", listed.count()),
         };
-        self.reads.push(Read { what, needed, outcome: outcome.as_ref().map(told).map_err(Fault::clone) });
+        self.reads.push(Read {
+            what,
+            needed,
+            outcome: outcome.as_ref().map(told).map_err(Fault::clone),
+        });
     }
 
     /// Compares the bodies of the answers with the assumptions.
@@ -76,7 +87,11 @@ const PROJECTS: usize = 5;
 
 /// Reads everything that the operator reads. The requests of `without_organization` name no
 /// organization; it is `None` if there is none to name.
-pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Platform>, scope: &Scope) -> Findings {
+pub async fn look(
+    platform: &dyn Platform,
+    without_organization: Option<&dyn Platform>,
+    scope: &Scope,
+) -> Findings {
     let mut findings = Findings::default();
     let named = platform.list_projects().await;
     findings.read(("projects", scope.projects.is_empty()), &named, "projects");
@@ -85,7 +100,12 @@ pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Pla
         _ => None,
     };
     let projects = match scope.projects.as_slice() {
-        [] => named.iter().flat_map(Listed::shown).map(|project| project.id.clone()).take(PROJECTS).collect(),
+        [] => named
+            .iter()
+            .flat_map(Listed::shown)
+            .map(|project| project.id.clone())
+            .take(PROJECTS)
+            .collect(),
         named => named.to_vec(),
     };
     let mut computes = Vec::new();
@@ -98,9 +118,13 @@ pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Pla
     findings.offers = offers(&computes);
     findings.differences = sizes::differences(&computes);
     if let Some(compute) = computes.first() {
-        let read = platform.list_operations(&compute.project_id, &compute.id).await;
+        let read = platform
+            .list_operations(&compute.project_id, &compute.id)
+            .await;
         findings.read(("operations of a compute", false), &read, "operations");
-        findings.offers.push(format!("operations of computes: {}", offered(&read)));
+        findings
+            .offers
+            .push(format!("operations of computes: {}", offered(&read)));
     }
     let keys = match &scope.organization {
         Some(organization) => Some(platform.list_keys(organization).await),
@@ -108,10 +132,18 @@ pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Pla
     };
     if let Some(read) = &keys {
         findings.read(("keys of the organization", false), read, "keys");
-        let keys = format!("list of the organization's keys: {}; revoking one was not tried", offered(read));
+        let keys = format!(
+            "list of the organization's keys: {}; revoking one was not tried",
+            offered(read)
+        );
         findings.offers.push(keys);
     }
-    let seen = Seen { named: &named, unnamed: unnamed.as_ref(), keys: keys.as_ref(), reads_computes };
+    let seen = Seen {
+        named: &named,
+        unnamed: unnamed.as_ref(),
+        keys: keys.as_ref(),
+        reads_computes,
+    };
     findings.key = seen.kind();
     findings.may = seen.may(findings.key);
     findings
@@ -128,13 +160,30 @@ fn offered<T>(read: &Result<Listed<T>, Fault>) -> &'static str {
 
 /// How often the platform asked to wait, and the rate limits in its answers, only as numbers.
 fn limits(answers: &[Answered]) -> Vec<String> {
-    let asked = answers.iter().filter(|answer| answer.status.as_u16() == 429).count();
-    let mut lines = vec![format!("asked to wait (429): {asked} of {} times", answers.len())];
-    let last = answers.last().into_iter().flat_map(|answer| &answer.headers);
+    let asked = answers
+        .iter()
+        .filter(|answer| answer.status.as_u16() == 429)
+        .count();
+    let mut lines = vec![format!(
+        "asked to wait (429): {asked} of {} times",
+        answers.len()
+    )];
+    let last = answers
+        .last()
+        .into_iter()
+        .flat_map(|answer| &answer.headers);
     let told = last.filter(|(name, _)| name.as_str().contains("ratelimit"));
     let told = told.filter_map(|(name, value)| Some((name, value.to_str().ok()?)));
-    let is_number = |text: &str| text.len() <= 40 && text.bytes().all(|b| b.is_ascii_digit() || b" ,;=.w".contains(&b));
-    lines.extend(told.filter(|(_, value)| is_number(value)).map(|(name, value)| format!("{name}: {value}")));
+    let is_number = |text: &str| {
+        text.len() <= 40
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b" ,;=.w".contains(&b))
+    };
+    lines.extend(
+        told.filter(|(_, value)| is_number(value))
+            .map(|(name, value)| format!("{name}: {value}")),
+    );
     lines
 }
 
@@ -148,12 +197,28 @@ fn offers(computes: &[Compute]) -> Vec<String> {
         NameSupport::Offered => "probably kept; no compute with a name was seen",
         NameSupport::Unseen => "not seen: creates on a branch are made one after the other",
     };
-    let pooled = computes.iter().filter(|compute| compute.pooled_host.is_some()).count();
-    let replicas = computes.iter().filter(|compute| compute.role == Role::Replica).count();
+    let pooled = computes
+        .iter()
+        .filter(|compute| compute.pooled_host.is_some())
+        .count();
+    let replicas = computes
+        .iter()
+        .filter(|compute| compute.role == Role::Replica)
+        .count();
     vec![
         format!("names of computes: {names}"),
-        format!("scale to zero: {}", if support.scale_to_zero { "shown" } else { "not shown" }),
-        format!("pooled hosts: shown for {pooled} of {} computes", computes.len()),
+        format!(
+            "scale to zero: {}",
+            if support.scale_to_zero {
+                "shown"
+            } else {
+                "not shown"
+            }
+        ),
+        format!(
+            "pooled hosts: shown for {pooled} of {} computes",
+            computes.len()
+        ),
         format!("read replicas: {replicas} of {} computes", computes.len()),
     ]
 }

@@ -116,13 +116,29 @@ const KNOWN: [Known; 4] = [
         ],
         words: &[(
             "status",
-            &["scheduling", "running", "finished", "failed", "error", "cancelling", "cancelled", "skipped"],
+            &[
+                "scheduling",
+                "running",
+                "finished",
+                "failed",
+                "error",
+                "cancelling",
+                "cancelled",
+                "skipped",
+            ],
         )],
     },
     Known {
         list: KEYS,
         expected: &["id", "name"],
-        optional: &["project_id", "created_at", "created_by", "last_used_at", "last_used_from_addr", "revoked"],
+        optional: &[
+            "project_id",
+            "created_at",
+            "created_by",
+            "last_used_at",
+            "last_used_from_addr",
+            "revoked",
+        ],
         words: &[],
     },
 ];
@@ -130,11 +146,20 @@ const KNOWN: [Known; 4] = [
 /// One line for each unknown or missing field and for each unknown word, with the number of
 /// entries.
 pub fn differences(bodies: &[Value]) -> Vec<String> {
-    KNOWN.iter().flat_map(|known| known.differences(&entries(known.list, bodies))).collect()
+    KNOWN
+        .iter()
+        .flat_map(|known| known.differences(&entries(known.list, bodies)))
+        .collect()
 }
 
 fn entries<'a>(list: &str, bodies: &'a [Value]) -> Vec<&'a Map<String, Value>> {
-    let listed = bodies.iter().filter_map(|body| if list == KEYS { body.as_array() } else { body[list].as_array() });
+    let listed = bodies.iter().filter_map(|body| {
+        if list == KEYS {
+            body.as_array()
+        } else {
+            body[list].as_array()
+        }
+    });
     listed.flatten().filter_map(Value::as_object).collect()
 }
 
@@ -143,15 +168,25 @@ impl Known {
         let Self { list, expected, .. } = self;
         let mut counted = BTreeMap::<String, usize>::new();
         for entry in entries {
-            let missing = expected.iter().filter(|field| entry.get(**field).is_none_or(Value::is_null));
+            let missing = expected
+                .iter()
+                .filter(|field| entry.get(**field).is_none_or(Value::is_null));
             let missing = missing.map(|field| format!("`{field}` is missing"));
             let unknown = entry.keys().filter(|field| !self.knows(field));
             let unknown = unknown.map(|field| format!("`{}` is not known", printable(field)));
-            let lines: BTreeSet<String> = missing.chain(unknown).chain(self.other_words(entry)).collect();
-            lines.into_iter().for_each(|line| *counted.entry(line).or_default() += 1);
+            let lines: BTreeSet<String> = missing
+                .chain(unknown)
+                .chain(self.other_words(entry))
+                .collect();
+            lines
+                .into_iter()
+                .for_each(|line| *counted.entry(line).or_default() += 1);
         }
         let all = entries.len();
-        counted.into_iter().map(|(line, count)| format!("{list}: {line} in {count} of {all}")).collect()
+        counted
+            .into_iter()
+            .map(|(line, count)| format!("{list}: {line} in {count} of {all}"))
+            .collect()
     }
 
     fn knows(&self, field: &str) -> bool {
@@ -160,8 +195,14 @@ impl Known {
 
     fn other_words(&self, entry: &Map<String, Value>) -> impl Iterator<Item = String> {
         self.words.iter().filter_map(|(field, words)| {
-            let word = entry.get(*field)?.as_str().filter(|word| !word.is_empty() && !words.contains(word))?;
-            Some(format!("`{field}` is `{}`, which is not known,", printable(word)))
+            let word = entry
+                .get(*field)?
+                .as_str()
+                .filter(|word| !word.is_empty() && !words.contains(word))?;
+            Some(format!(
+                "`{field}` is `{}`, which is not known,",
+                printable(word)
+            ))
         })
     }
 }
@@ -186,14 +227,23 @@ mod tests {
             "updated_at": "t", "pooler_mode": "transaction",
         });
         let key = json!({"id": 1, "name": "ci", "last_used_at": null});
-        assert_eq!(differences(&[json!({"endpoints": [compute]}), json!([key]), json!({"operations": []})]), [""; 0]);
+        assert_eq!(
+            differences(&[
+                json!({"endpoints": [compute]}),
+                json!([key]),
+                json!({"operations": []})
+            ]),
+            [""; 0]
+        );
     }
 
     #[test]
     fn fields_and_words_are_counted_and_values_are_not_repeated() {
-        let entry = |word: &str| json!({"id": "1", "action": "a", "status": word, "Secret-9": "canary-1"});
+        let entry =
+            |word: &str| json!({"id": "1", "action": "a", "status": word, "Secret-9": "canary-1"});
         let other = json!({"id": "canary-2", "status": "finished", "weight": 1});
-        let found = differences(&[json!({"operations": [entry("paused"), entry("9f86d081"), other]})]);
+        let found =
+            differences(&[json!({"operations": [entry("paused"), entry("9f86d081"), other]})]);
         assert_eq!(
             found,
             [

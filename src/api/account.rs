@@ -22,11 +22,27 @@ use super::{rules, schema};
     namespaced,
     status = "AccountStatus",
     derive = "PartialEq",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
-    printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(
+        name = "Projects",
+        type_ = "integer",
+        json_path = ".status.projectCount"
+    ),
     printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseURL"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
     printcolumn(
         name = "Message",
         type_ = "string",
@@ -57,11 +73,27 @@ pub struct AccountSpec {
     category = "dbplane",
     status = "AccountStatus",
     derive = "PartialEq",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
-    printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(
+        name = "Projects",
+        type_ = "integer",
+        json_path = ".status.projectCount"
+    ),
     printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseURL"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
     printcolumn(
         name = "Message",
         type_ = "string",
@@ -108,7 +140,11 @@ pub struct PlatformAccess {
     #[serde(rename = "baseURL")]
     pub base_url: String,
     /// The platform's identifier of the organization. ProjectKeys need it. A personal API key needs it to see the organization's projects. It can be added later; once set it cannot be changed.
-    #[serde(rename = "organizationID", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "organizationID",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,
@@ -241,7 +277,11 @@ pub struct AccountStatus {
 #[serde(rename_all = "camelCase")]
 pub struct SeenProjects {
     /// The organization whose projects were listed.
-    #[serde(rename = "organizationID", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "organizationID",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub organization_id: Option<String>,
     /// The UID of the Secret with the API key.
     #[serde(rename = "secretUID")]

@@ -22,7 +22,20 @@ pub struct AccountRef {
 }
 
 /// The kind of the object in an `accountRef`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 pub enum AccountKind {
     /// An Account in the same namespace.
     #[default]

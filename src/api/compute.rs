@@ -12,10 +12,13 @@ use serde::{Deserialize, Serialize};
 
 pub use connection::{Connection, CredentialsFrom};
 pub use status::{
-    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, NotApplied, RestartStatus, ScheduleStatus,
-    ServiceBinding, WaitingChanges,
+    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, NotApplied, RestartStatus,
+    ScheduleStatus, ServiceBinding, WaitingChanges,
 };
-pub use times::{Disruption, DisruptionPolicy, Maintenance, MaintenanceRestart, Schedule, ScheduledDisruption, Window};
+pub use times::{
+    Disruption, DisruptionPolicy, Maintenance, MaintenanceRestart, Schedule, ScheduledDisruption,
+    Window,
+};
 
 use super::common::{AccountRef, Duration};
 use super::units::autoscaling_sizes;
@@ -37,17 +40,49 @@ use crate::domain::ComputeUnits;
     derive = "PartialEq",
     selectable = ".spec.projectID",
     selectable = ".spec.branchID",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Size", type_ = "string", json_path = ".status.size"),
     printcolumn(name = "Compute", type_ = "string", json_path = ".status.computeID"),
     printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchID"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Schedule", type_ = "string", priority = 1, json_path = ".status.schedule.applies"),
-    printcolumn(name = "Next", type_ = "string", priority = 1, json_path = ".status.schedule.next"),
-    printcolumn(name = "Waiting", type_ = "string", priority = 1, json_path = ".status.waiting.changes"),
-    printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    printcolumn(
+        name = "Schedule",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.schedule.applies"
+    ),
+    printcolumn(
+        name = "Next",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.schedule.next"
+    ),
+    printcolumn(
+        name = "Waiting",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.waiting.changes"
+    ),
+    printcolumn(
+        name = "Host",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.host"
+    ),
     printcolumn(
         name = "Message",
         type_ = "string",
@@ -160,7 +195,9 @@ pub struct ComputeSpec {
 }
 
 /// The role of a compute on its branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub enum ComputeType {
     /// The branch's primary compute.
     ReadWrite,
@@ -249,7 +286,9 @@ pub enum OnMissing {
 }
 
 /// A field of the spec that dbplane can leave to others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum IgnoredField {
     /// spec.size.

@@ -20,24 +20,26 @@ mod schema;
 mod units;
 
 pub use account::{
-    Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec, ClusterSecretKeyRef,
-    MassDeletionPolicy, NamespaceAccess, PlatformAccess, RateLimit, SecretKeyRef, SeenProjects,
+    Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec,
+    ClusterSecretKeyRef, MassDeletionPolicy, NamespaceAccess, PlatformAccess, RateLimit,
+    SecretKeyRef, SeenProjects,
 };
 pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{
-    Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, CredentialsFrom, Deletion,
-    Disruption, DisruptionPolicy, Existing, IgnoredField, LastOperation, Maintenance, MaintenanceRestart,
-    MaintenanceStatus, Management, NotApplied, OnMissing, Pooler, PoolerMode, RestartStatus, ScaleToZero, Schedule,
-    ScheduleStatus, ScheduledDisruption, ServiceBinding, Size, WaitingChanges, Window,
+    Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection,
+    CredentialsFrom, Deletion, Disruption, DisruptionPolicy, Existing, IgnoredField, LastOperation,
+    Maintenance, MaintenanceRestart, MaintenanceStatus, Management, NotApplied, OnMissing, Pooler,
+    PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus, ScheduledDisruption,
+    ServiceBinding, Size, WaitingChanges, Window,
 };
 pub use project_key::{
-    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, RevokePrevious,
-    Rotation,
+    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus,
+    RevokePrevious, Rotation,
 };
 
 pub use read_replica_set::{
-    ReadReplicaSet, ReadReplicaSetSpec, ReadReplicaSetStatus, ReplicaMetadata, ReplicaSelector, ReplicaSpec,
-    ReplicaStrategy, ReplicaTemplate, Share,
+    ReadReplicaSet, ReadReplicaSetSpec, ReadReplicaSetStatus, ReplicaMetadata, ReplicaSelector,
+    ReplicaSpec, ReplicaStrategy, ReplicaTemplate, Share,
 };
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.

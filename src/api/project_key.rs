@@ -25,14 +25,36 @@ use super::{rules, schema};
     status = "ProjectKeyStatus",
     derive = "PartialEq",
     selectable = ".spec.projectID",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
     printcolumn(name = "Key", type_ = "integer", json_path = ".status.keyID"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
     printcolumn(name = "Project", type_ = "string", json_path = ".spec.projectID"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Key-Name", type_ = "string", priority = 1, json_path = ".status.keyName"),
-    printcolumn(name = "Last-Used", type_ = "date", priority = 1, json_path = ".status.lastUsedAt"),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    printcolumn(
+        name = "Key-Name",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.keyName"
+    ),
+    printcolumn(
+        name = "Last-Used",
+        type_ = "date",
+        priority = 1,
+        json_path = ".status.lastUsedAt"
+    ),
     printcolumn(
         name = "Message",
         type_ = "string",
@@ -72,7 +94,8 @@ pub struct ProjectKeySpec {
     pub deletion: KeyDeletion,
 }
 
-const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when nothing uses its key any more";
+const ANOTHER_KEY: &str =
+    "create another ProjectKey, and delete this one when nothing uses its key any more";
 
 /// The Secret that receives a key. The ProjectKey creates and owns it. dbplane never writes to an existing Secret of another owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]

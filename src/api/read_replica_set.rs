@@ -35,15 +35,55 @@ use super::{rules, schema};
     ),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas"),
     printcolumn(name = "Current", type_ = "integer", json_path = ".status.replicas"),
-    printcolumn(name = "Up-To-Date", type_ = "integer", json_path = ".status.updatedReplicas"),
-    printcolumn(name = "Available", type_ = "integer", json_path = ".status.readyReplicas"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Branch", type_ = "string", priority = 1, json_path = ".spec.template.spec.branchID"),
-    printcolumn(name = "Hosts", type_ = "integer", priority = 1, json_path = ".status.hosts"),
-    printcolumn(name = "Secret", type_ = "string", priority = 1, json_path = ".status.connectionSecret"),
-    printcolumn(name = "Selector", type_ = "string", priority = 1, json_path = ".status.selector"),
+    printcolumn(
+        name = "Up-To-Date",
+        type_ = "integer",
+        json_path = ".status.updatedReplicas"
+    ),
+    printcolumn(
+        name = "Available",
+        type_ = "integer",
+        json_path = ".status.readyReplicas"
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    printcolumn(
+        name = "Branch",
+        type_ = "string",
+        priority = 1,
+        json_path = ".spec.template.spec.branchID"
+    ),
+    printcolumn(
+        name = "Hosts",
+        type_ = "integer",
+        priority = 1,
+        json_path = ".status.hosts"
+    ),
+    printcolumn(
+        name = "Secret",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.connectionSecret"
+    ),
+    printcolumn(
+        name = "Selector",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.selector"
+    ),
     printcolumn(
         name = "Message",
         type_ = "string",
@@ -107,7 +147,10 @@ pub struct ReplicaStrategy {
 
 impl Default for ReplicaStrategy {
     fn default() -> Self {
-        Self { max_surge: Share::one(), max_unavailable: Share::one() }
+        Self {
+            max_surge: Share::one(),
+            max_unavailable: Share::one(),
+        }
     }
 }
 

@@ -13,7 +13,9 @@ const LABEL_VALUE: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
 /// The number of digits is bounded because CEL's `duration` fails beyond 292 years.
 const DURATION: &str = "^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$";
 /// In the order of their numbers, from 1.
-const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const MONTHS: [&str; 12] = [
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+];
 /// In the order of their numbers, from 0.
 const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
@@ -52,7 +54,10 @@ pub(super) fn compute_id() -> Rule {
 
 /// `self` cannot be changed. `instead` is the advice in the message.
 pub(super) fn immutable(instead: &str) -> Rule {
-    rule("self == oldSelf".to_owned(), &format!("cannot be changed: {instead}"))
+    rule(
+        "self == oldSelf".to_owned(),
+        &format!("cannot be changed: {instead}"),
+    )
 }
 
 /// The optional `field` of `self` can be added, but not changed or removed afterwards.
@@ -91,7 +96,10 @@ pub(super) fn namespace_name() -> Rule {
 
 /// `self` names an entry of a list.
 pub(super) fn entry_name() -> Rule {
-    rule(matches("self", DNS_LABEL), "write a name: a-z, 0-9 and -, beginning and ending with a letter or digit")
+    rule(
+        matches("self", DNS_LABEL),
+        "write a name: a-z, 0-9 and -, beginning and ending with a letter or digit",
+    )
 }
 
 /// Every item of `self` names a namespace.
@@ -114,11 +122,18 @@ pub(super) fn selector_expressions() -> Rule {
 
 /// The keys and values of the label selector `self` are valid for labels.
 pub(super) fn selector_labels() -> Rule {
-    let (key, value) = (matches("key", QUALIFIED_NAME), matches("self.matchLabels[key]", LABEL_VALUE));
+    let (key, value) = (
+        matches("key", QUALIFIED_NAME),
+        matches("self.matchLabels[key]", LABEL_VALUE),
+    );
     let labels = format!("!has(self.matchLabels) || self.matchLabels.all(key, {key} && {value})");
-    let (key, value) = (matches("e.key", QUALIFIED_NAME), matches("value", LABEL_VALUE));
+    let (key, value) = (
+        matches("e.key", QUALIFIED_NAME),
+        matches("value", LABEL_VALUE),
+    );
     let each = format!("{key} && (!has(e.values) || e.values.all(value, {value}))");
-    let expressions = format!("!has(self.matchExpressions) || self.matchExpressions.all(e, {each})");
+    let expressions =
+        format!("!has(self.matchExpressions) || self.matchExpressions.all(e, {each})");
     rule(
         format!("({labels}) && ({expressions})"),
         "write labels as Kubernetes does: keys as name or prefix/name, values of up to 63 letters, digits, -, _ and .",
@@ -138,14 +153,20 @@ pub(super) fn whole_size(largest: &str) -> Rule {
 
 /// `self` is a key of a Secret's data.
 pub(super) fn secret_data_key() -> Rule {
-    rule(matches("self", SECRET_DATA_KEY), "write a key of a Secret's data: letters, digits, -, _ and .")
+    rule(
+        matches("self", SECRET_DATA_KEY),
+        "write a key of a Secret's data: letters, digits, -, _ and .",
+    )
 }
 
 /// `self` is a Secret type that Kubernetes does not define itself.
 pub(super) fn secret_type() -> Rule {
     let own = "!self.matches('^([a-z0-9.-]+[.])?kubernetes[.]io/')";
     rule(
-        format!("{own} && {}", matches("self", "^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$")),
+        format!(
+            "{own} && {}",
+            matches("self", "^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$")
+        ),
         "write Opaque or a type of your own, such as example.com/api-key: letters, digits, -, _, . and /, and none of kubernetes.io",
     )
 }
@@ -153,7 +174,10 @@ pub(super) fn secret_type() -> Rule {
 /// The keys of `self` are keys of a Secret's data.
 pub(super) fn secret_data_keys() -> Rule {
     rule(
-        format!("self.all(key, key.size() <= 253 && {})", matches("key", SECRET_DATA_KEY)),
+        format!(
+            "self.all(key, key.size() <= 253 && {})",
+            matches("key", SECRET_DATA_KEY)
+        ),
         "name the entries as keys of a Secret's data: up to 253 letters, digits, -, _ and .",
     )
 }
@@ -161,7 +185,10 @@ pub(super) fn secret_data_keys() -> Rule {
 /// The keys of `self` are valid keys of labels or annotations.
 pub(super) fn metadata_keys() -> Rule {
     rule(
-        format!("self.all(key, key.size() <= 317 && {})", matches("key", QUALIFIED_NAME)),
+        format!(
+            "self.all(key, key.size() <= 317 && {})",
+            matches("key", QUALIFIED_NAME)
+        ),
         "write keys as name or prefix/name: the name up to 63 letters, digits, -, _ and ., the prefix a DNS name",
     )
 }
@@ -184,7 +211,8 @@ pub(super) fn label_values() -> Rule {
 
 /// `self` is a duration from `least` to `most`.
 pub(super) fn duration(least: &str, most: &str) -> Rule {
-    let length = format!("duration(self) >= duration('{least}') && duration(self) <= duration('{most}')");
+    let length =
+        format!("duration(self) >= duration('{least}') && duration(self) <= duration('{most}')");
     rule(
         format!("self != '' && {} && {length}", matches("self", DURATION)),
         &format!(
@@ -198,7 +226,10 @@ pub(super) fn duration(least: &str, most: &str) -> Rule {
 pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
     let malformed = |field: &str| {
         let subject = format!("self.{field}");
-        format!("!has({subject}) || {subject} == '' || !{}", matches(&subject, DURATION))
+        format!(
+            "!has({subject}) || {subject} == '' || !{}",
+            matches(&subject, DURATION)
+        )
     };
     rule(
         format!(
@@ -216,7 +247,10 @@ pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
 pub(super) fn base_url() -> Rule {
     let host = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?";
     rule(
-        matches("self", &format!("^https?://([^/?#@]*@)?{host}([/?#][!-~]*)?$")),
+        matches(
+            "self",
+            &format!("^https?://([^/?#@]*@)?{host}([/?#][!-~]*)?$"),
+        ),
         "write an absolute URL: https://, a host name and a path, such as https://platform.example/api/v2",
     )
 }
@@ -245,15 +279,26 @@ pub(super) fn cron() -> Rule {
     let day = "(0?[1-9]|[12][0-9]|3[01])";
     let month = "(0?[1-9]|1[0-2])";
     // A range has two numbers or two names: no rule could check if FRI-2 runs backwards.
-    let named =
-        |number: &str, names: &[&str]| format!("{}|{}", range(number), range(&format!("(?i:{})", names.join("|"))));
+    let named = |number: &str, names: &[&str]| {
+        format!(
+            "{}|{}",
+            range(number),
+            range(&format!("(?i:{})", names.join("|")))
+        )
+    };
     let weekday = format!("([0-7]|(?i:{}))", WEEKDAYS.join("|"));
     let fields = [
         list(steps(&range("[0-5]?[0-9]"), "(0?[1-9]|[1-5][0-9])")),
-        list(steps(&range("([01]?[0-9]|2[0-3])"), "(0?[1-9]|1[0-9]|2[0-3])")),
+        list(steps(
+            &range("([01]?[0-9]|2[0-3])"),
+            "(0?[1-9]|1[0-9]|2[0-3])",
+        )),
         list(format!("({}|L|{day}W)", steps(&range(day), day))),
         list(steps(&named(month, &MONTHS), month)),
-        list(format!("({}|{weekday}L|{weekday}#[1-5])", steps(&named("[0-7]", &WEEKDAYS), "[1-7]"))),
+        list(format!(
+            "({}|{weekday}L|{weekday}#[1-5])",
+            steps(&named("[0-7]", &WEEKDAYS), "[1-7]")
+        )),
     ];
     rule(
         matches("self", &format!("^{}$", fields.join(" +"))),
@@ -265,10 +310,15 @@ pub(super) fn cron() -> Rule {
 /// write such ranges.
 pub(super) fn cron_ranges() -> Rule {
     let backwards = |names: &[&str]| {
-        let pairs = (1..names.len()).map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
+        let pairs = (1..names.len())
+            .map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
         pairs.collect::<Vec<_>>().join("|")
     };
-    let names = format!("(?i)[ ,]({}|{})($|[ ,/])", backwards(&WEEKDAYS), backwards(&MONTHS));
+    let names = format!(
+        "(?i)[ ,]({}|{})($|[ ,/])",
+        backwards(&WEEKDAYS),
+        backwards(&MONTHS)
+    );
     let numbers = "self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(range, \
                    int(range.split('-')[0]) <= int(range.split('-')[1]))";
     rule(
@@ -280,7 +330,10 @@ pub(super) fn cron_ranges() -> Rule {
 /// `self` is a valid name of a time zone.
 pub(super) fn time_zone() -> Rule {
     rule(
-        format!("self != 'Local' && {}", matches("self", "^[A-Za-z][-+_A-Za-z0-9]*(/[-+_A-Za-z0-9]+){0,2}$")),
+        format!(
+            "self != 'Local' && {}",
+            matches("self", "^[A-Za-z][-+_A-Za-z0-9]*(/[-+_A-Za-z0-9]+){0,2}$")
+        ),
         "write the IANA name of a time zone, such as Europe/Berlin or UTC",
     )
 }
@@ -288,7 +341,10 @@ pub(super) fn time_zone() -> Rule {
 /// `self` is a readable name. It may have 32 of the platform's 64 characters.
 pub(super) fn key_name() -> Rule {
     rule(
-        matches("self", "^[A-Za-z0-9]([-A-Za-z0-9 ._:/@+()]*[-A-Za-z0-9._@+()])?$"),
+        matches(
+            "self",
+            "^[A-Za-z0-9]([-A-Za-z0-9 ._:/@+()]*[-A-Za-z0-9._@+()])?$",
+        ),
         "write 1 to 32 letters, digits, spaces and . _ - : / @ + ( ), beginning with a letter or digit and ending with none of space : /",
     )
 }
@@ -296,10 +352,18 @@ pub(super) fn key_name() -> Rule {
 /// The values of `self` use only these placeholders.
 pub(super) fn placeholders(names: &[&str]) -> Rule {
     let known = format!(r"\{{\{{ *({}) *\}}\}}", names.join("|"));
-    let texts: Vec<String> = names.iter().map(|name| format!("{{{{ {name} }}}}")).collect();
-    let (last, others) = texts.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+    let texts: Vec<String> = names
+        .iter()
+        .map(|name| format!("{{{{ {name} }}}}"))
+        .collect();
+    let (last, others) = texts
+        .split_last()
+        .map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
     rule(
-        format!("self.all(name, {})", matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))),
+        format!(
+            "self.all(name, {})",
+            matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))
+        ),
         &format!("write {{{{ only to begin {} or {last}", others.join(", ")),
     )
 }
@@ -307,10 +371,16 @@ pub(super) fn placeholders(names: &[&str]) -> Rule {
 /// The template of `self` uses these placeholders (alternatives of a pattern) only if `field` is
 /// set.
 pub(super) fn placeholders_need(field: &str, is_set: &str, names: &str) -> Rule {
-    let uses = matches("self.template[name]", &format!(r"\{{\{{ *({names}) *\}}\}}"));
+    let uses = matches(
+        "self.template[name]",
+        &format!(r"\{{\{{ *({names}) *\}}\}}"),
+    );
     rule(
         format!("{is_set} || !has(self.template) || self.template.all(name, !{uses})"),
-        &format!("a placeholder has no value without {field}: add {field}, or do not use {}", names.replace('|', ", ")),
+        &format!(
+            "a placeholder has no value without {field}: add {field}, or do not use {}",
+            names.replace('|', ", ")
+        ),
     )
     .field_path(".template")
 }
@@ -325,7 +395,10 @@ pub(super) fn database_name() -> Rule {
 
 /// The keys of `self` are valid names of database settings.
 pub(super) fn setting_names() -> Rule {
-    let name = matches("name", r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$");
+    let name = matches(
+        "name",
+        r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$",
+    );
     rule(
         format!("self.all(name, name.size() <= 127 && {name})"),
         "name settings as Postgres does: letters, digits and _, such as work_mem, with . between an extension and its setting",
@@ -335,7 +408,10 @@ pub(super) fn setting_names() -> Rule {
 /// The values of `self` are valid values of database settings.
 pub(super) fn setting_values() -> Rule {
     rule(
-        format!("self.all(name, {})", matches("self[name]", r"^[^\x00-\x1F\x7F]+$")),
+        format!(
+            "self.all(name, {})",
+            matches("self[name]", r"^[^\x00-\x1F\x7F]+$")
+        ),
         "give every setting a value on one line; to leave a setting to the platform, remove its name",
     )
 }
@@ -356,13 +432,19 @@ pub(super) fn scheduled(field: &str) -> Rule {
             "!has(self.schedules) || !self.schedules.exists(entry, has(entry.{field})) \
              || has(self.{field}) && !(has(self.ignore) && '{field}' in self.ignore)"
         ),
-        &format!("schedules set {field}: declare {field} for all other times as well, and do not ignore it"),
+        &format!(
+            "schedules set {field}: declare {field} for all other times as well, and do not ignore it"
+        ),
     )
 }
 
 /// `self` is a number of at least `least` (0 or 1) or a percentage.
 pub(super) fn share(least: u8) -> Rule {
-    let numbers = if least == 0 { "[1-9]?[0-9]|100" } else { "[1-9][0-9]?|100" };
+    let numbers = if least == 0 {
+        "[1-9]?[0-9]|100"
+    } else {
+        "[1-9][0-9]?|100"
+    };
     rule(
         matches("string(self)", &format!("^({numbers}|([1-9]?[0-9]|100)%)$")),
         &format!("write a number from {least} to 100, or a percentage from 0% to 100%"),
@@ -371,7 +453,10 @@ pub(super) fn share(least: u8) -> Rule {
 
 /// `self` has exactly one of two fields.
 pub(super) fn exactly_one_of(one: &str, other: &str) -> Rule {
-    rule(format!("has(self.{one}) != has(self.{other})"), &format!("set exactly one of {one} and {other}"))
+    rule(
+        format!("has(self.{one}) != has(self.{other})"),
+        &format!("set exactly one of {one} and {other}"),
+    )
 }
 
 /// A rule of one kind only, written beside its field.

@@ -15,7 +15,9 @@ use super::common::Condition;
 /// null, and rules need not check for it. Unsigned integers get the formats that Kubernetes knows.
 pub(super) fn plain(schema: &mut Schema) {
     transform_subschemas(&mut plain, schema);
-    let Some(object) = schema.as_object_mut() else { return };
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
     hoist_option(object);
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|name| name != "null");
@@ -41,15 +43,24 @@ pub(super) fn plain(schema: &mut Schema) {
 /// Tools such as kstatus then report that the state is not known yet.
 pub(super) fn status(schema: &mut Schema) {
     plain(schema);
-    schema.insert("default".into(), json!({"observedGeneration": NOT_OBSERVED}));
+    schema.insert(
+        "default".into(),
+        json!({"observedGeneration": NOT_OBSERVED}),
+    );
 }
 
 const NOT_OBSERVED: i64 = -1;
 
 /// `anyOf: [T, null]` becomes T, with the description of the field instead of the one of T.
 fn hoist_option(object: &mut Map<String, Value>) {
-    let inner = match object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([inner, null]) if null.get("type").is_some_and(|name| name == "null") => inner.as_object().cloned(),
+    let inner = match object
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+    {
+        Some([inner, null]) if null.get("type").is_some_and(|name| name == "null") => {
+            inner.as_object().cloned()
+        }
         _ => None,
     };
     if let Some(inner) = inner {
@@ -72,7 +83,10 @@ pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
 fn text_map(generator: &mut SchemaGenerator, entries: u32, length: u32) -> Schema {
     let mut schema = generator.subschema_for::<BTreeMap<String, String>>();
     schema.insert("maxProperties".into(), entries.into());
-    schema.insert("additionalProperties".into(), json!({"type": "string", "maxLength": length}));
+    schema.insert(
+        "additionalProperties".into(),
+        json!({"type": "string", "maxLength": length}),
+    );
     schema
 }
 
@@ -94,7 +108,10 @@ pub(super) fn texts(generator: &mut SchemaGenerator) -> Schema {
 fn text_set(generator: &mut SchemaGenerator, length: u32) -> Schema {
     let mut schema = generator.subschema_for::<Vec<String>>();
     schema.insert("maxItems".into(), 256.into());
-    schema.insert("items".into(), json!({"type": "string", "maxLength": length}));
+    schema.insert(
+        "items".into(),
+        json!({"type": "string", "maxLength": length}),
+    );
     schema.insert("x-kubernetes-list-type".into(), "set".into());
     schema
 }
@@ -115,15 +132,31 @@ pub(super) fn project_ids(generator: &mut SchemaGenerator) -> Schema {
 pub(super) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = generator.subschema_for::<LabelSelector>();
     plain(&mut schema);
-    bound(&mut schema, "/properties/matchLabels", json!({"maxProperties": 32}));
-    bound(&mut schema, "/properties/matchLabels/additionalProperties", json!({"maxLength": 63}));
+    bound(
+        &mut schema,
+        "/properties/matchLabels",
+        json!({"maxProperties": 32}),
+    );
+    bound(
+        &mut schema,
+        "/properties/matchLabels/additionalProperties",
+        json!({"maxLength": 63}),
+    );
     let expressions = "/properties/matchExpressions";
     bound(&mut schema, expressions, json!({"maxItems": 32}));
     let field = |name: &str| format!("{expressions}/items/properties/{name}");
     bound(&mut schema, &field("key"), json!({"maxLength": 317}));
-    bound(&mut schema, &field("operator"), json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}));
+    bound(
+        &mut schema,
+        &field("operator"),
+        json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}),
+    );
     bound(&mut schema, &field("values"), json!({"maxItems": 64}));
-    bound(&mut schema, &format!("{}/items", field("values")), json!({"maxLength": 63}));
+    bound(
+        &mut schema,
+        &format!("{}/items", field("values")),
+        json!({"maxLength": 63}),
+    );
     schema
 }
 

@@ -24,7 +24,10 @@ pub(super) fn autoscaling_sizes(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn sizes_up_to(largest: f64) -> Schema {
-    let sizes: Vec<ComputeUnits> =
-        COMPUTE_SIZES.into_iter().filter(|size| *size <= largest).filter_map(ComputeUnits::new).collect();
+    let sizes: Vec<ComputeUnits> = COMPUTE_SIZES
+        .into_iter()
+        .filter(|size| *size <= largest)
+        .filter_map(ComputeUnits::new)
+        .collect();
     json_schema!({"type": "number", "enum": sizes})
 }

@@ -26,7 +26,9 @@ fn failed(error: kube::Error) -> String {
 
 pub async fn versions(client: &Client) -> Found {
     let server = client.apiserver_version().await.map_err(failed)?;
-    Ok(json!({"dbplane": env!("CARGO_PKG_VERSION"), "kubernetes": server.git_version, "platform": server.platform}))
+    Ok(
+        json!({"dbplane": env!("CARGO_PKG_VERSION"), "kubernetes": server.git_version, "platform": server.platform}),
+    )
 }
 
 pub async fn definitions(client: &Client) -> Found {
@@ -54,8 +56,13 @@ fn is_same(installed: &CustomResourceDefinition, ours: &CustomResourceDefinition
 
 /// In the form that the API server stores, which leaves out `nullable: false`.
 fn schemas(of: &CustomResourceDefinition) -> Value {
-    let mut schemas =
-        json!(of.spec.versions.iter().map(|version| (&version.name, &version.schema)).collect::<Vec<_>>());
+    let mut schemas = json!(
+        of.spec
+            .versions
+            .iter()
+            .map(|version| (&version.name, &version.schema))
+            .collect::<Vec<_>>()
+    );
     leave_out_false(&mut schemas);
     schemas
 }
@@ -90,7 +97,10 @@ pub async fn lease(client: &Client, namespace: &str) -> Found {
 
 pub async fn deployments(client: &Client, namespace: &str) -> Found {
     let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let listed = api.list(&ListParams::default().labels(OPERATOR)).await.map_err(failed)?;
+    let listed = api
+        .list(&ListParams::default().labels(OPERATOR))
+        .await
+        .map_err(failed)?;
     let found = listed.into_iter().map(|deployment| {
         let (spec, status) = (deployment.spec.as_ref(), deployment.status.as_ref());
         let pod = spec.and_then(|spec| spec.template.spec.as_ref());
@@ -106,7 +116,11 @@ pub async fn deployments(client: &Client, namespace: &str) -> Found {
 
 /// Only the names of the environment variables: values may be secret.
 fn container(container: &Container) -> Value {
-    let environment = container.env.iter().flatten().map(|variable| &variable.name);
+    let environment = container
+        .env
+        .iter()
+        .flatten()
+        .map(|variable| &variable.name);
     json!({
         "container": container.name,
         "image": container.image,
@@ -118,7 +132,10 @@ fn container(container: &Container) -> Value {
 
 pub async fn pods(client: &Client, namespace: &str) -> Found {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let listed = api.list(&ListParams::default().labels(OPERATOR)).await.map_err(failed)?;
+    let listed = api
+        .list(&ListParams::default().labels(OPERATOR))
+        .await
+        .map_err(failed)?;
     let found = listed.into_iter().map(|pod| {
         let status = pod.status.clone().unwrap_or_default();
         json!({
@@ -132,7 +149,10 @@ pub async fn pods(client: &Client, namespace: &str) -> Found {
 }
 
 fn container_status(status: &ContainerStatus) -> Value {
-    let ended = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    let ended = status
+        .last_state
+        .as_ref()
+        .and_then(|state| state.terminated.as_ref());
     json!({
         "container": status.name,
         "ready": status.ready,
@@ -144,11 +164,20 @@ fn container_status(status: &ContainerStatus) -> Value {
 
 /// The latest events of dbplane's resources, newest first.
 pub async fn events(client: &Client, namespace: Option<&str>) -> Found {
-    let api: Api<Event> =
-        namespace.map_or_else(|| Api::all(client.clone()), |name| Api::namespaced(client.clone(), name));
-    let mut events = api.list(&ListParams::default()).await.map_err(failed)?.items;
+    let api: Api<Event> = namespace.map_or_else(
+        || Api::all(client.clone()),
+        |name| Api::namespaced(client.clone(), name),
+    );
+    let mut events = api
+        .list(&ListParams::default())
+        .await
+        .map_err(failed)?
+        .items;
     events.retain(|event| {
-        let version = event.regarding.as_ref().and_then(|of| of.api_version.as_deref());
+        let version = event
+            .regarding
+            .as_ref()
+            .and_then(|of| of.api_version.as_deref());
         version.is_some_and(|version| version.starts_with(GROUP))
     });
     events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
@@ -156,7 +185,10 @@ pub async fn events(client: &Client, namespace: Option<&str>) -> Found {
 }
 
 fn last_seen(event: &Event) -> Option<jiff::Timestamp> {
-    let series = event.series.as_ref().map(|series| series.last_observed_time.0);
+    let series = event
+        .series
+        .as_ref()
+        .map(|series| series.last_observed_time.0);
     series.or_else(|| event.event_time.as_ref().map(|time| time.0))
 }
 

@@ -53,7 +53,8 @@ impl Names {
         }
         let count = self.counts.entry(sort).or_default();
         *count += 1;
-        self.words.insert(name.to_owned(), format!("{sort}-{count}"));
+        self.words
+            .insert(name.to_owned(), format!("{sort}-{count}"));
     }
 
     /// The same value without names, tokens and hidden texts.
@@ -63,14 +64,23 @@ impl Names {
 
     fn redact_field(&self, field: &str, value: &Value) -> Value {
         match value {
-            Value::String(text) if meaning(field) == Some(Meaning::Hidden) && !text.is_empty() => HIDDEN.into(),
+            Value::String(text) if meaning(field) == Some(Meaning::Hidden) && !text.is_empty() => {
+                HIDDEN.into()
+            }
             Value::String(text) if field == IMAGE => self.without_names(text).into(),
             Value::String(text) => self.text(text).into(),
-            Value::Array(items) => items.iter().map(|item| self.redact_field(field, item)).collect(),
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.redact_field(field, item))
+                .collect(),
             Value::Object(fields) => {
                 let hidden = meaning(field) == Some(Meaning::Hidden);
                 let redacted = fields.iter().map(|(name, value)| {
-                    let inner = if hidden && value.is_string() { field } else { name };
+                    let inner = if hidden && value.is_string() {
+                        field
+                    } else {
+                        name
+                    };
                     (name.clone(), self.redact_field(inner, value))
                 });
                 Value::Object(redacted.collect())
@@ -98,7 +108,11 @@ impl Names {
                 let joined = parts[from..to].concat();
                 let name = joined.trim_end_matches(is_joint);
                 let word = self.words.get(name).or_else(|| self.words.get(&joined))?;
-                let joint = if self.words.contains_key(name) { &joined[name.len()..] } else { "" };
+                let joint = if self.words.contains_key(name) {
+                    &joined[name.len()..]
+                } else {
+                    ""
+                };
                 Some((to, format!("{word}{joint}")))
             });
             let (to, text) = longest.unwrap_or_else(|| (from + 1, (*part).to_owned()));
@@ -146,8 +160,14 @@ mod tests {
         });
         let redacted = names(std::slice::from_ref(&compute)).redact(&compute);
         assert_eq!(redacted["kind"], "Compute");
-        let (branch, project) = (&redacted["spec"]["branchID"], &redacted["spec"]["projectID"]);
-        let (namespace, name) = (&redacted["metadata"]["namespace"], &redacted["metadata"]["name"]);
+        let (branch, project) = (
+            &redacted["spec"]["branchID"],
+            &redacted["spec"]["projectID"],
+        );
+        let (namespace, name) = (
+            &redacted["metadata"]["namespace"],
+            &redacted["metadata"]["name"],
+        );
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let expected = format!(
             "branch {} of project {} ({name}, {}/{name}) is not there.",
@@ -158,7 +178,16 @@ mod tests {
         );
         assert_eq!(redacted["status"]["conditions"][0]["message"], expected);
         let whole = redacted.to_string();
-        for name in ["bank", "orders", "reports", "prod", "aged-wind", "br-main", "ep-cool", "platform.example"] {
+        for name in [
+            "bank",
+            "orders",
+            "reports",
+            "prod",
+            "aged-wind",
+            "br-main",
+            "ep-cool",
+            "platform.example",
+        ] {
             assert!(!whole.contains(name), "{name} is in {whole}");
         }
     }
@@ -172,7 +201,10 @@ mod tests {
         for (text, redacted) in [
             ("ci-k3j9ab", "name-1-k3j9ab"),
             ("Lease dbplane of shop.", "Lease dbplane of namespace-1."),
-            ("GET https://api.platform.example:8443/v2 failed", "GET https://host-1:8443/v2 failed"),
+            (
+                "GET https://api.platform.example:8443/v2 failed",
+                "GET https://host-1:8443/v2 failed",
+            ),
             ("cities are not meant", "cities are not meant"),
         ] {
             assert_eq!(names.text(text), redacted);
@@ -187,8 +219,14 @@ mod tests {
             "image": "registry.example/dbplane@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         });
         let redacted = Names::default().redact(&key);
-        assert_eq!(redacted["spec"]["secret"], json!({"template": {"url": HIDDEN}, "labels": {"team": HIDDEN}}));
-        assert_eq!(redacted["status"]["conditions"][0], json!({"message": "refused [redacted]", "reason": "Refused"}));
+        assert_eq!(
+            redacted["spec"]["secret"],
+            json!({"template": {"url": HIDDEN}, "labels": {"team": HIDDEN}})
+        );
+        assert_eq!(
+            redacted["status"]["conditions"][0],
+            json!({"message": "refused [redacted]", "reason": "Refused"})
+        );
         assert_eq!(redacted["image"], key["image"]);
     }
 }

@@ -40,7 +40,11 @@ pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     for (resource, is_namespaced) in kinds.0 {
         match list(client, &resource, namespace.filter(|_| is_namespaced)).await {
             Ok(found) => resources.found.extend(found),
-            Err(error) => resources.missing.push(format!("{}: {}", resource.plural, explained(&error))),
+            Err(error) => {
+                resources
+                    .missing
+                    .push(format!("{}: {}", resource.plural, explained(&error)))
+            }
         }
     }
     resources
@@ -52,25 +56,45 @@ struct AsDynamic(Vec<(ApiResource, bool)>);
 
 impl KindVisitor for AsDynamic {
     fn visit<K: Kind>(&mut self) {
-        self.0.push((ApiResource::erase::<K::Object>(&()), K::Object::is_namespaced()));
+        self.0.push((
+            ApiResource::erase::<K::Object>(&()),
+            K::Object::is_namespaced(),
+        ));
     }
 }
 
-async fn list(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> kube::Result<Vec<Value>> {
+async fn list(
+    client: &Client,
+    resource: &ApiResource,
+    namespace: Option<&str>,
+) -> kube::Result<Vec<Value>> {
     let api: Api<DynamicObject> = match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
         None => Api::all_with(client.clone(), resource),
     };
     let listed = api.list(&ListParams::default()).await?;
-    let object = |object| trimmed(&resource.kind, &serde_json::to_value(object).unwrap_or_default());
+    let object = |object| {
+        trimmed(
+            &resource.kind,
+            &serde_json::to_value(object).unwrap_or_default(),
+        )
+    };
     Ok(listed.into_iter().map(object).collect())
 }
 
 fn trimmed(kind: &str, object: &Value) -> Value {
     let (metadata, annotations) = (&object["metadata"], &object["metadata"]["annotations"]);
-    let kept = METADATA.iter().filter_map(|field| Some(((*field).to_owned(), metadata.get(field)?.clone())));
-    let own = annotations.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with(GROUP));
-    let own: Vec<_> = own.map(|(name, value)| json!({"annotation": name, "is": value})).collect();
+    let kept = METADATA
+        .iter()
+        .filter_map(|field| Some(((*field).to_owned(), metadata.get(field)?.clone())));
+    let own = annotations
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with(GROUP));
+    let own: Vec<_> = own
+        .map(|(name, value)| json!({"annotation": name, "is": value}))
+        .collect();
     json!({
         "kind": kind,
         "metadata": kept.collect::<Map<_, _>>(),
@@ -85,8 +109,11 @@ impl Resources {
     pub fn counts(&self) -> Value {
         let mut counts = BTreeMap::<String, BTreeMap<String, usize>>::new();
         for object in &self.found {
-            let of =
-                |field: &str| condition(object, "Ready").and_then(|ready| ready[field].as_str()).unwrap_or("Unknown");
+            let of = |field: &str| {
+                condition(object, "Ready")
+                    .and_then(|ready| ready[field].as_str())
+                    .unwrap_or("Unknown")
+            };
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
             let state = format!("Ready={} ({})", of("status"), of("reason"));
             *counts.entry(kind).or_default().entry(state).or_default() += 1;
@@ -95,16 +122,25 @@ impl Resources {
     }
 
     pub fn shown(&self, all: bool) -> Value {
-        self.found.iter().filter(|object| all || !is_as_declared(object)).cloned().collect()
+        self.found
+            .iter()
+            .filter(|object| all || !is_as_declared(object))
+            .cloned()
+            .collect()
     }
 }
 
 fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == of)
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == of)
 }
 
 fn is_as_declared(object: &Value) -> bool {
-    let is = |of: &str, status: &str| condition(object, of).is_some_and(|condition| condition["status"] == status);
+    let is = |of: &str, status: &str| {
+        condition(object, of).is_some_and(|condition| condition["status"] == status)
+    };
     let seen = condition(object, "Ready").map(|ready| &ready["observedGeneration"]);
     object["metadata"].get("deletionTimestamp").is_none()
         && seen == Some(&object["metadata"]["generation"])

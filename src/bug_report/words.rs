@@ -149,7 +149,10 @@ mod tests {
                 texts(&version["schema"]["openAPIV3Schema"], "", &mut found);
             }
         }
-        assert!(found.contains("projectID") && found.contains("template"), "{found:?}");
+        assert!(
+            found.contains("projectID") && found.contains("template"),
+            "{found:?}"
+        );
         found.retain(|field| meaning(field).is_none());
         assert_eq!(found, BTreeSet::new(), "say in `meaning` what these hold");
     }

@@ -7,7 +7,10 @@ const PAGE: &str = include_str!("../../docs/conditions.md");
 /// The section about a reason: its meaning, and what to do.
 pub fn about(reason: Reason) -> String {
     let heading = format!("\n### {reason}\n");
-    let section = PAGE.split_once(&heading).map(|(_, rest)| rest).unwrap_or_default();
+    let section = PAGE
+        .split_once(&heading)
+        .map(|(_, rest)| rest)
+        .unwrap_or_default();
     let section = section.split("\n##").next().unwrap_or_default();
     without_links(section.trim())
 }
@@ -41,7 +44,10 @@ mod tests {
     fn every_reason_has_a_section_without_markup_of_links() {
         for reason in Reason::ALL {
             let text = about(*reason);
-            assert!(text.len() > 20 && !text.contains("](") && !text.contains("\n#"), "{reason}: {text}");
+            assert!(
+                text.len() > 20 && !text.contains("](") && !text.contains("\n#"),
+                "{reason}: {text}"
+            );
         }
     }
 
@@ -49,7 +55,9 @@ mod tests {
     #[test]
     fn nothing_is_to_be_done_where_the_page_says_so() {
         for reason in Reason::ALL {
-            let says_nothing = about(*reason).lines().any(|line| line.trim_start().starts_with("Nothing to do"));
+            let says_nothing = about(*reason)
+                .lines()
+                .any(|line| line.trim_start().starts_with("Nothing to do"));
             match reason.needs() {
                 Needs::Work => assert!(says_nothing, "{reason}: the page asks for something"),
                 Needs::Person => assert!(!says_nothing, "{reason}: the page asks for nothing"),

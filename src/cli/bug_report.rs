@@ -74,18 +74,42 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
         metrics_url: args.metrics_url.clone(),
         state_url: args.state_url.clone(),
     };
-    let Report { sections, names, missing } = during("collecting", bug_report::collect(&client, &scope)).await;
-    let names = if args.keep_names { Names::default() } else { names };
-    writeln!(out, "# A bug report of dbplane {}. Please read it before you send it.", env!("CARGO_PKG_VERSION"))?;
+    let Report {
+        sections,
+        names,
+        missing,
+    } = during("collecting", bug_report::collect(&client, &scope)).await;
+    let names = if args.keep_names {
+        Names::default()
+    } else {
+        names
+    };
+    writeln!(
+        out,
+        "# A bug report of dbplane {}. Please read it before you send it.",
+        env!("CARGO_PKG_VERSION")
+    )?;
     writeln!(
         out,
         "# {}",
-        if args.keep_names { "Names are as they are." } else { "Names are replaced by words that tell them apart." }
+        if args.keep_names {
+            "Names are as they are."
+        } else {
+            "Names are replaced by words that tell them apart."
+        }
     )?;
     for (title, value) in &sections {
-        write!(out, "\n# {title}\n{}", serde_saphyr::to_string(&names.redact(value))?)?;
+        write!(
+            out,
+            "\n# {title}\n{}",
+            serde_saphyr::to_string(&names.redact(value))?
+        )?;
     }
     let missing: Vec<_> = missing.iter().map(|text| names.text(text)).collect();
-    write!(out, "\n{}", serde_saphyr::to_string(&serde_json::json!({"missing": missing}))?)?;
+    write!(
+        out,
+        "\n{}",
+        serde_saphyr::to_string(&serde_json::json!({"missing": missing}))?
+    )?;
     Ok(())
 }

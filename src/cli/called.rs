@@ -12,7 +12,11 @@ const PLUGIN: (&str, &str) = ("kubectl-dbplane", "kubectl dbplane");
 
 /// The command that users type to run this program.
 pub fn program() -> &'static str {
-    static NAME: LazyLock<&str> = LazyLock::new(|| std::env::args_os().next().map_or(OWN, |path| name_of(&path)));
+    static NAME: LazyLock<&str> = LazyLock::new(|| {
+        std::env::args_os()
+            .next()
+            .map_or(OWN, |path| name_of(&path))
+    });
     *NAME
 }
 
@@ -25,13 +29,17 @@ fn name_of(path: &OsStr) -> &'static str {
 
 /// The same command line, with this name in usage lines and examples.
 pub fn spoken(command: Command, program: &'static str) -> Command {
-    command.bin_name(program).mut_subcommands(|verb| match verb.get_after_help() {
-        Some(help) => {
-            let help = help.to_string().replace(&format!("\n  {OWN} "), &format!("\n  {program} "));
-            verb.after_help(help)
-        }
-        None => verb,
-    })
+    command
+        .bin_name(program)
+        .mut_subcommands(|verb| match verb.get_after_help() {
+            Some(help) => {
+                let help = help
+                    .to_string()
+                    .replace(&format!("\n  {OWN} "), &format!("\n  {program} "));
+                verb.after_help(help)
+            }
+            None => verb,
+        })
 }
 
 #[cfg(test)]

@@ -56,7 +56,10 @@ impl ClusterArgs {
         let client = Client::try_from(config).map_err(ConnectionError::Client)?;
         match client.apiserver_version().await {
             Err(kube::Error::Api(status)) if status.code == 401 => {
-                return Err(ConnectionError::NotAccepted { url, said: status.message });
+                return Err(ConnectionError::NotAccepted {
+                    url,
+                    said: status.message,
+                });
             }
             // Any other answer shows that the API server is reachable.
             Ok(_) | Err(kube::Error::Api(_) | kube::Error::SerdeError(_)) => {}
@@ -70,7 +73,12 @@ impl ClusterArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Scope {
     /// Namespace; that of the kubeconfig's context when absent
-    #[arg(long, short, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    #[arg(
+        long,
+        short,
+        value_name = "NAMESPACE",
+        conflicts_with = "all_namespaces"
+    )]
     pub namespace: Option<String>,
     /// All namespaces
     #[arg(long, short = 'A')]
@@ -172,7 +180,16 @@ pub fn read_key(path: &Path) -> Result<SecretString, KeyError> {
         true => io::stdin().read_to_string(&mut text).map(drop),
         false => std::fs::read_to_string(path).map(|read| text = read),
     };
-    let from = || if from_stdin { "standard input".to_owned() } else { path.display().to_string() };
-    read.map_err(|cause| KeyError { from: from(), cause })?;
+    let from = || {
+        if from_stdin {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        }
+    };
+    read.map_err(|cause| KeyError {
+        from: from(),
+        cause,
+    })?;
     Ok(SecretString::from(text.trim()))
 }

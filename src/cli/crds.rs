@@ -42,7 +42,10 @@ pub enum Error {
     #[error("{}: {cause}", path.display())]
     File { path: PathBuf, cause: io::Error },
     #[error("{} is not up to date; run: dbplane crds --dir {}\n{}", dir.display(), dir.display(), differences.join("\n"))]
-    Drift { dir: PathBuf, differences: Vec<String> },
+    Drift {
+        dir: PathBuf,
+        differences: Vec<String>,
+    },
 }
 
 /// Runs the command. Definitions that are not written to files go to `out`.
@@ -56,7 +59,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
 
 /// All definitions as one YAML stream.
 pub fn stream() -> Result<String, Error> {
-    definitions().iter().map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?))).collect()
+    definitions()
+        .iter()
+        .map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?)))
+        .collect()
 }
 
 /// The files of the directory of definitions, by name.
@@ -67,8 +73,9 @@ pub fn files() -> Result<BTreeMap<String, String>, Error> {
         files.insert(name, serde_saphyr::to_string(&crd)?);
     }
     let resources: String = files.keys().map(|name| format!("  - {name}\n")).collect();
-    let kustomization =
-        format!("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{resources}");
+    let kustomization = format!(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{resources}"
+    );
     files.insert("kustomization.yaml".to_owned(), kustomization);
     Ok(files)
 }
@@ -88,15 +95,23 @@ fn write(dir: &Path) -> Result<(), Error> {
 
 fn check(dir: &Path) -> Result<(), Error> {
     let expected = files()?;
-    let present = names_in(dir).map_err(|cause| Error::File { path: dir.to_owned(), cause })?;
+    let present = names_in(dir).map_err(|cause| Error::File {
+        path: dir.to_owned(),
+        cause,
+    })?;
     let mut differences = Vec::new();
     for (name, text) in &expected {
         match fs::read_to_string(dir.join(name)) {
             Ok(found) if found == *text => {}
             Ok(_) => differences.push(format!("  differs:    {name}")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => differences.push(format!("  missing:    {name}")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                differences.push(format!("  missing:    {name}"))
+            }
             Err(cause) => {
-                return Err(Error::File { path: dir.join(name), cause });
+                return Err(Error::File {
+                    path: dir.join(name),
+                    cause,
+                });
             }
         }
     }
@@ -105,9 +120,14 @@ fn check(dir: &Path) -> Result<(), Error> {
     if differences.is_empty() {
         return Ok(());
     }
-    Err(Error::Drift { dir: dir.to_owned(), differences })
+    Err(Error::Drift {
+        dir: dir.to_owned(),
+        differences,
+    })
 }
 
 fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
-    fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
 }

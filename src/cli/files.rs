@@ -72,11 +72,18 @@ fn walk(directory: &Path, sources: &mut Vec<Result<Source, Unreadable>>) {
 }
 
 fn is_manifest(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+    path.extension().is_some_and(|extension| {
+        ["yaml", "yml", "json"]
+            .iter()
+            .any(|known| extension == *known)
+    })
 }
 
 fn unreadable(path: &Path, cause: &io::Error) -> Unreadable {
-    Unreadable { file: path.display().to_string(), cause: cause.to_string() }
+    Unreadable {
+        file: path.display().to_string(),
+        cause: cause.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +95,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir_all(at("b/c.yaml")).unwrap();
-        for name in ["z.yml", "a.json", "b/c.yaml/d.yaml", "b/readme.md", "named.txt"] {
+        for name in [
+            "z.yml",
+            "a.json",
+            "b/c.yaml/d.yaml",
+            "b/readme.md",
+            "named.txt",
+        ] {
             fs::write(at(name), "").unwrap();
         }
         std::os::unix::fs::symlink(folder.path(), at("b/loop.yaml")).unwrap();
@@ -102,7 +115,10 @@ mod tests {
             Source::Stdin,
             Source::File(at("named.txt")),
         ];
-        assert_eq!(found.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            found.into_iter().map(Result::unwrap).collect::<Vec<_>>(),
+            expected
+        );
     }
 
     #[test]
@@ -111,6 +127,9 @@ mod tests {
         assert_eq!(missing.file, "no/such/file.yaml");
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.yaml"), [0xff, 0xfe, 0x00]).unwrap();
-        assert!(Source::File(folder.path().join("a.yaml")).read().is_err(), "it is not UTF-8");
+        assert!(
+            Source::File(folder.path().join("a.yaml")).read().is_err(),
+            "it is not UTF-8"
+        );
     }
 }

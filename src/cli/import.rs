@@ -138,7 +138,11 @@ pub enum Error {
 ///
 /// # Errors
 /// If nothing was written.
-pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<ExitCode, Error> {
+pub async fn run(
+    args: &Args,
+    out: &mut impl Write,
+    notes: &mut impl Write,
+) -> Result<ExitCode, Error> {
     let checker = Checker::new()?;
     let subjects = match &args.from_terraform {
         Some(state) => terraform::subjects(args, state, notes)?,
@@ -154,8 +158,15 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
 
 impl Args {
     fn account(&self) -> AccountRef {
-        let kind = if self.cluster_account { AccountKind::ClusterAccount } else { self.account.kind };
-        AccountRef { name: self.account.name.clone(), kind }
+        let kind = if self.cluster_account {
+            AccountKind::ClusterAccount
+        } else {
+            self.account.kind
+        };
+        AccountRef {
+            name: self.account.name.clone(),
+            kind,
+        }
     }
 
     fn choices(&self) -> Choices {
@@ -178,8 +189,15 @@ impl Args {
         for undeclared in &import.undeclared {
             writeln!(notes, "not declared: {undeclared}")?;
         }
-        let Choices { management, deletion, .. } = self.choices();
-        let (computes, projects) = (counted(import.computes, "compute"), counted(import.projects, "project"));
+        let Choices {
+            management,
+            deletion,
+            ..
+        } = self.choices();
+        let (computes, projects) = (
+            counted(import.computes, "compute"),
+            counted(import.projects, "project"),
+        );
         writeln!(
             notes,
             "declared {computes} of {projects}, with management: {management:?} and deletion: {deletion:?}"
@@ -191,7 +209,11 @@ impl Args {
                 "check them with \"dbplane validate {folder}\", and apply them with \"kubectl apply -k {folder}\""
             )?;
         }
-        Ok(if import.undeclared.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if import.undeclared.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 

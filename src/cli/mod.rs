@@ -73,15 +73,21 @@ impl Cli {
 
     /// Runs the command. The error is a message for the user.
     pub async fn execute(self) -> Result<ExitCode, String> {
-        self.dispatch().await.map_err(|error| crate::text::lines(&error).into_owned())
+        self.dispatch()
+            .await
+            .map_err(|error| crate::text::lines(&error).into_owned())
     }
 
     async fn dispatch(self) -> Result<ExitCode, String> {
         match self.verb {
             Verb::Run(run) => run.execute().await?,
-            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::Crds(args) => {
+                crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?
+            }
             Verb::BugReport(args) => {
-                bug_report::run(&args, &mut screen::stdout()).await.map_err(|error| error.to_string())?;
+                bug_report::run(&args, &mut screen::stdout())
+                    .await
+                    .map_err(|error| error.to_string())?;
             }
             Verb::RemoveFinalizers(args) => {
                 remove_finalizers::run(&args, &mut screen::stdout(), &mut screen::stderr())
@@ -89,10 +95,14 @@ impl Cli {
                     .map_err(|error| error.to_string())?;
             }
             Verb::Account(args) => {
-                return account::run(&args, &mut screen::stdout()).await.map_err(|error| error.to_string());
+                return account::run(&args, &mut screen::stdout())
+                    .await
+                    .map_err(|error| error.to_string());
             }
             Verb::Plan(args) => {
-                return plan::run(&args, &mut screen::stdout()).await.map_err(|error| error.to_string());
+                return plan::run(&args, &mut screen::stdout())
+                    .await
+                    .map_err(|error| error.to_string());
             }
             Verb::Import(args) => {
                 let ran = import::run(&args, &mut screen::stdout(), &mut screen::stderr()).await;
@@ -110,11 +120,15 @@ impl Cli {
                 let ended = verb.execute(&mut screen::stdout()).await;
                 return ended.or_else(|error| screen::tell(&error, error.exit_code()));
             }
-            Verb::Completion(args) => args.run(&mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::Completion(args) => args
+                .run(&mut std::io::stdout())
+                .map_err(|error| error.to_string())?,
             Verb::Man(args) => args.run().map_err(|error| error.to_string())?,
             Verb::Metrics => {
                 let page = reference::page().map_err(|error| error.to_string())?;
-                std::io::stdout().write_all(page.as_bytes()).map_err(|error| error.to_string())?;
+                std::io::stdout()
+                    .write_all(page.as_bytes())
+                    .map_err(|error| error.to_string())?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -14,8 +14,8 @@ use crate::cluster::explained;
 use crate::domain::Fault;
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, HttpOptions, NoMeter, OverHttp, PlatformClient, PlatformPattern, Rate,
-    RateLimited, Reach, ReadsOnly,
+    Access, Connect, ConnectError, Endpoint, HttpOptions, NoMeter, OverHttp, PlatformClient,
+    PlatformPattern, Rate, RateLimited, Reach, ReadsOnly,
 };
 
 /// The platform, if the command line names it instead of an account.
@@ -40,7 +40,12 @@ pub struct PlatformArgs {
 pub struct ReachArgs {
     /// --allowed-platforms of the operator: only these are called, and one whose host is written in
     /// full may have a private address
-    #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_name = "URLS", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "DBPLANE_ALLOWED_PLATFORMS",
+        value_name = "URLS",
+        value_delimiter = ','
+    )]
     allowed_platforms: Vec<PlatformPattern>,
     /// For tests on loopback only: allow http and addresses of this machine
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
@@ -49,7 +54,11 @@ pub struct ReachArgs {
 
 impl ReachArgs {
     pub fn reach(&self) -> Reach {
-        Reach { platforms: self.allowed_platforms.clone(), insecure: self.allow_insecure_platform, ..Reach::default() }
+        Reach {
+            platforms: self.allowed_platforms.clone(),
+            insecure: self.allow_insecure_platform,
+            ..Reach::default()
+        }
     }
 }
 
@@ -63,7 +72,12 @@ pub enum PlatformError {
     #[error("cannot read {what}: {}", explained(.cause))]
     Cluster { what: String, cause: kube::Error },
     #[error("Secret {namespace}/{name} has no entry {key}, which {account} names for its API key")]
-    NoEntry { namespace: String, name: String, key: String, account: String },
+    NoEntry {
+        namespace: String,
+        name: String,
+        key: String,
+        account: String,
+    },
 }
 
 /// The endpoint of a platform, and the key for it.
@@ -88,14 +102,21 @@ pub fn account_ref(text: &str) -> Result<AccountRef, String> {
     let (kind, name) = match text.split_once('/') {
         None => (AccountKind::Account, text),
         Some((kind, name)) if kind.eq_ignore_ascii_case("account") => (AccountKind::Account, name),
-        Some((kind, name)) if kind.eq_ignore_ascii_case("clusteraccount") => (AccountKind::ClusterAccount, name),
+        Some((kind, name)) if kind.eq_ignore_ascii_case("clusteraccount") => {
+            (AccountKind::ClusterAccount, name)
+        }
         Some((kind, _)) => {
-            return Err(format!("{kind} is no kind of account; write Account/NAME or ClusterAccount/NAME"));
+            return Err(format!(
+                "{kind} is no kind of account; write Account/NAME or ClusterAccount/NAME"
+            ));
         }
     };
     match name {
         "" => Err("the name is missing".to_owned()),
-        name => Ok(AccountRef { name: name.to_owned(), kind }),
+        name => Ok(AccountRef {
+            name: name.to_owned(),
+            kind,
+        }),
     }
 }
 
@@ -105,13 +126,21 @@ impl PlatformArgs {
     /// # Errors
     /// If the key cannot be read.
     pub fn given(&self) -> Result<Option<Credentials>, PlatformError> {
-        let Some((base_url, api_key)) = self.base_url.clone().zip(self.api_key.as_ref()) else { return Ok(None) };
+        let Some((base_url, api_key)) = self.base_url.clone().zip(self.api_key.as_ref()) else {
+            return Ok(None);
+        };
         let mut endpoint = self.endpoint(base_url, self.organization.clone());
         if endpoint.reach.platforms.is_empty() {
             // The user named this platform, so it is allowed.
-            endpoint.reach.platforms.extend(PlatformPattern::of(&endpoint.base_url));
+            endpoint
+                .reach
+                .platforms
+                .extend(PlatformPattern::of(&endpoint.base_url));
         }
-        Ok(Some(Credentials { endpoint, key: read_key(api_key)? }))
+        Ok(Some(Credentials {
+            endpoint,
+            key: read_key(api_key)?,
+        }))
     }
 
     /// The platform and the key of an account, read with the user's rights.
@@ -128,26 +157,47 @@ impl PlatformArgs {
         let (label, access, secret) = match kind {
             AccountKind::Account => {
                 let label = format!("Account {namespace}/{name}");
-                let found = Api::<Account>::namespaced(client.clone(), namespace).get(name).await;
+                let found = Api::<Account>::namespaced(client.clone(), namespace)
+                    .get(name)
+                    .await;
                 let spec = found.map_err(unreadable(&label))?.spec;
                 let reference = spec.api_key_secret_ref;
-                (label, spec.platform, (namespace.to_owned(), reference.name, reference.key))
+                (
+                    label,
+                    spec.platform,
+                    (namespace.to_owned(), reference.name, reference.key),
+                )
             }
             AccountKind::ClusterAccount => {
                 let label = format!("ClusterAccount {name}");
                 let found = Api::<ClusterAccount>::all(client.clone()).get(name).await;
                 let spec = found.map_err(unreadable(&label))?.spec;
                 let reference = spec.api_key_secret_ref;
-                (label, spec.platform, (reference.namespace, reference.name, reference.key))
+                (
+                    label,
+                    spec.platform,
+                    (reference.namespace, reference.name, reference.key),
+                )
             }
         };
         let key = secret_entry(client, &label, secret).await?;
-        let PlatformAccess { base_url, organization_id, .. } = access;
-        Ok(Credentials { endpoint: self.endpoint(base_url, organization_id), key })
+        let PlatformAccess {
+            base_url,
+            organization_id,
+            ..
+        } = access;
+        Ok(Credentials {
+            endpoint: self.endpoint(base_url, organization_id),
+            key,
+        })
     }
 
     fn endpoint(&self, base_url: String, organization_id: Option<String>) -> Endpoint {
-        Endpoint { base_url, organization_id, reach: self.reach.reach() }
+        Endpoint {
+            base_url,
+            organization_id,
+            reach: self.reach.reach(),
+        }
     }
 }
 
@@ -157,11 +207,23 @@ async fn secret_entry(
     (namespace, name, key): (String, String, String),
 ) -> Result<SecretString, PlatformError> {
     let what = format!("Secret {namespace}/{name}, which {account} names for its API key");
-    let secret = Api::<Secret>::namespaced(client.clone(), &namespace).get(&name).await.map_err(unreadable(&what))?;
-    let entry = secret.data.unwrap_or_default().remove(&key).and_then(|bytes| String::from_utf8(bytes.0).ok());
+    let secret = Api::<Secret>::namespaced(client.clone(), &namespace)
+        .get(&name)
+        .await
+        .map_err(unreadable(&what))?;
+    let entry = secret
+        .data
+        .unwrap_or_default()
+        .remove(&key)
+        .and_then(|bytes| String::from_utf8(bytes.0).ok());
     match entry {
         Some(text) => Ok(SecretString::from(text.trim())),
-        None => Err(PlatformError::NoEntry { namespace, name, key, account: account.to_owned() }),
+        None => Err(PlatformError::NoEntry {
+            namespace,
+            name,
+            key,
+            account: account.to_owned(),
+        }),
     }
 }
 
@@ -171,7 +233,10 @@ fn unreadable(what: &str) -> impl FnOnce(kube::Error) -> PlatformError {
 }
 
 /// A quarter of an account's default rate: an operator with the same key needs the rest.
-const RATE: Rate = Rate { requests_per_minute: 150, burst: 20 };
+const RATE: Rate = Rate {
+    requests_per_minute: 150,
+    burst: 20,
+};
 
 impl Credentials {
     /// A client of this platform.
@@ -187,18 +252,32 @@ impl Credentials {
     /// # Errors
     /// As [`Credentials::reader`].
     pub fn reader_without_organization(&self) -> Result<Reader, ConnectError> {
-        self.reader_of(Endpoint { organization_id: None, ..self.endpoint.clone() })
+        self.reader_of(Endpoint {
+            organization_id: None,
+            ..self.endpoint.clone()
+        })
     }
 
     fn reader_of(&self, endpoint: Endpoint) -> Result<Reader, ConnectError> {
         let options = HttpOptions::default();
         let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
-        let over = OverHttp { transport: Some(reads.clone()), ..OverHttp::default() };
+        let over = OverHttp {
+            transport: Some(reads.clone()),
+            ..OverHttp::default()
+        };
         let request_timeout = options.request_timeout;
         let leadership = Leadership::default();
-        let access = Access { endpoint, request_timeout, rate: RATE, leadership, room: Arc::default() };
+        let access = Access {
+            endpoint,
+            request_timeout,
+            rate: RATE,
+            leadership,
+            room: Arc::default(),
+        };
         // The command reports the answer to each read, so a closed gate must not suppress any.
-        let platform = over.connect(&access, &self.key, Arc::new(NoMeter))?.probing();
+        let platform = over
+            .connect(&access, &self.key, Arc::new(NoMeter))?
+            .probing();
         Ok(Reader { platform, reads })
     }
 }

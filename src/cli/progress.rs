@@ -23,7 +23,11 @@ impl Progress {
 
     /// Counts `what` up to `length`. Shown once this takes longer.
     pub fn counting(what: &str, length: usize) -> Self {
-        Self(styled(u64::try_from(length).ok(), "{msg} {wide_bar} {pos}/{len}", what))
+        Self(styled(
+            u64::try_from(length).ok(),
+            "{msg} {wide_bar} {pos}/{len}",
+            what,
+        ))
     }
 
     pub fn say(&self, what: String) {
@@ -41,7 +45,8 @@ impl Progress {
 
 /// Hidden at first.
 fn styled(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden()).with_message(what.to_owned());
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden())
+        .with_message(what.to_owned());
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

@@ -62,7 +62,10 @@ pub enum Error {
     #[error("cannot list what finalizers are on: {}", explained(.0))]
     List(kube::Error),
     #[error("cannot read the operator's Lease in namespace {namespace}: {}", explained(.cause))]
-    Lease { namespace: String, cause: kube::Error },
+    Lease {
+        namespace: String,
+        cause: kube::Error,
+    },
     #[error(
         "an operator leads: {holder}, by the Lease in namespace {namespace}. Delete the resources and let it finish, or remove the operator first"
     )]
@@ -71,13 +74,20 @@ pub enum Error {
         "an operator leads: {holder}, and may still do this in namespace {namespace}: {}. Delete the resources and let it finish, or remove the operator first",
         left.join(", ")
     )]
-    StillServed { namespace: String, holder: String, left: Vec<String> },
+    StillServed {
+        namespace: String,
+        holder: String,
+        left: Vec<String>,
+    },
     #[error(
         "an operator leads: {holder}, and its Pod was not found. To have it looked up what it may do in namespace {namespace}, name its ServiceAccount: --operator-service-account"
     )]
     UnknownOperator { namespace: String, holder: String },
     #[error("cannot ask what the operator that leads may do in namespace {namespace}: {}", explained(.cause))]
-    Rights { namespace: String, cause: kube::Error },
+    Rights {
+        namespace: String,
+        cause: kube::Error,
+    },
     #[error("{failed} of {all} objects kept their finalizers. Run the same command again")]
     Kept { failed: usize, all: usize },
     #[error(transparent)]
@@ -119,15 +129,32 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     let connected = args.cluster.connect().await?;
     let client = &connected.client;
     let namespace = || args.operator_namespace.clone();
-    let looking = format!("looking for an operator that leads; this takes up to {} s", LEASE_DURATION.as_secs() + 2);
+    let looking = format!(
+        "looking for an operator that leads; this takes up to {} s",
+        LEASE_DURATION.as_secs() + 2
+    );
     let holder = during(&looking, led_by(client, &args.operator_namespace)).await;
-    if let Some(holder) = holder.map_err(|cause| Error::Lease { namespace: namespace(), cause })? {
+    if let Some(holder) = holder.map_err(|cause| Error::Lease {
+        namespace: namespace(),
+        cause,
+    })? {
         match args.scope.namespace(&connected) {
             Some(served) => args.may_go_on_beside(client, served, holder).await?,
-            None => return Err(Error::Led { namespace: namespace(), holder }),
+            None => {
+                return Err(Error::Led {
+                    namespace: namespace(),
+                    holder,
+                });
+            }
         }
     }
-    let all = held(client, args.scope.namespace(&connected), &args.scope.list_params()).await.map_err(Error::List)?;
+    let all = held(
+        client,
+        args.scope.namespace(&connected),
+        &args.scope.list_params(),
+    )
+    .await
+    .map_err(Error::List)?;
     // Before any finalizer is removed, because the list cannot be made afterwards.
     match args.output.output {
         Output::Text | Output::Wide => list(out, &all)?,
@@ -136,51 +163,95 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     let mut objects = Vec::new();
     let progress = Progress::counting("objects", all.len());
     for object in &all {
-        let outcome = if args.yes { Some(object.let_go(client).await) } else { None };
+        let outcome = if args.yes {
+            Some(object.let_go(client).await)
+        } else {
+            None
+        };
         objects.push(line(object, outcome));
         progress.advance();
     }
     drop(progress);
     let document = Document { objects };
-    let kept = || document.objects.iter().filter_map(|line| Some((&line.object, line.error.as_ref()?)));
+    let kept = || {
+        document
+            .objects
+            .iter()
+            .filter_map(|line| Some((&line.object, line.error.as_ref()?)))
+    };
     for (object, error) in kept() {
         writeln!(notes, "{object} keeps its finalizers: {error}")?;
     }
     let (failed, all) = (kept().count(), document.objects.len());
-    args.output.output.write(out, &document, |out, _| match (all, args.yes) {
-        // The error reports it.
-        _ if failed > 0 => Ok(()),
-        (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
-        (1, true) => writeln!(out, "The finalizers of 1 object were taken off."),
-        (count, true) => writeln!(out, "The finalizers of {count} objects were taken off."),
-        (1, false) => writeln!(out, "1 object has finalizers. To take them off, add --yes."),
-        (count, false) => writeln!(out, "{count} objects have finalizers. To take them off, add --yes."),
-    })?;
-    if failed > 0 { Err(Error::Kept { failed, all }) } else { Ok(()) }
+    args.output
+        .output
+        .write(out, &document, |out, _| match (all, args.yes) {
+            // The error reports it.
+            _ if failed > 0 => Ok(()),
+            (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
+            (1, true) => writeln!(out, "The finalizers of 1 object were taken off."),
+            (count, true) => writeln!(out, "The finalizers of {count} objects were taken off."),
+            (1, false) => writeln!(out, "1 object has finalizers. To take them off, add --yes."),
+            (count, false) => writeln!(
+                out,
+                "{count} objects have finalizers. To take them off, add --yes."
+            ),
+        })?;
+    if failed > 0 {
+        Err(Error::Kept { failed, all })
+    } else {
+        Ok(())
+    }
 }
 
 impl Args {
     /// Succeeds if the leading operator has no rights in this namespace any more.
-    async fn may_go_on_beside(&self, client: &Client, namespace: &str, holder: String) -> Result<(), Error> {
-        let unknown = |cause| Error::Rights { namespace: namespace.to_owned(), cause };
+    async fn may_go_on_beside(
+        &self,
+        client: &Client,
+        namespace: &str,
+        holder: String,
+    ) -> Result<(), Error> {
+        let unknown = |cause| Error::Rights {
+            namespace: namespace.to_owned(),
+            cause,
+        };
         let account = match &self.operator_service_account {
             Some(name) => Some(name.clone()),
-            None => account_of_pod(client, &self.operator_namespace, &holder).await.map_err(unknown)?,
+            None => account_of_pod(client, &self.operator_namespace, &holder)
+                .await
+                .map_err(unknown)?,
         };
         let Some(name) = account else {
-            return Err(Error::UnknownOperator { namespace: namespace.to_owned(), holder });
+            return Err(Error::UnknownOperator {
+                namespace: namespace.to_owned(),
+                holder,
+            });
         };
-        let who = Who::ServiceAccount { namespace: &self.operator_namespace, name: &name };
-        let left = rights::left(client, who, namespace).await.map_err(unknown)?;
+        let who = Who::ServiceAccount {
+            namespace: &self.operator_namespace,
+            name: &name,
+        };
+        let left = rights::left(client, who, namespace)
+            .await
+            .map_err(unknown)?;
         match left.is_empty() {
             true => Ok(()),
-            false => Err(Error::StillServed { namespace: namespace.to_owned(), holder, left }),
+            false => Err(Error::StillServed {
+                namespace: namespace.to_owned(),
+                holder,
+                left,
+            }),
         }
     }
 }
 
 /// The ServiceAccount of the Pod that holds the Lease, or `None` if there is no such Pod.
-async fn account_of_pod(client: &Client, namespace: &str, holder: &str) -> Result<Option<String>, kube::Error> {
+async fn account_of_pod(
+    client: &Client,
+    namespace: &str,
+    holder: &str,
+) -> Result<Option<String>, kube::Error> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     for name in pods_of(holder) {
         if let Some(pod) = pods.get_opt(name).await? {
@@ -193,10 +264,17 @@ async fn account_of_pod(client: &Client, namespace: &str, holder: &str) -> Resul
 /// The possible names of the holder's Pod. Its identity is the host name with the process ID, or
 /// the value of --identity.
 fn pods_of(holder: &str) -> Vec<&str> {
-    let identity = holder.rsplit_once('_').map_or(holder, |(identity, _)| identity);
-    let host = identity.rsplit_once('-').filter(|(_, process)| process.bytes().all(|byte| byte.is_ascii_digit()));
+    let identity = holder
+        .rsplit_once('_')
+        .map_or(holder, |(identity, _)| identity);
+    let host = identity
+        .rsplit_once('-')
+        .filter(|(_, process)| process.bytes().all(|byte| byte.is_ascii_digit()));
     let host = host.map(|(host, _)| host);
-    host.into_iter().chain([identity]).filter(|name| !name.is_empty()).collect()
+    host.into_iter()
+        .chain([identity])
+        .filter(|name| !name.is_empty())
+        .collect()
 }
 
 fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
@@ -210,9 +288,18 @@ fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
 }
 
 fn line(object: &Held, outcome: Option<Result<(), kube::Error>>) -> Line {
-    let finalizers = if matches!(outcome, Some(Ok(()))) { Finalizers::TakenOff } else { Finalizers::On };
+    let finalizers = if matches!(outcome, Some(Ok(()))) {
+        Finalizers::TakenOff
+    } else {
+        Finalizers::On
+    };
     let error = outcome.and_then(Result::err).map(|error| explained(&error));
-    Line { object: object.label.clone(), stays_on_platform: object.has.clone(), finalizers, error }
+    Line {
+        object: object.label.clone(),
+        stays_on_platform: object.has.clone(),
+        finalizers,
+        error,
+    }
 }
 
 #[cfg(test)]
@@ -221,7 +308,10 @@ mod tests {
 
     #[test]
     fn the_pod_of_a_holder_is_found_by_its_identity() {
-        assert_eq!(pods_of("dbplane-6d5f-x2v9k-1_0a1b2c3d"), ["dbplane-6d5f-x2v9k", "dbplane-6d5f-x2v9k-1"]);
+        assert_eq!(
+            pods_of("dbplane-6d5f-x2v9k-1_0a1b2c3d"),
+            ["dbplane-6d5f-x2v9k", "dbplane-6d5f-x2v9k-1"]
+        );
         assert_eq!(pods_of("dbplane-0_0a1b2c3d"), ["dbplane", "dbplane-0"]);
         assert_eq!(pods_of("operator_0a1b2c3d"), ["operator"]);
         assert_eq!(pods_of("_0a1b2c3d"), Vec::<&str>::new());

@@ -137,7 +137,11 @@ Exit status:
 
 /// An empty variable names no namespace.
 fn named(namespaces: &[String]) -> Vec<String> {
-    namespaces.iter().filter(|name| !name.is_empty()).cloned().collect()
+    namespaces
+        .iter()
+        .filter(|name| !name.is_empty())
+        .cloned()
+        .collect()
 }
 
 impl Run {
@@ -157,18 +161,34 @@ impl Run {
         let served = CancellationToken::new();
         let state_page = self.debug_listen.map(|_| StatePage::default());
         if let Some((address, state)) = self.debug_listen.zip(state_page.clone()) {
-            let pages = Pages { log, state, readiness: readiness.clone() };
+            let pages = Pages {
+                log,
+                state,
+                readiness: readiness.clone(),
+            };
             tokio::spawn(serve_debug(bind(address).await?, pages, served.clone()));
         }
         let probed = serve_health(health, (readiness.clone(), pulse), served.clone());
         let health = aside.runtime().spawn(probed);
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
-        let leadership = if self.leader_elect { Leadership::elected() } else { Leadership::default() };
+        let leadership = if self.leader_elect {
+            Leadership::elected()
+        } else {
+            Leadership::default()
+        };
         let ended = match clients(&aside, (&leadership, &stop), &readiness).await {
-            Some(Clients { client, beside, api_server }) => {
+            Some(Clients {
+                client,
+                beside,
+                api_server,
+            }) => {
                 settings.reach.api_server = api_server;
-                let election = Election { client: beside, runtime: aside.runtime().clone(), leadership };
+                let election = Election {
+                    client: beside,
+                    runtime: aside.runtime().clone(),
+                    leadership,
+                };
                 let operator = Operator {
                     client,
                     settings,
@@ -193,7 +213,10 @@ impl Run {
 
     fn settings(&self) -> Result<Settings, String> {
         let (lease, and_lease) = match self.leader_elect {
-            true => (LEASE_DURATION.as_secs(), format!(" and the lease ({}) together", LEASE_DURATION.as_secs())),
+            true => (
+                LEASE_DURATION.as_secs(),
+                format!(" and the lease ({}) together", LEASE_DURATION.as_secs()),
+            ),
             false => (0, String::new()),
         };
         if self.settle_time <= self.request_timeout + lease {
@@ -202,7 +225,11 @@ impl Run {
                 self.settle_time, self.request_timeout
             ));
         }
-        let host = || std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default();
+        let host = || {
+            std::fs::read_to_string("/etc/hostname")
+                .map(|name| name.trim().to_owned())
+                .unwrap_or_default()
+        };
         Ok(Settings {
             reach: Reach {
                 platforms: self.allowed_platforms.clone(),
@@ -224,7 +251,10 @@ impl Run {
                 deletes_per_minute: self.deletes_per_minute,
             },
             // The process ID distinguishes two operators on one machine.
-            identity: self.identity.clone().unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),
+            identity: self
+                .identity
+                .clone()
+                .unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),
         })
     }
 }
@@ -249,15 +279,21 @@ async fn clients(
         let made = match configuration(None).await {
             Ok(config) => {
                 let host = config.cluster_url.host().map(str::to_owned);
-                let both =
-                    aside.client(config.clone()).and_then(|beside| Ok((beside, client(config, leadership, stop)?)));
-                both.map(|both| (both, host)).map_err(|error| explained(&error))
+                let both = aside
+                    .client(config.clone())
+                    .and_then(|beside| Ok((beside, client(config, leadership, stop)?)));
+                both.map(|both| (both, host))
+                    .map_err(|error| explained(&error))
             }
             Err(error) => Err(error.to_string()),
         };
         match made {
             Ok(((beside, client), host)) => {
-                return Some(Clients { client, beside, api_server: api_server(host).await });
+                return Some(Clients {
+                    client,
+                    beside,
+                    api_server: api_server(host).await,
+                });
             }
             Err(error) => {
                 warn!(error, "no configuration for the cluster");
@@ -270,7 +306,11 @@ async fn clients(
 
 /// A listener that the separate thread serves.
 async fn listen_on(aside: &Aside, address: SocketAddr) -> Result<TcpListener, String> {
-    aside.runtime().spawn(bind(address)).await.map_err(|error| error.to_string())?
+    aside
+        .runtime()
+        .spawn(bind(address))
+        .await
+        .map_err(|error| error.to_string())?
 }
 
 /// The addresses of the API server: those of the configuration, and that of the Service, which
@@ -303,15 +343,26 @@ mod tests {
 
     fn accepted(flags: &[&str]) -> bool {
         let arguments = ["dbplane"].into_iter().chain(flags.iter().copied());
-        Whole::try_parse_from(arguments).unwrap().run.settings().is_ok()
+        Whole::try_parse_from(arguments)
+            .unwrap()
+            .run
+            .settings()
+            .is_ok()
     }
 
     #[test]
     fn platforms_that_are_allowed_are_separated_by_commas_and_have_to_be_readable() {
         let parsed = |value: &str| Whole::try_parse_from(["dbplane", "--allowed-platforms", value]);
-        let run = parsed("https://api.example.com,https://*.example.org").unwrap().run;
+        let run = parsed("https://api.example.com,https://*.example.org")
+            .unwrap()
+            .run;
         assert_eq!(run.settings().unwrap().reach.platforms.len(), 2);
-        for value in ["", "api.example.com", "https://api.example.com,", "https://api.example.com/v2"] {
+        for value in [
+            "",
+            "api.example.com",
+            "https://api.example.com,",
+            "https://api.example.com/v2",
+        ] {
             assert!(parsed(value).is_err(), "{value}");
         }
     }
@@ -321,7 +372,15 @@ mod tests {
         assert!(accepted(&["--leader-elect"]));
         assert!(!accepted(&["--request-timeout=2", "--settle-time=2"]));
         assert!(accepted(&["--request-timeout=2", "--settle-time=3"]));
-        assert!(!accepted(&["--request-timeout=2", "--settle-time=17", "--leader-elect"]));
-        assert!(accepted(&["--request-timeout=2", "--settle-time=18", "--leader-elect"]));
+        assert!(!accepted(&[
+            "--request-timeout=2",
+            "--settle-time=17",
+            "--leader-elect"
+        ]));
+        assert!(accepted(&[
+            "--request-timeout=2",
+            "--settle-time=18",
+            "--leader-elect"
+        ]));
     }
 }

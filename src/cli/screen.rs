@@ -29,12 +29,19 @@ pub struct Table(Vec<Vec<(String, Style)>>);
 
 impl Table {
     pub fn headed(heads: &[&str]) -> Self {
-        Self(vec![heads.iter().map(|head| ((*head).to_owned(), HEADING)).collect()])
+        Self(vec![
+            heads
+                .iter()
+                .map(|head| ((*head).to_owned(), HEADING))
+                .collect(),
+        ])
     }
 
     /// Each cell is kept on one line, so that it cannot look like another row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Style)>) {
-        let cells = cells.into_iter().map(|(text, style)| (one_line(&text), style));
+        let cells = cells
+            .into_iter()
+            .map(|(text, style)| (one_line(&text), style));
         self.0.push(cells.collect());
     }
 
@@ -56,7 +63,11 @@ impl Table {
         for row in &self.0 {
             let mut line = String::new();
             for (column, (text, style)) in row.iter().enumerate() {
-                let padding = if column + 1 < row.len() { widths[column] + 2 - text.chars().count() } else { 0 };
+                let padding = if column + 1 < row.len() {
+                    widths[column] + 2 - text.chars().count()
+                } else {
+                    0
+                };
                 line.push_str(&format!("{style}{text}{style:#}{:padding$}", ""));
             }
             writeln!(out, "{indent}{}", line.trim_end())?;
@@ -74,7 +85,9 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// The colour codes that this file writes.
-const STYLES: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"];
+const STYLES: [&str; 6] = [
+    "\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m",
+];
 
 /// Removes hidden characters from its output, except line breaks, tabs and the colours of this
 /// file.
@@ -97,12 +110,16 @@ pub fn stderr() -> Clean<impl Write> {
 
 impl<W: Write> Clean<W> {
     pub fn new(out: W) -> Self {
-        Self { out, line: Vec::new() }
+        Self {
+            out,
+            line: Vec::new(),
+        }
     }
 
     fn pass_on(&mut self, length: usize) -> io::Result<()> {
         let lines: Vec<u8> = self.line.drain(..length).collect();
-        self.out.write_all(cleaned(&String::from_utf8_lossy(&lines)).as_bytes())
+        self.out
+            .write_all(cleaned(&String::from_utf8_lossy(&lines)).as_bytes())
     }
 }
 
@@ -133,7 +150,9 @@ fn cleaned(text: &str) -> String {
     let mut clean = text::lines(pieces.next().unwrap_or_default()).into_owned();
     for piece in pieces {
         let style = STYLES.iter().find(|style| piece.starts_with(&style[1..]));
-        let (shown, rest) = style.map_or(("\u{fffd}", piece), |style| (*style, &piece[style.len() - 1..]));
+        let (shown, rest) = style.map_or(("\u{fffd}", piece), |style| {
+            (*style, &piece[style.len() - 1..])
+        });
         clean.push_str(shown);
         clean.push_str(&text::lines(rest));
     }
@@ -161,8 +180,7 @@ mod tests {
         write!(clean, "\u{202e}d\u{9b}31m\n\x1b[3").unwrap();
         write!(clean, "1mred\x1b").unwrap();
         drop(clean);
-        let expected =
-            "\x1b[1ma\x1b[0m\u{fffd}[2Jb\u{fffd}]0;title\u{fffd}\tc \u{fffd}d\u{fffd}31m\n\x1b[31mred\u{fffd}";
+        let expected = "\x1b[1ma\x1b[0m\u{fffd}[2Jb\u{fffd}]0;title\u{fffd}\tc \u{fffd}d\u{fffd}31m\n\x1b[31mred\u{fffd}";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -180,7 +198,12 @@ mod tests {
         let mut table = Table::headed(&["KIND", "N"]);
         table.plain(["Compute".to_owned(), "2".to_owned()]);
         let mut out = Vec::new();
-        table.write(&mut anstream::StripStream::new(&mut out), "  ").unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "  KIND     N\n  Compute  2\n");
+        table
+            .write(&mut anstream::StripStream::new(&mut out), "  ")
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "  KIND     N\n  Compute  2\n"
+        );
     }
 }

@@ -41,20 +41,28 @@ impl Kind {
     /// The kind with this name, plural or short name, with or without the group.
     pub fn named(word: &str) -> Result<Self, NoTarget> {
         let plain = word.to_lowercase();
-        let plain = plain.strip_suffix(&format!(".{GROUP}")).unwrap_or(&plain).to_owned();
+        let plain = plain
+            .strip_suffix(&format!(".{GROUP}"))
+            .unwrap_or(&plain)
+            .to_owned();
         let all = Self::all();
         match all.iter().find(|kind| kind.words.contains(&plain)) {
             Some(kind) => Ok(kind.clone()),
             None => {
                 let known = all.iter().map(|kind| kind.words.join(" or ")).collect();
-                Err(NoTarget::Kind { word: word.to_owned(), known })
+                Err(NoTarget::Kind {
+                    word: word.to_owned(),
+                    known,
+                })
             }
         }
     }
 
     /// The kind and the name in `kind/name`.
     pub fn and_name(target: &str) -> Result<(Self, &str), NoTarget> {
-        let (kind, name) = target.split_once('/').ok_or_else(|| NoTarget::Name(target.to_owned()))?;
+        let (kind, name) = target
+            .split_once('/')
+            .ok_or_else(|| NoTarget::Name(target.to_owned()))?;
         match name {
             "" => Err(NoTarget::Name(target.to_owned())),
             name => Ok((Self::named(kind)?, name)),
@@ -73,12 +81,25 @@ impl Kind {
         }
     }
 
-    pub async fn list(&self, client: &Client, namespace: Option<&str>, params: &ListParams) -> kube::Result<Vec<Seen>> {
+    pub async fn list(
+        &self,
+        client: &Client,
+        namespace: Option<&str>,
+        params: &ListParams,
+    ) -> kube::Result<Vec<Seen>> {
         let listed = self.api(client, namespace).list(params).await?;
-        Ok(listed.into_iter().map(|object| Seen::of(self, object)).collect())
+        Ok(listed
+            .into_iter()
+            .map(|object| Seen::of(self, object))
+            .collect())
     }
 
-    pub async fn get(&self, client: &Client, namespace: Option<&str>, name: &str) -> kube::Result<Option<Seen>> {
+    pub async fn get(
+        &self,
+        client: &Client,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> kube::Result<Option<Seen>> {
         let found = self.api(client, namespace).get_opt(name).await?;
         Ok(found.map(|object| Seen::of(self, object)))
     }
@@ -91,9 +112,15 @@ impl KindVisitor for Collected {
     fn visit<K: Reconciled>(&mut self) {
         let names = K::Object::crd().spec.names;
         let words = [names.kind.to_lowercase(), names.plural].into_iter();
-        let words = words.chain(names.short_names.into_iter().flatten()).collect();
+        let words = words
+            .chain(names.short_names.into_iter().flatten())
+            .collect();
         let resource = ApiResource::erase::<K::Object>(&());
-        self.0.push(Kind { resource, is_namespaced: K::Object::is_namespaced(), words });
+        self.0.push(Kind {
+            resource,
+            is_namespaced: K::Object::is_namespaced(),
+            words,
+        });
     }
 }
 
@@ -117,9 +144,16 @@ impl fmt::Display for Seen {
 impl Seen {
     /// Removes hidden characters from untrusted texts, for all later uses.
     pub fn of(kind: &Kind, mut object: DynamicObject) -> Self {
-        let [spec, status] = ["spec", "status"].map(|part| text::document(object.data[part].take()));
+        let [spec, status] =
+            ["spec", "status"].map(|part| text::document(object.data[part].take()));
         let conditions = serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
-        Self { kind: kind.name().to_owned(), meta: object.metadata, spec, status, conditions }
+        Self {
+            kind: kind.name().to_owned(),
+            meta: object.metadata,
+            spec,
+            status,
+            conditions,
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -136,12 +170,18 @@ impl Seen {
 
     /// The condition of this type, with any status.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.conditions.iter().find(|condition| condition.type_ == type_)
+        self.conditions
+            .iter()
+            .find(|condition| condition.type_ == type_)
     }
 
     /// The condition with one of these reasons.
     pub fn with_reason(&self, reasons: &[crate::decide::Reason]) -> Option<&Condition> {
-        self.conditions.iter().find(|condition| reasons.iter().any(|reason| reason.as_str() == condition.reason))
+        self.conditions.iter().find(|condition| {
+            reasons
+                .iter()
+                .any(|reason| reason.as_str() == condition.reason)
+        })
     }
 
     /// True if dbplane has observed the current spec.
@@ -156,17 +196,27 @@ impl Seen {
     /// What the resource needs, and the condition that describes it best.
     pub fn need(&self) -> Need<'_> {
         match Needs::of(&self.conditions) {
-            Need { what: Needs::Nothing, .. } if self.is_deleting() || !self.is_observed() => {
-                Need { what: Needs::Work, condition: None }
-            }
+            Need {
+                what: Needs::Nothing,
+                ..
+            } if self.is_deleting() || !self.is_observed() => Need {
+                what: Needs::Work,
+                condition: None,
+            },
             need => need,
         }
     }
 
     /// The kind and the name of its account.
     pub fn account(&self) -> Option<(&str, &str)> {
-        let reference = self.spec.get("accountRef").or_else(|| self.spec.pointer("/template/spec/accountRef"))?;
-        Some((reference["kind"].as_str().unwrap_or("Account"), reference["name"].as_str()?))
+        let reference = self
+            .spec
+            .get("accountRef")
+            .or_else(|| self.spec.pointer("/template/spec/accountRef"))?;
+        Some((
+            reference["kind"].as_str().unwrap_or("Account"),
+            reference["name"].as_str()?,
+        ))
     }
 }
 

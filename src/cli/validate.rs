@@ -80,8 +80,16 @@ impl Report {
 
     /// Each finding with its file and object.
     fn findings(&self) -> impl Iterator<Item = (&File, &Checked, &Finding)> {
-        let checked = self.files.iter().flat_map(|file| file.checked.iter().map(move |checked| (file, checked)));
-        checked.flat_map(|(file, checked)| checked.findings.iter().map(move |finding| (file, checked, finding)))
+        let checked = self
+            .files
+            .iter()
+            .flat_map(|file| file.checked.iter().map(move |checked| (file, checked)));
+        checked.flat_map(|(file, checked)| {
+            checked
+                .findings
+                .iter()
+                .map(move |finding| (file, checked, finding))
+        })
     }
 
     fn exit_code(&self) -> ExitCode {
@@ -103,7 +111,10 @@ pub fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit
                 let outcome = checker.check_text(&text);
                 report.skipped += outcome.skipped;
                 if !outcome.checked.is_empty() {
-                    report.files.push(File { name, checked: outcome.checked });
+                    report.files.push(File {
+                        name,
+                        checked: outcome.checked,
+                    });
                 }
             }
             Err(unreadable) => report.unreadable.push(unreadable),

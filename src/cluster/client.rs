@@ -38,7 +38,11 @@ pub fn client_without_retries(mut config: Config) -> kube::Result<Client> {
 ///
 /// # Errors
 /// As `Client::try_from`.
-pub fn client(config: Config, leadership: &Leadership, stop: &CancellationToken) -> kube::Result<Client> {
+pub fn client(
+    config: Config,
+    leadership: &Leadership,
+    stop: &CancellationToken,
+) -> kube::Result<Client> {
     Ok(in_turn(client_without_retries(config)?, leadership, stop))
 }
 
@@ -46,9 +50,16 @@ fn in_turn(inner: Client, leadership: &Leadership, stop: &CancellationToken) -> 
     let (namespace, expires) = (inner.default_namespace().to_owned(), *inner.valid_until());
     // Reads and writes are separate because an API server may reject only writes: a served read
     // proves nothing about them.
-    let (reads, writes) = (Turns::new(&Leadership::default(), stop), Turns::new(leadership, stop));
+    let (reads, writes) = (
+        Turns::new(&Leadership::default(), stop),
+        Turns::new(leadership, stop),
+    );
     let service = service_fn(move |request: Request<Body>| {
-        let turns = if request.method() == Method::GET { &reads } else { &writes };
+        let turns = if request.method() == Method::GET {
+            &reads
+        } else {
+            &writes
+        };
         let (turns, inner) = (turns.clone(), inner.clone());
         async move { turns.send(&inner, request).await }
     });
@@ -89,7 +100,12 @@ struct State {
 impl Turns {
     fn new(leadership: &Leadership, stop: &CancellationToken) -> Self {
         let (leadership, stop) = (leadership.clone(), stop.clone());
-        Self { state: watch::Sender::default(), began: Instant::now(), leadership, stop }
+        Self {
+            state: watch::Sender::default(),
+            began: Instant::now(),
+            leadership,
+            stop,
+        }
     }
 
     async fn send(&self, inner: &Client, request: Request<Body>) -> kube::Result<Response<Body>> {
@@ -146,7 +162,10 @@ impl Turns {
                 Circuit::Available if changes => info!("the API server is available again"),
                 Circuit::Available => {}
                 Circuit::Unavailable { .. } if changes => {
-                    warn!(error = cause, "the API server is unavailable; it is asked once a second until it is back");
+                    warn!(
+                        error = cause,
+                        "the API server is unavailable; it is asked once a second until it is back"
+                    );
                     state.cause = cause;
                 }
                 Circuit::Unavailable { .. } if asked => state.cause = cause,
@@ -161,7 +180,10 @@ impl Turns {
 fn shown(answer: &kube::Result<Response<Body>>) -> Option<(Answer, String)> {
     match answer {
         Ok(response) if circuit::is_unavailable(response.status().as_u16()) => {
-            let named = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            let named = response
+                .headers()
+                .get(RETRY_AFTER)
+                .and_then(|value| value.to_str().ok()?.parse().ok());
             let cause = format!("it answers {}", response.status());
             Some((Answer::Unavailable(named.map(Duration::from_secs)), cause))
         }
@@ -199,10 +221,18 @@ mod tests {
                 let read = request.method() == Method::GET;
                 let count = if read { &server.reads } else { &server.writes };
                 count.fetch_add(1, Ordering::SeqCst);
-                let status = if read { 200 } else { server.status.load(Ordering::SeqCst) };
-                let named = retry_after.filter(|_| status != 200).map(|seconds| (RETRY_AFTER, seconds));
+                let status = if read {
+                    200
+                } else {
+                    server.status.load(Ordering::SeqCst)
+                };
+                let named = retry_after
+                    .filter(|_| status != 200)
+                    .map(|seconds| (RETRY_AFTER, seconds));
                 let answer = Response::builder().status(status);
-                let answer = named.into_iter().fold(answer, |answer, (name, value)| answer.header(name, value));
+                let answer = named
+                    .into_iter()
+                    .fold(answer, |answer, (name, value)| answer.header(name, value));
                 async move { Ok::<_, kube::Error>(answer.body(Body::empty()).unwrap()) }
             };
             Client::new(service_fn(answer), "shop")
@@ -214,7 +244,11 @@ mod tests {
     }
 
     fn request(method: Method) -> Request<Body> {
-        Request::builder().method(method).uri("/").body(Body::empty()).unwrap()
+        Request::builder()
+            .method(method)
+            .uri("/")
+            .body(Body::empty())
+            .unwrap()
     }
 
     /// Retries until it is served, as passes do.
@@ -224,7 +258,10 @@ mod tests {
                 Ok(answer) if answer.status() == 200 => return Instant::now(),
                 Ok(_) => {}
                 Err(error) => {
-                    assert!(is_unavailable(&error) && explained(&error).contains("503"), "{error:?}");
+                    assert!(
+                        is_unavailable(&error) && explained(&error).contains("503"),
+                        "{error:?}"
+                    );
                 }
             }
             sleep(circuit::PROBE_PAUSE).await;
@@ -235,19 +272,41 @@ mod tests {
     async fn one_write_a_second_asks_for_all_and_all_go_on_when_it_is_served() {
         let server = Arc::new(Server::default());
         server.answers(503);
-        let client = in_turn(server.client(None), &Leadership::default(), &CancellationToken::new());
+        let client = in_turn(
+            server.client(None),
+            &Leadership::default(),
+            &CancellationToken::new(),
+        );
         assert_eq!(client.default_namespace(), "shop");
-        let all: Vec<_> = (0..50).map(|_| tokio::spawn(served(client.clone()))).collect();
+        let all: Vec<_> = (0..50)
+            .map(|_| tokio::spawn(served(client.clone())))
+            .collect();
         for _ in 0..60 {
             sleep(Duration::from_secs(1)).await;
-            assert_eq!(client.send(request(Method::GET)).await.unwrap().status(), 200, "reads are served");
+            assert_eq!(
+                client.send(request(Method::GET)).await.unwrap().status(),
+                200,
+                "reads are served"
+            );
         }
         let refused = server.writes.load(Ordering::SeqCst);
-        assert!((50..=50 + 62).contains(&refused), "{refused} requests in 60 s");
+        assert!(
+            (50..=50 + 62).contains(&refused),
+            "{refused} requests in 60 s"
+        );
         server.answers(200);
         let end = Instant::now();
-        let last = join_all(all).await.into_iter().map(Result::unwrap).max().unwrap();
-        assert!(last - end <= Duration::from_secs(3), "the last one goes on after {:?}", last - end);
+        let last = join_all(all)
+            .await
+            .into_iter()
+            .map(Result::unwrap)
+            .max()
+            .unwrap();
+        assert!(
+            last - end <= Duration::from_secs(3),
+            "the last one goes on after {:?}",
+            last - end
+        );
         assert_eq!(server.reads.load(Ordering::SeqCst), 60);
     }
 
@@ -255,12 +314,26 @@ mod tests {
     async fn a_pause_that_the_api_server_names_is_obeyed() {
         let server = Arc::new(Server::default());
         server.answers(429);
-        let client = in_turn(server.client(Some(3)), &Leadership::default(), &CancellationToken::new());
+        let client = in_turn(
+            server.client(Some(3)),
+            &Leadership::default(),
+            &CancellationToken::new(),
+        );
         let begun = Instant::now();
-        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 429);
+        assert_eq!(
+            client.send(request(Method::PATCH)).await.unwrap().status(),
+            429
+        );
         server.answers(200);
-        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 200);
-        assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert_eq!(
+            client.send(request(Method::PATCH)).await.unwrap().status(),
+            200
+        );
+        assert!(
+            begun.elapsed() >= Duration::from_secs(3),
+            "{:?}",
+            begun.elapsed()
+        );
         assert_eq!(server.writes.load(Ordering::SeqCst), 2);
     }
 
@@ -272,13 +345,26 @@ mod tests {
         let client = in_turn(server.client(None), &leadership, &stop);
         leadership.extend(clock::since_boot());
         let refused = client.send(request(Method::PATCH)).await.unwrap_err();
-        assert!(is_unavailable(&refused) && explained(&refused).contains("lease"), "{refused:?}");
-        assert_eq!(client.send(request(Method::GET)).await.unwrap().status(), 200);
+        assert!(
+            is_unavailable(&refused) && explained(&refused).contains("lease"),
+            "{refused:?}"
+        );
+        assert_eq!(
+            client.send(request(Method::GET)).await.unwrap().status(),
+            200
+        );
         leadership.extend(clock::since_boot() + LONGEST_WAIT);
-        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 200);
+        assert_eq!(
+            client.send(request(Method::PATCH)).await.unwrap().status(),
+            200
+        );
         leadership.extend(clock::since_boot());
         stop.cancel();
-        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 200, "keys are saved");
+        assert_eq!(
+            client.send(request(Method::PATCH)).await.unwrap().status(),
+            200,
+            "keys are saved"
+        );
         assert_eq!(server.writes.load(Ordering::SeqCst), 2);
     }
 
@@ -292,7 +378,10 @@ mod tests {
         client.send(request(Method::PATCH)).await.unwrap();
         stop.cancel();
         let begun = Instant::now();
-        assert_eq!(client.send(request(Method::PATCH)).await.unwrap().status(), 503);
+        assert_eq!(
+            client.send(request(Method::PATCH)).await.unwrap().status(),
+            503
+        );
         assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 }

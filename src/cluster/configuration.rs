@@ -49,7 +49,10 @@ pub async fn configuration(context: Option<&str>) -> Result<Config, Configuratio
     let config = match context {
         None => Config::infer().await?,
         Some(context) => {
-            let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+            let options = KubeConfigOptions {
+                context: Some(context.to_owned()),
+                ..KubeConfigOptions::default()
+            };
             Config::from_kubeconfig(&options).await?
         }
     };
@@ -60,9 +63,18 @@ pub async fn configuration(context: Option<&str>) -> Result<Config, Configuratio
 /// Chooses the proxy as kubectl does. A proxy from the environment is not used for a cluster on
 /// this machine or for an exception of NO_PROXY. (kube itself also compares the port of these
 /// names.) A proxy without a scheme uses HTTP.
-fn as_kubectl_does(mut config: Config, named: [Option<String>; 2], environment: &Matcher) -> Config {
-    let Some(proxy) = config.proxy_url.take() else { return config };
-    let of_environment = named.into_iter().flatten().any(|named| named.parse().ok().as_ref() == Some(&proxy));
+fn as_kubectl_does(
+    mut config: Config,
+    named: [Option<String>; 2],
+    environment: &Matcher,
+) -> Config {
+    let Some(proxy) = config.proxy_url.take() else {
+        return config;
+    };
+    let of_environment = named
+        .into_iter()
+        .flatten()
+        .any(|named| named.parse().ok().as_ref() == Some(&proxy));
     let exempt = || {
         let cluster = &config.cluster_url;
         cluster.host().is_some_and(is_this_machine) || environment.intercept(cluster).is_none()
@@ -89,10 +101,18 @@ mod tests {
 
     /// The proxy for a cluster at this address, given the kubeconfig, the environment and its
     /// exceptions.
-    fn proxy(cluster: &str, configured: &str, environment: Option<&str>, exceptions: &str) -> Option<String> {
+    fn proxy(
+        cluster: &str,
+        configured: &str,
+        environment: Option<&str>,
+        exceptions: &str,
+    ) -> Option<String> {
         let mut config = Config::new(cluster.parse().unwrap());
         config.proxy_url = Some(configured.parse().unwrap());
-        let matcher = Matcher::builder().https(environment.unwrap_or_default()).no(exceptions).build();
+        let matcher = Matcher::builder()
+            .https(environment.unwrap_or_default())
+            .no(exceptions)
+            .build();
         let config = as_kubectl_does(config, [None, environment.map(str::to_owned)], &matcher);
         config.proxy_url.map(|url| url.to_string())
     }
@@ -102,13 +122,33 @@ mod tests {
 
     #[test]
     fn a_cluster_on_this_machine_is_called_past_the_proxy_of_the_environment() {
-        for here in ["https://127.0.0.1:6443", "https://localhost:6443", "https://[::1]:6443"] {
+        for here in [
+            "https://127.0.0.1:6443",
+            "https://localhost:6443",
+            "https://[::1]:6443",
+        ] {
             assert_eq!(proxy(here, COMPANY, Some(COMPANY), ""), None, "{here}");
-            assert_eq!(proxy(here, TUNNEL, Some(COMPANY), "").as_deref(), Some(TUNNEL), "{here}: the kubeconfig's own");
-            assert_eq!(proxy(here, TUNNEL, None, "").as_deref(), Some(TUNNEL), "{here}");
+            assert_eq!(
+                proxy(here, TUNNEL, Some(COMPANY), "").as_deref(),
+                Some(TUNNEL),
+                "{here}: the kubeconfig's own"
+            );
+            assert_eq!(
+                proxy(here, TUNNEL, None, "").as_deref(),
+                Some(TUNNEL),
+                "{here}"
+            );
         }
-        for elsewhere in ["https://10.0.0.1:6443", "https://localhost.example", "https://cluster.example"] {
-            assert_eq!(proxy(elsewhere, COMPANY, Some(COMPANY), "").as_deref(), Some(COMPANY), "{elsewhere}");
+        for elsewhere in [
+            "https://10.0.0.1:6443",
+            "https://localhost.example",
+            "https://cluster.example",
+        ] {
+            assert_eq!(
+                proxy(elsewhere, COMPANY, Some(COMPANY), "").as_deref(),
+                Some(COMPANY),
+                "{elsewhere}"
+            );
         }
     }
 
@@ -120,15 +160,29 @@ mod tests {
             ("https://10.1.2.3:6443", "10.0.0.0/8"),
             ("https://cluster.example", "*"),
         ] {
-            assert_eq!(proxy(cluster, COMPANY, Some(COMPANY), exceptions), None, "{cluster} with {exceptions}");
+            assert_eq!(
+                proxy(cluster, COMPANY, Some(COMPANY), exceptions),
+                None,
+                "{cluster} with {exceptions}"
+            );
         }
-        let others = proxy("https://cluster.example", COMPANY, Some(COMPANY), "other.example,10.0.0.0/8");
+        let others = proxy(
+            "https://cluster.example",
+            COMPANY,
+            Some(COMPANY),
+            "other.example,10.0.0.0/8",
+        );
         assert_eq!(others.as_deref(), Some(COMPANY));
     }
 
     #[test]
     fn a_proxy_without_a_scheme_is_one_for_http() {
-        let found = proxy("https://cluster.example", "proxy.example:3128", Some("proxy.example:3128"), "");
+        let found = proxy(
+            "https://cluster.example",
+            "proxy.example:3128",
+            Some("proxy.example:3128"),
+            "",
+        );
         assert_eq!(found.as_deref(), Some("http://proxy.example:3128/"));
     }
 }

@@ -67,22 +67,39 @@ pub struct Event {
 
 impl Event {
     pub fn normal(reason: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { warning: false, once: false, reason: reason.into(), text: text.into() }
+        Self {
+            warning: false,
+            once: false,
+            reason: reason.into(),
+            text: text.into(),
+        }
     }
 
     pub fn warning(reason: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { warning: true, once: false, reason: reason.into(), text: text.into() }
+        Self {
+            warning: true,
+            once: false,
+            reason: reason.into(),
+            text: text.into(),
+        }
     }
 
     /// An event that happens once, such as a create.
     pub fn once(reason: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { once: true, ..Self::normal(reason, text) }
+        Self {
+            once: true,
+            ..Self::normal(reason, text)
+        }
     }
 }
 
 impl Events {
     pub fn new(client: Client, instance: &str) -> Self {
-        Self { client, instance: names::fitted(instance, LONGEST_REPORTER), recent: Arc::default() }
+        Self {
+            client,
+            instance: names::fitted(instance, LONGEST_REPORTER),
+            recent: Arc::default(),
+        }
     }
 
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, event: &Event) {
@@ -101,27 +118,57 @@ impl Events {
             // The namespace is being deleted: the API server accepts no event there, and nobody
             // would read it.
             Err(error) if in_terminating_namespace(&error) => {
-                debug!(error = explained(&error), event = event.reason, "an event could not be published");
+                debug!(
+                    error = explained(&error),
+                    event = event.reason,
+                    "an event could not be published"
+                );
             }
-            Err(error) => warn!(error = explained(&error), event = event.reason, "an event could not be published"),
+            Err(error) => warn!(
+                error = explained(&error),
+                event = event.reason,
+                "an event could not be published"
+            ),
         }
     }
 
-    async fn send(&self, of: &ObjectReference, event: &Event, now: Timestamp) -> Result<(), kube::Error> {
-        let api: Api<Stored> = Api::namespaced(self.client.clone(), of.namespace.as_deref().unwrap_or(NO_NAMESPACE));
+    async fn send(
+        &self,
+        of: &ObjectReference,
+        event: &Event,
+        now: Timestamp,
+    ) -> Result<(), kube::Error> {
+        let api: Api<Stored> = Api::namespaced(
+            self.client.clone(),
+            of.namespace.as_deref().unwrap_or(NO_NAMESPACE),
+        );
         let sort = sort(of, event);
-        let again = if event.once { None } else { self.again(&sort, now) };
+        let again = if event.once {
+            None
+        } else {
+            self.again(&sort, now)
+        };
         let stored = match again {
-            Some(again) => {
-                api.patch(&again.name_any(), &PatchParams::default(), &Patch::Merge(&again)).await.map(|_| again)?
-            }
+            Some(again) => api
+                .patch(
+                    &again.name_any(),
+                    &PatchParams::default(),
+                    &Patch::Merge(&again),
+                )
+                .await
+                .map(|_| again)?,
             None => {
                 let new = new(of, event, &self.instance, now);
-                api.create(&PostParams::default(), &new).await.map(|_| new)?
+                api.create(&PostParams::default(), &new)
+                    .await
+                    .map(|_| new)?
             }
         };
         if !event.once {
-            self.recent.lock().unwrap_or_else(PoisonError::into_inner).insert(sort, stored);
+            self.recent
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(sort, stored);
         }
         Ok(())
     }
@@ -129,16 +176,27 @@ impl Events {
     /// The same event from the last minutes, with an increased count.
     fn again(&self, sort: &Sort, now: Timestamp) -> Option<Stored> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.retain(|_, event| last_seen(event).is_some_and(|seen| now.duration_since(seen) < MERGED_FOR));
+        recent.retain(|_, event| {
+            last_seen(event).is_some_and(|seen| now.duration_since(seen) < MERGED_FOR)
+        });
         let mut event = recent.get(sort)?.clone();
         let count = event.series.as_ref().map_or(1, |series| series.count) + 1;
-        event.series = Some(EventSeries { count, last_observed_time: MicroTime(now) });
+        event.series = Some(EventSeries {
+            count,
+            last_observed_time: MicroTime(now),
+        });
         Some(event)
     }
 }
 
 fn sort(of: &ObjectReference, event: &Event) -> Sort {
-    let ObjectReference { kind, namespace, name, uid, .. } = of.clone();
+    let ObjectReference {
+        kind,
+        namespace,
+        name,
+        uid,
+        ..
+    } = of.clone();
     Sort {
         kind,
         namespace,
@@ -151,7 +209,10 @@ fn sort(of: &ObjectReference, event: &Event) -> Sort {
 }
 
 fn last_seen(event: &Stored) -> Option<Timestamp> {
-    let last = event.series.as_ref().map(|series| series.last_observed_time.0);
+    let last = event
+        .series
+        .as_ref()
+        .map(|series| series.last_observed_time.0);
     last.or_else(|| event.event_time.as_ref().map(|time| time.0))
 }
 
@@ -159,12 +220,19 @@ fn new(of: &ObjectReference, event: &Event, instance: &str, now: Timestamp) -> S
     let tail = format!(".{:x}", now.as_nanosecond());
     let name = names::derived(of.name.as_deref().unwrap_or(FIELD_MANAGER), &tail);
     Stored {
-        metadata: ObjectMeta { namespace: of.namespace.clone(), name: Some(name), ..ObjectMeta::default() },
+        metadata: ObjectMeta {
+            namespace: of.namespace.clone(),
+            name: Some(name),
+            ..ObjectMeta::default()
+        },
         action: Some(event.reason.clone()),
         reason: Some(event.reason.clone()),
         event_time: Some(MicroTime(now)),
         // Without the version, so that events of one object stay together.
-        regarding: Some(ObjectReference { resource_version: None, ..of.clone() }),
+        regarding: Some(ObjectReference {
+            resource_version: None,
+            ..of.clone()
+        }),
         note: Some(line(&event.text, LONGEST_NOTE).into_owned()),
         reporting_controller: Some(FIELD_MANAGER.to_owned()),
         reporting_instance: Some(instance.to_owned()),
@@ -175,9 +243,14 @@ fn new(of: &ObjectReference, event: &Event, instance: &str, now: Timestamp) -> S
 
 /// The API server rejects new objects in a namespace that is being deleted.
 fn in_terminating_namespace(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else { return false };
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
     let causes = status.details.iter().flat_map(|details| &details.causes);
-    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+    status.code == 403
+        && causes
+            .into_iter()
+            .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 #[cfg(test)]
@@ -188,18 +261,46 @@ mod tests {
     fn an_event_of_an_object_with_the_longest_name_can_be_published() {
         let now: Timestamp = "2262-04-11T23:47:16.854775807Z".parse().unwrap();
         let event = Event::warning("Refused", "x".repeat(5000));
-        for kind in ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet"] {
+        for kind in [
+            "Account",
+            "ClusterAccount",
+            "Compute",
+            "ProjectKey",
+            "ReadReplicaSet",
+        ] {
             let mut names = std::collections::BTreeSet::new();
             for (length, end) in [(1, 'a'), (236, 'a'), (237, 'a'), (253, 'a'), (253, 'b')] {
                 let name = format!("{}{end}", "x".repeat(length - 1));
-                let of = ObjectReference { kind: Some(kind.into()), name: Some(name.clone()), ..Default::default() };
-                let new = new(&of, &event, &names::fitted(&"i".repeat(300), LONGEST_REPORTER), now);
+                let of = ObjectReference {
+                    kind: Some(kind.into()),
+                    name: Some(name.clone()),
+                    ..Default::default()
+                };
+                let new = new(
+                    &of,
+                    &event,
+                    &names::fitted(&"i".repeat(300), LONGEST_REPORTER),
+                    now,
+                );
                 let event_name = new.metadata.name.unwrap();
                 assert!(event_name.len() <= 253, "{}", event_name.len());
-                assert_eq!(length <= 236, event_name.starts_with(&format!("{name}.")), "{event_name}");
-                assert_eq!(new.regarding.unwrap().name, Some(name), "it is about the whole name");
-                assert!(new.note.unwrap().len() <= 1024 && new.reporting_instance.unwrap().len() <= 128);
-                assert!(names.insert(event_name), "another object's event has the same name");
+                assert_eq!(
+                    length <= 236,
+                    event_name.starts_with(&format!("{name}.")),
+                    "{event_name}"
+                );
+                assert_eq!(
+                    new.regarding.unwrap().name,
+                    Some(name),
+                    "it is about the whole name"
+                );
+                assert!(
+                    new.note.unwrap().len() <= 1024 && new.reporting_instance.unwrap().len() <= 128
+                );
+                assert!(
+                    names.insert(event_name),
+                    "another object's event has the same name"
+                );
             }
         }
     }

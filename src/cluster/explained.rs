@@ -10,8 +10,12 @@ pub fn explained(error: &(dyn Error + 'static)) -> String {
     while let Some(error) = next {
         next = error.source();
         match error.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(status)) if !status.message.is_empty() => return text + &status.message,
-            Some(kube::Error::Api(status)) => return format!("{text}{} {}", status.code, status.reason),
+            Some(kube::Error::Api(status)) if !status.message.is_empty() => {
+                return text + &status.message;
+            }
+            Some(kube::Error::Api(status)) => {
+                return format!("{text}{} {}", status.code, status.reason);
+            }
             // Its text repeats its cause.
             Some(kube::Error::Service(_)) => continue,
             _ => {}
@@ -42,11 +46,19 @@ mod tests {
     struct Connect(#[source] io::Error);
 
     fn unreachable() -> kube::Error {
-        kube::Error::Service(Box::new(Connect(io::Error::new(io::ErrorKind::ConnectionRefused, "Connection refused"))))
+        kube::Error::Service(Box::new(Connect(io::Error::new(
+            io::ErrorKind::ConnectionRefused,
+            "Connection refused",
+        ))))
     }
 
     fn answered(message: &str) -> kube::Error {
-        let status = Status { code: 403, message: message.to_owned(), reason: "Forbidden".into(), ..Status::default() };
+        let status = Status {
+            code: 403,
+            message: message.to_owned(),
+            reason: "Forbidden".into(),
+            ..Status::default()
+        };
         kube::Error::Api(Box::new(status))
     }
 
@@ -54,7 +66,10 @@ mod tests {
     fn the_causes_are_told_and_nothing_is_told_twice() {
         let forbidden = "secrets is forbidden: User cannot list";
         for (error, told) in [
-            (Box::new(unreachable()) as Box<dyn Error>, "client error (Connect): Connection refused"),
+            (
+                Box::new(unreachable()) as Box<dyn Error>,
+                "client error (Connect): Connection refused",
+            ),
             (
                 Box::new(watcher::Error::WatchStartFailed(unreachable())),
                 "failed to start watching object: client error (Connect): Connection refused",

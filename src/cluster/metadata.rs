@@ -51,17 +51,32 @@ impl MetadataPatch {
 }
 
 fn finalizers<K: Resource>(object: &K, name: &str, present: bool) -> Vec<String> {
-    let others = object.finalizers().iter().filter(|finalizer| *finalizer != name).cloned();
+    let others = object
+        .finalizers()
+        .iter()
+        .filter(|finalizer| *finalizer != name)
+        .cloned();
     others.chain(present.then(|| name.to_owned())).collect()
 }
 
 /// The merge patch (RFC 7386) that turns `from` into `to`.
 pub fn merge_patch(from: &Value, to: &Value) -> Value {
-    let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
-    let removed = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), Value::Null));
-    let changed = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
-    let changed =
-        changed.map(|(name, value)| (name.clone(), merge_patch(from.get(name).unwrap_or(&Value::Null), value)));
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return to.clone();
+    };
+    let removed = from
+        .keys()
+        .filter(|name| !to.contains_key(*name))
+        .map(|name| (name.clone(), Value::Null));
+    let changed = to
+        .iter()
+        .filter(|(name, value)| from.get(*name) != Some(value));
+    let changed = changed.map(|(name, value)| {
+        (
+            name.clone(),
+            merge_patch(from.get(name).unwrap_or(&Value::Null), value),
+        )
+    });
     Value::Object(removed.chain(changed).collect())
 }
 
@@ -100,6 +115,9 @@ mod tests {
         });
         assert_eq!(merge_patch(&from, &to), patch);
         assert_eq!(merge_patch(&from, &from), json!({}));
-        assert_eq!(merge_patch(&json!({"pooler": {"enabled": true}}), &json!({})), json!({"pooler": null}));
+        assert_eq!(
+            merge_patch(&json!({"pooler": {"enabled": true}}), &json!({})),
+            json!({"pooler": null})
+        );
     }
 }

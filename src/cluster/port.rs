@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{
-    DeleteParams, GetParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+    DeleteParams, GetParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams,
+    PostParams, Preconditions,
 };
 use kube::core::Request;
 use kube::core::object::HasStatus;
@@ -24,7 +25,14 @@ pub trait Object:
 }
 
 impl<K> Object for K where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
+    K: Resource<DynamicType = ()>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + Sync
+        + 'static
 {
 }
 
@@ -32,7 +40,11 @@ impl<K> Object for K where
 pub trait Cluster: Send + Sync {
     /// Sends a merge patch. If it names another version than the stored one, the API server answers
     /// 409.
-    fn patch<K: Object>(&self, object: &K, patch: &Value) -> impl Future<Output = Result<K, kube::Error>> + Send;
+    fn patch<K: Object>(
+        &self,
+        object: &K,
+        patch: &Value,
+    ) -> impl Future<Output = Result<K, kube::Error>> + Send;
 
     /// Patches an object's metadata if the object still has this version; otherwise the API server
     /// answers 409.
@@ -46,16 +58,27 @@ pub trait Cluster: Send + Sync {
 
     /// Replaces the whole status if the object still has this version; fields that are not given
     /// are removed.
-    fn apply_status<K>(&self, object: &K, status: &K::Status) -> impl Future<Output = Result<K, kube::Error>> + Send
+    fn apply_status<K>(
+        &self,
+        object: &K,
+        status: &K::Status,
+    ) -> impl Future<Output = Result<K, kube::Error>> + Send
     where
         K: Object + HasStatus<Status: Serialize + Sync>;
 
     /// The stored object, which may be newer than the watch's. `None` if it is gone, or another
     /// object has its name.
-    fn current<K: Object>(&self, object: &K) -> impl Future<Output = Result<Option<K>, kube::Error>> + Send;
+    fn current<K: Object>(
+        &self,
+        object: &K,
+    ) -> impl Future<Output = Result<Option<K>, kube::Error>> + Send;
 
     /// True if an object of this kind and name is stored now.
-    fn exists<K: Object>(&self, namespace: &str, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
+    fn exists<K: Object>(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<bool, kube::Error>> + Send;
 
     /// The managers of the object's fields, if they are known.
     fn managed_fields<K: Object>(
@@ -69,17 +92,26 @@ pub trait Cluster: Send + Sync {
     fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
 
     /// Deletes an object if it still has this version; otherwise the API server answers 409.
-    fn delete<K: Object>(&self, object: &K) -> impl Future<Output = Result<(), kube::Error>> + Send;
+    fn delete<K: Object>(&self, object: &K)
+    -> impl Future<Output = Result<(), kube::Error>> + Send;
 
     /// Publishes an event about an object. A failure is logged and the event dropped, because
     /// nothing depends on it.
     fn publish<K: Object>(&self, object: &K, event: &Event) -> impl Future<Output = ()> + Send;
 
     /// A Secret, if it exists.
-    fn secret(&self, namespace: &str, name: &str) -> impl Future<Output = Result<Option<Secret>, kube::Error>> + Send;
+    fn secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<Option<Secret>, kube::Error>> + Send;
 
     /// Creates a Secret. The API server answers 409 if one with this name exists.
-    fn create_secret(&self, namespace: &str, secret: &Secret) -> impl Future<Output = Result<(), kube::Error>> + Send;
+    fn create_secret(
+        &self,
+        namespace: &str,
+        secret: &Secret,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
     /// Applies a Secret, server-side, optionally as a dry run. Returns the resulting Secret.
     fn apply_secret(
@@ -98,7 +130,10 @@ pub trait Cluster: Send + Sync {
     ) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
     /// True if a namespace is being deleted, or is gone.
-    fn is_namespace_terminating(&self, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
+    fn is_namespace_terminating(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<bool, kube::Error>> + Send;
 }
 
 /// The fields of a Secret that are applied.
@@ -114,13 +149,21 @@ pub struct AppliedSecret {
 /// Leaves out the entries because they are secret.
 impl Debug for AppliedSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AppliedSecret").field("name", &self.name).field("uid", &self.uid).finish_non_exhaustive()
+        f.debug_struct("AppliedSecret")
+            .field("name", &self.name)
+            .field("uid", &self.uid)
+            .finish_non_exhaustive()
     }
 }
 
 impl AppliedSecret {
     fn body(&self) -> Value {
-        let Secret { metadata, data, type_, .. } = &self.secret;
+        let Secret {
+            metadata,
+            data,
+            type_,
+            ..
+        } = &self.secret;
         json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -154,7 +197,10 @@ impl Debug for ApiServer {
 impl ApiServer {
     /// `identity` names this process in events.
     pub fn new(client: Client, identity: &str) -> Self {
-        Self { events: Events::new(client.clone(), identity), client }
+        Self {
+            events: Events::new(client.clone(), identity),
+            client,
+        }
     }
 
     pub fn client(&self) -> &Client {
@@ -171,8 +217,13 @@ impl ApiServer {
     /// # Errors
     /// If the API server does not return it.
     pub async fn stored_version<K: Object>(&self, object: &K) -> Result<Option<u64>, kube::Error> {
-        let found = self.named::<K>(object.namespace().as_deref(), &object.name_any()).await?;
-        let same = found.items.iter().find(|found| found.metadata.uid == object.meta().uid);
+        let found = self
+            .named::<K>(object.namespace().as_deref(), &object.name_any())
+            .await?;
+        let same = found
+            .items
+            .iter()
+            .find(|found| found.metadata.uid == object.meta().uid);
         Ok(same.and_then(resource_version))
     }
 
@@ -185,7 +236,9 @@ impl ApiServer {
     ) -> Result<ObjectList<PartialObjectMeta<K>>, kube::Error> {
         let named = ListParams::default().fields(&format!("metadata.name={name}"));
         let request = Request::new(K::url_path(&(), namespace)).list_metadata(&named);
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        self.client
+            .request(request.map_err(kube::Error::BuildRequest)?)
+            .await
     }
 }
 
@@ -197,8 +250,9 @@ fn requests<K: Object>(object: &K) -> Request {
 impl Cluster for ApiServer {
     async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
         let body = Patch::Merge(patch);
-        let request =
-            requests(object).patch(&object.name_any(), &managed(), &body).map_err(kube::Error::BuildRequest)?;
+        let request = requests(object)
+            .patch(&object.name_any(), &managed(), &body)
+            .map_err(kube::Error::BuildRequest)?;
         self.client.request(request).await
     }
 
@@ -217,22 +271,39 @@ impl Cluster for ApiServer {
             },
             "status": status,
         }));
-        let request = requests(object).patch_subresource("status", &object.name_any(), &applied(), &body);
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        let request =
+            requests(object).patch_subresource("status", &object.name_any(), &applied(), &body);
+        self.client
+            .request(request.map_err(kube::Error::BuildRequest)?)
+            .await
     }
 
     async fn current<K: Object>(&self, object: &K) -> Result<Option<K>, kube::Error> {
         let request = requests(object).get(&object.name_any(), &GetParams::default());
-        let found: Option<K> = match self.client.request(request.map_err(kube::Error::BuildRequest)?).await {
+        let found: Option<K> = match self
+            .client
+            .request(request.map_err(kube::Error::BuildRequest)?)
+            .await
+        {
             Err(kube::Error::Api(status)) if status.code == 404 => None,
             found => Some(found?),
         };
         Ok(found.filter(|found| found.meta().uid == object.meta().uid))
     }
 
-    async fn managed_fields<K: Object>(&self, object: &K) -> Result<Vec<ManagedFieldsEntry>, kube::Error> {
-        let found = self.named::<K>(object.namespace().as_deref(), &object.name_any()).await?;
-        Ok(found.items.into_iter().filter_map(|found| found.metadata.managed_fields).flatten().collect())
+    async fn managed_fields<K: Object>(
+        &self,
+        object: &K,
+    ) -> Result<Vec<ManagedFieldsEntry>, kube::Error> {
+        let found = self
+            .named::<K>(object.namespace().as_deref(), &object.name_any())
+            .await?;
+        Ok(found
+            .items
+            .into_iter()
+            .filter_map(|found| found.metadata.managed_fields)
+            .flatten()
+            .collect())
     }
 
     async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
@@ -241,16 +312,26 @@ impl Cluster for ApiServer {
     }
 
     async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let params = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
         let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
-        let request = requests(object).create(&params, body).map_err(kube::Error::BuildRequest)?;
+        let request = requests(object)
+            .create(&params, body)
+            .map_err(kube::Error::BuildRequest)?;
         self.client.request(request).await
     }
 
     async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
-        let preconditions = Preconditions { uid: object.uid(), resource_version: object.resource_version() };
+        let preconditions = Preconditions {
+            uid: object.uid(),
+            resource_version: object.resource_version(),
+        };
         let params = DeleteParams::default().preconditions(preconditions);
-        let request = requests(object).delete(&object.name_any(), &params).map_err(kube::Error::BuildRequest)?;
+        let request = requests(object)
+            .delete(&object.name_any(), &params)
+            .map_err(kube::Error::BuildRequest)?;
         self.client.request_text(request).await.map(drop)
     }
 
@@ -263,8 +344,14 @@ impl Cluster for ApiServer {
     }
 
     async fn create_secret(&self, namespace: &str, secret: &Secret) -> Result<(), kube::Error> {
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        self.secrets(namespace).create(&params, secret).await.map(drop)
+        let params = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        self.secrets(namespace)
+            .create(&params, secret)
+            .await
+            .map(drop)
     }
 
     async fn apply_secret(
@@ -273,14 +360,27 @@ impl Cluster for ApiServer {
         secret: &AppliedSecret,
         dry_run: bool,
     ) -> Result<Secret, kube::Error> {
-        let params = PatchParams { dry_run, ..applied() };
-        self.secrets(namespace).patch(&secret.name, &params, &Patch::Apply(secret.body())).await
+        let params = PatchParams {
+            dry_run,
+            ..applied()
+        };
+        self.secrets(namespace)
+            .patch(&secret.name, &params, &Patch::Apply(secret.body()))
+            .await
     }
 
-    async fn patch_secret(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
+    async fn patch_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<(), kube::Error> {
         let patch = Patch::Merge(patch);
         // The answer contains only the metadata.
-        self.secrets(namespace).patch_metadata(name, &managed(), &patch).await.map(drop)
+        self.secrets(namespace)
+            .patch_metadata(name, &managed(), &patch)
+            .await
+            .map(drop)
     }
 
     async fn is_namespace_terminating(&self, name: &str) -> Result<bool, kube::Error> {
@@ -291,7 +391,10 @@ impl Cluster for ApiServer {
 }
 
 fn managed() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+    PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
 }
 
 fn applied() -> PatchParams {

@@ -27,7 +27,11 @@ impl Owner {
     /// `None` for an object without UID or namespace, which the API server never returns.
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Option<Self> {
         let reference = object.controller_owner_ref(&())?;
-        Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
+        Some(Self {
+            namespace: object.namespace()?,
+            uid: reference.uid.clone(),
+            reference,
+        })
     }
 
     /// True if dbplane created a Secret for a former resource of this kind and name. A resource
@@ -35,7 +39,10 @@ impl Owner {
     /// of the Secret names it.
     pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
-            [] => secret.annotations().get(SECRET_OF).is_some_and(|words| *words == self.words()),
+            [] => secret
+                .annotations()
+                .get(SECRET_OF)
+                .is_some_and(|words| *words == self.words()),
             owners => owners.iter().all(|other| self.is_named_by(other)),
         };
         is_managed(secret) && named
@@ -46,7 +53,8 @@ impl Owner {
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {
-        let group = |reference: &OwnerReference| reference.api_version.split('/').next().map(str::to_owned);
+        let group =
+            |reference: &OwnerReference| reference.api_version.split('/').next().map(str::to_owned);
         let me = &self.reference;
         (group(other), &other.kind, &other.name) == (group(me), &me.kind, &me.name)
     }
@@ -67,7 +75,9 @@ pub struct SecretContent {
 
 impl std::fmt::Debug for SecretContent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SecretContent").field("entries", &self.data.keys()).finish_non_exhaustive()
+        f.debug_struct("SecretContent")
+            .field("entries", &self.data.keys())
+            .finish_non_exhaustive()
     }
 }
 
@@ -75,12 +85,21 @@ impl SecretContent {
     /// The entries, labels and annotations that differ from this content, for messages. It never
     /// contains a value.
     pub fn differing(&self, stored: &Secret) -> Vec<String> {
-        let stands = |entry: &String| stored.data.as_ref()?.get(entry).map(|bytes| bytes.0.as_slice());
-        let entries =
-            self.data.iter().filter(|(entry, wanted)| stands(entry) != Some(wanted.expose_secret().as_bytes()));
+        let stands = |entry: &String| {
+            stored
+                .data
+                .as_ref()?
+                .get(entry)
+                .map(|bytes| bytes.0.as_slice())
+        };
+        let entries = self
+            .data
+            .iter()
+            .filter(|(entry, wanted)| stands(entry) != Some(wanted.expose_secret().as_bytes()));
         let entries = entries.map(|(entry, _)| format!("entry {entry}"));
         let labels = missing(stored.labels(), &self.labels).map(|name| format!("label {name}"));
-        let annotations = missing(stored.annotations(), &self.annotations).map(|name| format!("annotation {name}"));
+        let annotations = missing(stored.annotations(), &self.annotations)
+            .map(|name| format!("annotation {name}"));
         entries.chain(labels).chain(annotations).collect()
     }
 }
@@ -89,7 +108,10 @@ fn missing<'a>(
     stands: &BTreeMap<String, String>,
     wanted: &'a BTreeMap<String, String>,
 ) -> impl Iterator<Item = &'a String> {
-    wanted.iter().filter(|(name, value)| stands.get(*name) != Some(value)).map(|(name, _)| name)
+    wanted
+        .iter()
+        .filter(|(name, value)| stands.get(*name) != Some(value))
+        .map(|(name, _)| name)
 }
 
 /// A Secret as it was read.
@@ -117,15 +139,26 @@ impl std::fmt::Debug for SecretState {
 impl SecretState {
     /// The state of the Secret as `owner` sees it.
     pub fn of(found: Option<Secret>, owner: &Owner) -> Self {
-        let Some(secret) = found else { return Self::Absent };
-        if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
+        let Some(secret) = found else {
+            return Self::Absent;
+        };
+        if secret
+            .owner_references()
+            .iter()
+            .any(|reference| reference.uid == owner.uid)
+        {
             return Self::Ours(Box::new(secret));
         }
         let unowned = is_managed(&secret) && secret.owner_references().is_empty();
-        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.formerly_owned(&secret)) {
+        if secret.metadata.deletion_timestamp.is_none()
+            && (unowned || owner.formerly_owned(&secret))
+        {
             return Self::Restored(Box::new(secret));
         }
-        let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
+        let owner = secret
+            .owner_references()
+            .first()
+            .map(|other| owned_by(&other.kind, &other.name));
         Self::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned()))
     }
 
@@ -154,8 +187,15 @@ pub enum WriteError {
 }
 
 /// The state of a Secret as `owner` sees it.
-pub async fn state<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
-    Ok(SecretState::of(cluster.secret(&owner.namespace, name).await?, owner))
+pub async fn state<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    name: &str,
+) -> Result<SecretState, kube::Error> {
+    Ok(SecretState::of(
+        cluster.secret(&owner.namespace, name).await?,
+        owner,
+    ))
 }
 
 /// Adds or removes a finalizer that protects credentials. Only the Secret's finalizers are changed.
@@ -165,11 +205,21 @@ pub async fn protect<C: Cluster>(
     finalizer: &str,
     protected: bool,
 ) -> Result<(), kube::Error> {
-    let Some(secret) = cluster.secret(namespace, name).await? else { return Ok(()) };
-    let others = secret.finalizers().iter().filter(|other| *other != finalizer).cloned();
-    let finalizers: Vec<String> = others.chain(protected.then(|| finalizer.to_owned())).collect();
+    let Some(secret) = cluster.secret(namespace, name).await? else {
+        return Ok(());
+    };
+    let others = secret
+        .finalizers()
+        .iter()
+        .filter(|other| *other != finalizer)
+        .cloned();
+    let finalizers: Vec<String> = others
+        .chain(protected.then(|| finalizer.to_owned()))
+        .collect();
     let metadata = json!({"resourceVersion": secret.resource_version(), "finalizers": finalizers});
-    cluster.patch_secret(namespace, name, &json!({"metadata": metadata})).await
+    cluster
+        .patch_secret(namespace, name, &json!({"metadata": metadata}))
+        .await
 }
 
 /// Creates an empty Secret for `owner`; fails if one with this name exists.
@@ -178,15 +228,23 @@ pub async fn create_empty<C: Cluster>(
     owner: &Owner,
     (name, type_): (&str, Option<&str>),
 ) -> Result<(), kube::Error> {
-    cluster.create_secret(&owner.namespace, &empty(owner, (name, type_))).await
+    cluster
+        .create_secret(&owner.namespace, &empty(owner, (name, type_)))
+        .await
 }
 
 /// Makes `owner` the only owner of a Secret, if the Secret still has this version.
-pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+pub async fn adopt<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    name: &str,
+    version: &str,
+) -> Result<(), kube::Error> {
     let annotations = json!({SECRET_OF: owner.words()});
-    let metadata =
-        json!({"resourceVersion": version, "ownerReferences": [owner.reference], "annotations": annotations});
-    cluster.patch_secret(&owner.namespace, name, &json!({"metadata": metadata})).await
+    let metadata = json!({"resourceVersion": version, "ownerReferences": [owner.reference], "annotations": annotations});
+    cluster
+        .patch_secret(&owner.namespace, name, &json!({"metadata": metadata}))
+        .await
 }
 
 /// Writes dbplane's entries if the Secret is still as found; entries of others stay. Returns the
@@ -197,11 +255,21 @@ pub async fn write<C: Cluster>(
     (name, found): (&str, Option<&Secret>),
     content: &SecretContent,
 ) -> Result<Secret, kube::Error> {
-    cluster.apply_secret(&owner.namespace, &applied(owner, (name, found), content), false).await
+    cluster
+        .apply_secret(
+            &owner.namespace,
+            &applied(owner, (name, found), content),
+            false,
+        )
+        .await
 }
 
 /// The Secret if it belongs to `owner`.
-pub async fn own<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<Option<Box<Secret>>, WriteError> {
+pub async fn own<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    name: &str,
+) -> Result<Option<Box<Secret>>, WriteError> {
     state(cluster, owner, name).await?.own()
 }
 
@@ -232,7 +300,13 @@ pub async fn write_replaceable<C: Cluster>(
     if let SecretState::Restored(secret) = state(cluster, owner, name).await?
         && owner.formerly_owned(&secret)
     {
-        adopt(cluster, owner, name, &secret.resource_version().unwrap_or_default()).await?;
+        adopt(
+            cluster,
+            owner,
+            name,
+            &secret.resource_version().unwrap_or_default(),
+        )
+        .await?;
     }
     let own = own(cluster, owner, name).await?;
     let stands = write_own(cluster, owner, (name, own.as_deref()), content).await?;
@@ -249,17 +323,25 @@ pub async fn remove<C: Cluster>(
     stands: &Secret,
     entries: impl IntoIterator<Item = &String>,
 ) -> Result<(), kube::Error> {
-    let left: Map<String, Value> =
-        entries.into_iter().filter(|entry| has(stands, entry)).map(|entry| (entry.clone(), Value::Null)).collect();
+    let left: Map<String, Value> = entries
+        .into_iter()
+        .filter(|entry| has(stands, entry))
+        .map(|entry| (entry.clone(), Value::Null))
+        .collect();
     if left.is_empty() {
         return Ok(());
     }
     let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
-    cluster.patch_secret(namespace, &stands.name_any(), &patch).await
+    cluster
+        .patch_secret(namespace, &stands.name_any(), &patch)
+        .await
 }
 
 fn has(secret: &Secret, entry: &str) -> bool {
-    secret.data.as_ref().is_some_and(|data| data.contains_key(entry))
+    secret
+        .data
+        .as_ref()
+        .is_some_and(|data| data.contains_key(entry))
 }
 
 /// Checks that a Secret belongs to `owner`, and that the API server would accept this content.
@@ -275,13 +357,19 @@ pub async fn dry_run<C: Cluster>(
         return Err(WriteError::Gone);
     }
     let applied = applied(owner, (name, None), content);
-    Ok(cluster.apply_secret(&owner.namespace, &applied, true).await?)
+    Ok(cluster
+        .apply_secret(&owner.namespace, &applied, true)
+        .await?)
 }
 
 /// The owner of a Secret that dbplane created for a former resource, for messages.
 pub const FROM_BEFORE: &str = "from an earlier resource";
 
-fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &SecretContent) -> AppliedSecret {
+fn applied(
+    owner: &Owner,
+    (name, found): (&str, Option<&Secret>),
+    content: &SecretContent,
+) -> AppliedSecret {
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
     let mut labels = content.labels.clone();
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
@@ -292,12 +380,25 @@ fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &Secr
             owner_references: Some(vec![owner.reference.clone()]),
             ..ObjectMeta::default()
         },
-        data: Some(content.data.iter().map(|(entry, value)| (entry.clone(), bytes(value))).collect()),
+        data: Some(
+            content
+                .data
+                .iter()
+                .map(|(entry, value)| (entry.clone(), bytes(value)))
+                .collect(),
+        ),
         type_: Some(content.type_.as_deref().unwrap_or(OPAQUE).to_owned()),
         ..Secret::default()
     };
-    let (uid, version) = found.map(|found| (found.uid(), found.resource_version())).unwrap_or_default();
-    AppliedSecret { name: name.to_owned(), uid, version, secret }
+    let (uid, version) = found
+        .map(|found| (found.uid(), found.resource_version()))
+        .unwrap_or_default();
+    AppliedSecret {
+        name: name.to_owned(),
+        uid,
+        version,
+        secret,
+    }
 }
 
 /// An empty Secret for `owner`.
@@ -305,7 +406,10 @@ pub fn empty(owner: &Owner, (name, type_): (&str, Option<&str>)) -> Secret {
     Secret {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
-            labels: Some(BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())])),
+            labels: Some(BTreeMap::from([(
+                MANAGED_BY.0.to_owned(),
+                MANAGED_BY.1.to_owned(),
+            )])),
             annotations: Some(BTreeMap::from([(SECRET_OF.to_owned(), owner.words())])),
             owner_references: Some(vec![owner.reference.clone()]),
             ..ObjectMeta::default()
@@ -318,7 +422,10 @@ pub fn empty(owner: &Owner, (name, type_): (&str, Option<&str>)) -> Secret {
 /// True if a Secret has dbplane's label. Users can set the label too, so it proves nothing by
 /// itself.
 pub fn is_managed(secret: &Secret) -> bool {
-    secret.labels().get(MANAGED_BY.0).is_some_and(|value| value == MANAGED_BY.1)
+    secret
+        .labels()
+        .get(MANAGED_BY.0)
+        .is_some_and(|value| value == MANAGED_BY.1)
 }
 
 /// The owner of a Secret, for messages.

@@ -4,7 +4,11 @@ use super::*;
 
 fn owner() -> Owner {
     let reference = reference("ProjectKey", "ci", "new");
-    Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference }
+    Owner {
+        namespace: "shop".to_owned(),
+        uid: reference.uid.clone(),
+        reference,
+    }
 }
 
 fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {
@@ -21,7 +25,10 @@ fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {
 #[test]
 fn only_a_secret_of_dbplane_for_the_same_name_was_formerly_owned() {
     let old = || reference("ProjectKey", "ci", "old");
-    let other_group = OwnerReference { api_version: "example.com/v1".to_owned(), ..old() };
+    let other_group = OwnerReference {
+        api_version: "example.com/v1".to_owned(),
+        ..old()
+    };
     let cases = [
         (true, vec![old()], true),
         (false, vec![old()], false),
@@ -29,12 +36,18 @@ fn only_a_secret_of_dbplane_for_the_same_name_was_formerly_owned() {
         (true, vec![reference("ProjectKey", "cd", "old")], false),
         (true, vec![reference("Compute", "ci", "old")], false),
         (true, vec![other_group], false),
-        (true, vec![old(), reference("Deployment", "shop", "1")], false),
+        (
+            true,
+            vec![old(), reference("Deployment", "shop", "1")],
+            false,
+        ),
     ];
     for (managed, owners, was) in cases {
         let mut secret = Secret::default();
         if managed {
-            secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+            secret
+                .labels_mut()
+                .insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
         }
         secret.metadata.owner_references = Some(owners);
         assert_eq!(owner().formerly_owned(&secret), was, "{secret:?}");
@@ -43,11 +56,17 @@ fn only_a_secret_of_dbplane_for_the_same_name_was_formerly_owned() {
 
 #[test]
 fn a_secret_without_owner_names_its_former_owner() {
-    let of = |kind: &str, name: &str| Owner { reference: reference(kind, name, "new"), ..owner() };
+    let of = |kind: &str, name: &str| Owner {
+        reference: reference(kind, name, "new"),
+        ..owner()
+    };
     let mut secret = empty(&of("Compute", "ci"), ("to-ci", None));
     secret.metadata.owner_references = None;
     assert!(of("Compute", "ci").formerly_owned(&secret));
-    assert!(!of("Compute", "cd").formerly_owned(&secret) && !of("ProjectKey", "ci").formerly_owned(&secret));
+    assert!(
+        !of("Compute", "cd").formerly_owned(&secret)
+            && !of("ProjectKey", "ci").formerly_owned(&secret)
+    );
     secret.metadata.labels = None;
     assert!(!of("Compute", "ci").formerly_owned(&secret));
 }
@@ -55,9 +74,18 @@ fn a_secret_without_owner_names_its_former_owner() {
 #[test]
 fn nothing_of_a_secret_is_in_debug() {
     let entry = || BTreeMap::from([("api-key".to_owned(), SecretString::from("canary-content"))]);
-    let content = SecretContent { data: entry(), ..SecretContent::default() };
+    let content = SecretContent {
+        data: entry(),
+        ..SecretContent::default()
+    };
     let data = BTreeMap::from([("api-key".to_owned(), ByteString(b"canary-state".to_vec()))]);
-    let state = SecretState::Ours(Box::new(Secret { data: Some(data), ..Secret::default() }));
+    let state = SecretState::Ours(Box::new(Secret {
+        data: Some(data),
+        ..Secret::default()
+    }));
     let text = format!("{content:?} {content:#?} {state:?} {state:#?}");
-    assert!(text.contains("api-key") && !text.contains("canary"), "{text}");
+    assert!(
+        text.contains("api-key") && !text.contains("canary"),
+        "{text}"
+    );
 }

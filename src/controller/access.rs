@@ -11,8 +11,8 @@ use super::environment::{Environment, Kind, StepError};
 use super::object::AccountName;
 use super::state::{AccountEntry, Connection, SharedConnection};
 use crate::api::{
-    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy, NamespaceAccess,
-    ProjectKey,
+    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy,
+    NamespaceAccess, ProjectKey,
 };
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
@@ -64,9 +64,16 @@ pub fn of<K: UsesAccount, E: Environment>(env: &E, object: &K) -> Access<E::Clie
     let reference = object.account_ref();
     let name = AccountName::of(reference, object);
     let namespace = object.meta().namespace.as_deref().unwrap_or_default();
-    let account = meta(env, &name).map(|account| (account, refusal(env, &name, namespace, object.project_id())));
+    let account = meta(env, &name)
+        .map(|account| (account, refusal(env, &name, namespace, object.project_id())));
     let served = env.settings().cluster_accounts;
-    assemble((reference, served), &name, account, env.state().account(&name), object)
+    assemble(
+        (reference, served),
+        &name,
+        account,
+        env.state().account(&name),
+        object,
+    )
 }
 
 fn assemble<K: UsesAccount, P>(
@@ -77,7 +84,12 @@ fn assemble<K: UsesAccount, P>(
     object: &K,
 ) -> Access<P> {
     let label = format!("{:?} {}", reference.kind, reference.name);
-    let without = |view| Access { view, connection: None, wake: None, project_gone: false };
+    let without = |view| Access {
+        view,
+        connection: None,
+        wake: None,
+        project_gone: false,
+    };
     let Some((account, refusal)) = account else {
         return without(match reference.kind {
             AccountKind::ClusterAccount if !served => AccountView::NotServed { name: label },
@@ -87,23 +99,45 @@ fn assemble<K: UsesAccount, P>(
     if let Some(refusal) = refusal {
         return without(refusal);
     }
-    let Some(AccountEntry { connection, availability, protected, gone, .. }) = entry else {
+    let Some(AccountEntry {
+        connection,
+        availability,
+        protected,
+        gone,
+        ..
+    }) = entry
+    else {
         return without(AccountView::Pending);
     };
     let project_gone = gone.contains(object.project_id());
-    let mut access = Access { view: AccountView::Pending, connection, wake: None, project_gone };
+    let mut access = Access {
+        view: AccountView::Pending,
+        connection,
+        wake: None,
+        project_gone,
+    };
     match (availability, &access.connection) {
         _ if is_lost(&account, object) => {
-            access.view = AccountView::NotReady { name: label, message: "it is being deleted.".to_owned() };
+            access.view = AccountView::NotReady {
+                name: label,
+                message: "it is being deleted.".to_owned(),
+            };
             // The account may have waited only for this resource.
             access.wake = Some(name.clone());
         }
-        (Availability::Unusable(message), _) => access.view = AccountView::NotReady { name: label, message },
+        (Availability::Unusable(message), _) => {
+            access.view = AccountView::NotReady {
+                name: label,
+                message,
+            }
+        }
         (Availability::Pending, _) | (Availability::Usable, None) => {}
         // Nothing is created before the account and its credentials are protected.
         (Availability::Usable, Some(_)) if !protected => access.wake = Some(name.clone()),
         (Availability::Usable, Some(connection)) => {
-            access.view = AccountView::Usable { organization: connection.access.organization_id.clone() };
+            access.view = AccountView::Usable {
+                organization: connection.access.organization_id.clone(),
+            };
         }
     }
     access
@@ -112,9 +146,15 @@ fn assemble<K: UsesAccount, P>(
 /// True if the account that `object` refers to is not checked yet. The end of the check wakes all
 /// resources that refer to it.
 pub fn is_pending<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
-    let Some(reference) = K::account(object) else { return false };
+    let Some(reference) = K::account(object) else {
+        return false;
+    };
     let name = AccountName::of(reference, object);
-    let is_known = || env.state().account(&name).is_some_and(|entry| entry.availability != Availability::Pending);
+    let is_known = || {
+        env.state()
+            .account(&name)
+            .is_some_and(|entry| entry.availability != Availability::Pending)
+    };
     meta(env, &name).is_some() && !is_known()
 }
 
@@ -142,16 +182,23 @@ pub fn connection_to<K: UsesAccount, E: Environment>(
         true => Ok(connection),
         false => {
             let message = "the account leads to another platform".to_owned();
-            Err(StepError::Failed(action, Problem::Platform(Fault::Transport { message })))
+            Err(StepError::Failed(
+                action,
+                Problem::Platform(Fault::Transport { message }),
+            ))
         }
     }
 }
 
 /// The base URL of the account's platform; empty while it is not known.
 pub fn base_url<K: UsesAccount, E: Environment>(env: &E, object: &K) -> String {
-    let entry = env.state().account(&AccountName::of(object.account_ref(), object));
+    let entry = env
+        .state()
+        .account(&AccountName::of(object.account_ref(), object));
     let connection = entry.and_then(|entry| entry.connection);
-    connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
+    connection
+        .map(|connection| connection.access.base_url.clone())
+        .unwrap_or_default()
 }
 
 /// Records whether computes that were read through the account of `object` show names. Returns what
@@ -177,19 +224,36 @@ pub fn wake<E: Environment>(env: &E, name: &AccountName) {
 /// reports that already.
 pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, latest: &Latest<L>) {
     let is_told = |reason: Reason| {
-        let told = |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == reason.as_str());
+        let told =
+            |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == reason.as_str());
         match name.kind {
-            AccountKind::Account => env
-                .object::<Account>(&name.object_ref())
-                .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+            AccountKind::Account => {
+                env.object::<Account>(&name.object_ref())
+                    .is_none_or(|account| {
+                        account
+                            .status
+                            .as_ref()
+                            .is_some_and(|status| told(&status.conditions))
+                    })
+            }
             AccountKind::ClusterAccount => env
                 .object::<ClusterAccount>(&name.object_ref())
-                .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+                .is_none_or(|account| {
+                    account
+                        .status
+                        .as_ref()
+                        .is_some_and(|status| told(&status.conditions))
+                }),
         }
     };
     let too_large = matches!(latest.fault, Some(Fault::TooLarge { .. }));
-    let unreadable = latest.snapshot.as_ref().is_some_and(|snapshot| !snapshot.unreadable.is_empty());
-    if too_large && !is_told(Reason::ListsTooLarge) || unreadable && !is_told(Reason::UnreadableEntries) {
+    let unreadable = latest
+        .snapshot
+        .as_ref()
+        .is_some_and(|snapshot| !snapshot.unreadable.is_empty());
+    if too_large && !is_told(Reason::ListsTooLarge)
+        || unreadable && !is_told(Reason::UnreadableEntries)
+    {
         wake(env, name);
     }
 }
@@ -197,10 +261,18 @@ pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, lat
 /// True if the resource has lost its account since the decision. The step is marked before this
 /// check. An account that is being deleted looks for running steps, and a step looks for that
 /// deletion, so one of them sees the other.
-pub fn is_lost_since<K: Kind, E: Environment>(env: &E, object: &K::Object, observed: &K::Observed) -> bool {
-    let Some(reference) = K::account(object) else { return false };
+pub fn is_lost_since<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    observed: &K::Observed,
+) -> bool {
+    let Some(reference) = K::account(object) else {
+        return false;
+    };
     let usable = matches!(K::account_view(observed), Some(AccountView::Usable { .. }));
-    usable && meta(env, &AccountName::of(reference, object)).is_none_or(|account| is_lost(&account, object))
+    usable
+        && meta(env, &AccountName::of(reference, object))
+            .is_none_or(|account| is_lost(&account, object))
 }
 
 /// A deleted account goes as soon as nothing on the platform needs it. A step that begins then
@@ -213,7 +285,11 @@ fn is_lost<K: Resource>(account: &ObjectMeta, object: &K) -> bool {
 fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
     match name.kind {
         AccountKind::Account => Some(env.object::<Account>(&name.object_ref())?.metadata.clone()),
-        AccountKind::ClusterAccount => Some(env.object::<ClusterAccount>(&name.object_ref())?.metadata.clone()),
+        AccountKind::ClusterAccount => Some(
+            env.object::<ClusterAccount>(&name.object_ref())?
+                .metadata
+                .clone(),
+        ),
     }
 }
 
@@ -232,14 +308,28 @@ fn cluster_account<E: Environment>(env: &E, name: &AccountName) -> Option<Arc<Cl
 
 /// True if the resources of a namespace may use an account for a project. An Account has no such
 /// limits.
-pub fn is_granted<E: Environment>(env: &E, name: &AccountName, namespace: &str, project: &str) -> bool {
+pub fn is_granted<E: Environment>(
+    env: &E,
+    name: &AccountName,
+    namespace: &str,
+    project: &str,
+) -> bool {
     refusal(env, name, namespace, project).is_none()
 }
 
 /// Why the resources of a namespace may not use an account for a project.
-fn refusal<E: Environment>(env: &E, name: &AccountName, namespace: &str, project: &str) -> Option<AccountView> {
+fn refusal<E: Environment>(
+    env: &E,
+    name: &AccountName,
+    namespace: &str,
+    project: &str,
+) -> Option<AccountView> {
     let account = cluster_account(env, name)?;
-    refused_by(&account, (namespace, || env.namespace_labels(namespace)), project)
+    refused_by(
+        &account,
+        (namespace, || env.namespace_labels(namespace)),
+        project,
+    )
 }
 
 fn refused_by(
@@ -248,19 +338,31 @@ fn refused_by(
     project: &str,
 ) -> Option<AccountView> {
     let name = || format!("ClusterAccount {}", account.name_any());
-    let NamespaceAccess { names, selector, projects } = &account.spec.namespaces;
-    let is_selected = |selector: &LabelSelector| labels().is_some_and(|labels| matches(selector, &labels));
+    let NamespaceAccess {
+        names,
+        selector,
+        projects,
+    } = &account.spec.namespaces;
+    let is_selected =
+        |selector: &LabelSelector| labels().is_some_and(|labels| matches(selector, &labels));
     if !names.iter().any(|name| name == namespace) && !selector.as_ref().is_some_and(is_selected) {
         return Some(AccountView::NamespaceNotAllowed { name: name() });
     }
-    let is_admitted = projects.as_ref().is_none_or(|projects| projects.iter().any(|admitted| admitted == project));
-    (!is_admitted).then(|| AccountView::ProjectNotAllowed { name: name(), project: project.to_owned() })
+    let is_admitted = projects
+        .as_ref()
+        .is_none_or(|projects| projects.iter().any(|admitted| admitted == project));
+    (!is_admitted).then(|| AccountView::ProjectNotAllowed {
+        name: name(),
+        project: project.to_owned(),
+    })
 }
 
 /// The policy for deletions beyond the limit of an account. An Account needs none: its only
 /// namespace has a lower limit of its own.
 pub fn mass_deletion_policy<E: Environment>(env: &E, name: &AccountName) -> MassDeletionPolicy {
-    cluster_account(env, name).map(|account| account.spec.mass_deletion_policy).unwrap_or_default()
+    cluster_account(env, name)
+        .map(|account| account.spec.mass_deletion_policy)
+        .unwrap_or_default()
 }
 
 fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
@@ -280,7 +382,13 @@ mod tests {
         let secret = json!({"namespace": "dbplane", "name": "key"});
         let spec = json!({"baseURL": "https://p.example/v2", "apiKeySecretRef": secret, "namespaces": namespaces});
         let account = ClusterAccount::new("prod", serde_json::from_value(spec).unwrap());
-        refused_by(&account, ("shop", || Some(BTreeMap::from([("db".to_owned(), "yes".to_owned())]))), "p-1")
+        refused_by(
+            &account,
+            ("shop", || {
+                Some(BTreeMap::from([("db".to_owned(), "yes".to_owned())]))
+            }),
+            "p-1",
+        )
     }
 
     #[test]
@@ -312,7 +420,10 @@ mod tests {
             // The definition does not admit an empty list.
             json!({"names": ["shop"], "projects": []}),
         ] {
-            let expected = AccountView::ProjectNotAllowed { name: name(), project: "p-1".to_owned() };
+            let expected = AccountView::ProjectNotAllowed {
+                name: name(),
+                project: "p-1".to_owned(),
+            };
             assert_eq!(refused(&namespaces), Some(expected), "{namespaces}");
         }
     }

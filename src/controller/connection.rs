@@ -23,7 +23,9 @@ pub async fn of<K: Resource, E: Environment>(
     declared: Option<&Connection>,
     owner: Option<Owner>,
 ) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    let (Some(connection), Some(owner), None) = (declared, owner, &object.meta().deletion_timestamp) else {
+    let (Some(connection), Some(owner), None) =
+        (declared, owner, &object.meta().deletion_timestamp)
+    else {
         return Ok(None);
     };
     let state = secrets::state(env.cluster(), &owner, &connection.secret_name).await?;
@@ -37,7 +39,9 @@ pub async fn credentials<K: Resource, E: Environment>(
     declared: Option<&Connection>,
 ) -> Result<CredentialsView, kube::Error> {
     let from = declared.and_then(|connection| connection.credentials_from.as_ref());
-    let (Some(from), Some(namespace), None) = (from, object.namespace(), &object.meta().deletion_timestamp) else {
+    let (Some(from), Some(namespace), None) =
+        (from, object.namespace(), &object.meta().deletion_timestamp)
+    else {
         return Ok(CredentialsView::NotWanted);
     };
     let Some(secret) = env.cluster().secret(&namespace, &from.name).await? else {
@@ -46,9 +50,14 @@ pub async fn credentials<K: Resource, E: Environment>(
     if is_written_by_dbplane(&secret) {
         return Ok(CredentialsView::Managed);
     }
-    let text = |key: &String| entry(&secret, key).ok_or_else(|| CredentialsView::NoText(key.clone()));
-    let found = text(&from.username_key)
-        .and_then(|user| Ok(CredentialsView::Found { user, password: text(&from.password_key)? }));
+    let text =
+        |key: &String| entry(&secret, key).ok_or_else(|| CredentialsView::NoText(key.clone()));
+    let found = text(&from.username_key).and_then(|user| {
+        Ok(CredentialsView::Found {
+            user,
+            password: text(&from.password_key)?,
+        })
+    });
     Ok(found.unwrap_or_else(|missing| missing))
 }
 
@@ -60,11 +69,18 @@ pub async fn unused<K: Resource<DynamicType = ()>, E: Environment>(
     declared: Option<&Connection>,
     wrote: &[&String],
 ) -> Result<Vec<String>, kube::Error> {
-    let (Some(owner), None) = (Owner::of(object), &object.meta().deletion_timestamp) else { return Ok(Vec::new()) };
+    let (Some(owner), None) = (Owner::of(object), &object.meta().deletion_timestamp) else {
+        return Ok(Vec::new());
+    };
     let mut unused = Vec::new();
     for &name in wrote {
         let is_used = declared.is_some_and(|connection| connection.secret_name == *name);
-        if !is_used && matches!(secrets::state(env.cluster(), &owner, name).await?, SecretState::Ours(_)) {
+        if !is_used
+            && matches!(
+                secrets::state(env.cluster(), &owner, name).await?,
+                SecretState::Ours(_)
+            )
+        {
             unused.push(name.clone());
         }
     }
@@ -83,7 +99,10 @@ pub async fn write<K: Managed, E: Environment>(
     let content = content(secret);
     let written = secrets::write_replaceable(env.cluster(), owner, name, &content, without).await;
     if let Some(message) = altered(name, &content, &written) {
-        return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+        return Err(StepError::Failed(
+            Action::WriteSecret,
+            Problem::Secret(message),
+        ));
     }
     secret_written(env, &uid(object), written.map(drop), name)?;
     ActionLine::wrote_secret(name).log(&format!("Wrote Secret {name}."));
@@ -102,7 +121,8 @@ pub async fn write<K: Managed, E: Environment>(
 /// other would never settle.
 fn is_written_by_dbplane(secret: &Secret) -> bool {
     let is_ours = |owner: &OwnerReference| owner.api_version.split('/').next() == Some(GROUP);
-    let of_ours = secret.owner_references().iter().any(is_ours) || secret.annotations().contains_key(names::SECRET_OF);
+    let of_ours = secret.owner_references().iter().any(is_ours)
+        || secret.annotations().contains_key(names::SECRET_OF);
     secrets::is_managed(secret) && of_ours
 }
 
@@ -115,18 +135,26 @@ fn entry(secret: &Secret, key: &str) -> Option<SecretText> {
     let text = std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     let text = text.strip_suffix('\r').unwrap_or(text);
-    (!text.is_empty() && text.len() <= LONGEST_CREDENTIAL && !text.contains('\0')).then(|| text.into())
+    (!text.is_empty() && text.len() <= LONGEST_CREDENTIAL && !text.contains('\0'))
+        .then(|| text.into())
 }
 
 /// The name of the connection Secret, if it exists.
-pub fn written(declared: Option<&Connection>, secret: Option<&(Owner, SecretState)>) -> Option<String> {
+pub fn written(
+    declared: Option<&Connection>,
+    secret: Option<&(Owner, SecretState)>,
+) -> Option<String> {
     let is_ours = matches!(secret, Some((_, SecretState::Ours(_))));
-    declared.filter(|_| is_ours).map(|connection| connection.secret_name.clone())
+    declared
+        .filter(|_| is_ours)
+        .map(|connection| connection.secret_name.clone())
 }
 
 /// The connection Secret, as decisions see it.
 pub fn view(secret: Option<&(Owner, SecretState)>) -> SecretView {
-    let Some((owner, state)) = secret else { return SecretView::NotWanted };
+    let Some((owner, state)) = secret else {
+        return SecretView::NotWanted;
+    };
     match state {
         SecretState::Absent => SecretView::Absent,
         SecretState::Foreign(who) => SecretView::Foreign(who.clone()),
@@ -135,7 +163,12 @@ pub fn view(secret: Option<&(Owner, SecretState)>) -> SecretView {
         SecretState::Restored(secret) if owner.formerly_owned(secret) => SecretView::Absent,
         SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
         SecretState::Ours(secret) => SecretView::Ours(ConnectionSecret {
-            data: secret.data.iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect(),
+            data: secret
+                .data
+                .iter()
+                .flatten()
+                .map(|(name, value)| (name.clone(), text(value)))
+                .collect(),
             labels: secret.labels().clone(),
             annotations: secret.annotations().clone(),
         }),
@@ -148,9 +181,17 @@ fn text(value: &ByteString) -> SecretText {
 }
 
 fn content(secret: &ConnectionSecret) -> SecretContent {
-    let data: BTreeMap<_, _> =
-        secret.data.iter().map(|(name, text)| (name.clone(), text.as_secret().clone())).collect();
-    SecretContent { type_: None, data, labels: secret.labels.clone(), annotations: secret.annotations.clone() }
+    let data: BTreeMap<_, _> = secret
+        .data
+        .iter()
+        .map(|(name, text)| (name.clone(), text.as_secret().clone()))
+        .collect();
+    SecretContent {
+        type_: None,
+        data,
+        labels: secret.labels.clone(),
+        annotations: secret.annotations.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -172,8 +213,15 @@ mod tests {
             (&[b'a'; LONGEST_CREDENTIAL + 1], None),
         ] {
             let data = BTreeMap::from([("password".to_owned(), ByteString(bytes.to_vec()))]);
-            let secret = Secret { data: Some(data), ..Secret::default() };
-            assert_eq!(entry(&secret, "password"), expected.map(SecretText::from), "{bytes:?}");
+            let secret = Secret {
+                data: Some(data),
+                ..Secret::default()
+            };
+            assert_eq!(
+                entry(&secret, "password"),
+                expected.map(SecretText::from),
+                "{bytes:?}"
+            );
             assert_eq!(entry(&secret, "username"), None);
         }
         assert_eq!(entry(&Secret::default(), "password"), None);
@@ -181,7 +229,10 @@ mod tests {
 
     #[test]
     fn a_secret_that_dbplane_writes_is_told_from_one_that_somebody_labelled() {
-        let owner = |version: &str| OwnerReference { api_version: version.to_owned(), ..OwnerReference::default() };
+        let owner = |version: &str| OwnerReference {
+            api_version: version.to_owned(),
+            ..OwnerReference::default()
+        };
         let of = || Some("Compute orders");
         for (label, annotation, owners, expected) in [
             ("dbplane", of(), vec![], true),
@@ -191,10 +242,19 @@ mod tests {
             ("helm", of(), vec![owner("dbplane.dev/v1alpha1")], false),
         ] {
             let mut secret = Secret::default();
-            secret.labels_mut().insert(names::MANAGED_BY.0.to_owned(), label.to_owned());
-            secret.annotations_mut().extend(annotation.map(|of| (names::SECRET_OF.to_owned(), of.to_owned())));
+            secret
+                .labels_mut()
+                .insert(names::MANAGED_BY.0.to_owned(), label.to_owned());
+            secret
+                .annotations_mut()
+                .extend(annotation.map(|of| (names::SECRET_OF.to_owned(), of.to_owned())));
             secret.metadata.owner_references = Some(owners);
-            assert_eq!(is_written_by_dbplane(&secret), expected, "{:?}", secret.metadata);
+            assert_eq!(
+                is_written_by_dbplane(&secret),
+                expected,
+                "{:?}",
+                secret.metadata
+            );
         }
     }
 }

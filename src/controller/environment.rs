@@ -28,7 +28,8 @@ use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Meta, Report};
 use crate::domain::Fault;
 use crate::platform::{
-    ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Platforms, Tick,
+    ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient,
+    Platforms, Tick,
 };
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
@@ -103,14 +104,21 @@ pub trait Environment: Send + Sync + 'static {
     }
 
     /// How many keys the account's organization had in the latest list.
-    fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<KeyCount> {
+    fn count_keys(
+        &self,
+        _account: &AccountName,
+        _connection: &Connection<Self::Client>,
+    ) -> Option<KeyCount> {
         None
     }
     /// Stops reading the organization's keys for this ProjectKey.
     fn stop_listing(&self, object: &ProjectKey);
     /// Waits for room in the account's budget for one change, and returns a client for that change.
     /// `None` if the process stops first.
-    fn admit_change(&self, client: &Self::Client) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
+    fn admit_change(
+        &self,
+        client: &Self::Client,
+    ) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
     /// Like `admit_change`, for the creation of one key.
     fn admit_key_creation(
         &self,
@@ -234,7 +242,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
     ) {
     }
 
-    fn decide(object: &Self::Object, observed: &Self::Observed, now: Timestamp) -> Decision<Self::Step>;
+    fn decide(
+        object: &Self::Object,
+        observed: &Self::Observed,
+        now: Timestamp,
+    ) -> Decision<Self::Step>;
 
     /// From now on only snapshots that begin after this call count.
     fn look_again<E: Environment>(env: &E, object: &Self::Object) {
@@ -242,7 +254,12 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// Wakes the objects that these observations concern.
-    fn announce<E: Environment>(_env: &E, _object: &Self::Object, _facts: &Self::Facts<E>, _observed: &Self::Observed) {
+    fn announce<E: Environment>(
+        _env: &E,
+        _object: &Self::Object,
+        _facts: &Self::Facts<E>,
+        _observed: &Self::Observed,
+    ) {
     }
 
     /// Performs a step. The step contains everything that follows from the decision.
@@ -358,19 +375,29 @@ pub fn keys<K: Kind>(object: &K::Object) -> BTreeSet<Key> {
     keys.extend(account.clone().map(Key::Account));
     keys.extend(K::credentials(object).map(|(namespace, name)| Key::Secret(namespace, name)));
     keys.extend((namespace.is_none()).then_some(Key::ClusterScoped));
-    let Some(namespace) = namespace else { return keys };
+    let Some(namespace) = namespace else {
+        return keys;
+    };
     let unused = K::unused_secrets(object).iter().map(String::as_str);
-    let secrets = unused.chain(K::written_secret(object)).chain(K::read_secret(object));
+    let secrets = unused
+        .chain(K::written_secret(object))
+        .chain(K::read_secret(object));
     keys.extend(secrets.map(|name| Key::secret(&namespace, name)));
-    keys.extend(account.filter(|_| is_braked(object)).map(|account| Key::Braked(account, namespace.clone())));
-    let admitted = K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount);
+    keys.extend(
+        account
+            .filter(|_| is_braked(object))
+            .map(|account| Key::Braked(account, namespace.clone())),
+    );
+    let admitted =
+        K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount);
     keys.extend(admitted.then(|| Key::Admitted(namespace.clone())));
     keys.insert(Key::Namespace(namespace));
     keys
 }
 
 fn is_braked<K: Managed>(object: &K) -> bool {
-    object.meta().deletion_timestamp.is_some() && matches!(object.meta_observed().brake, Brake::Paused(_))
+    object.meta().deletion_timestamp.is_some()
+        && matches!(object.meta_observed().brake, Brake::Paused(_))
 }
 
 /// Why a step could not be performed.

@@ -33,11 +33,20 @@ pub struct Held {
 impl Held {
     /// `None` if the object has no finalizer of dbplane.
     fn of<K: Resource<DynamicType = ()>>(meta: ObjectMeta, has: Vec<String>) -> Option<Self> {
-        let is_held = meta.finalizers.iter().flatten().any(|finalizer| names::is_finalizer(finalizer));
+        let is_held = meta
+            .finalizers
+            .iter()
+            .flatten()
+            .any(|finalizer| names::is_finalizer(finalizer));
         let namespace = meta.namespace.as_deref();
         let label = label_of::<K>(namespace, meta.name.as_deref().unwrap_or_default());
         let url = K::url_path(&(), namespace);
-        is_held.then_some(Self { label, meta, url, has })
+        is_held.then_some(Self {
+            label,
+            meta,
+            url,
+            has,
+        })
     }
 
     /// Removes dbplane's finalizers, unless the object was changed since it was read.
@@ -45,13 +54,23 @@ impl Held {
     /// # Errors
     /// Errors of the API server; 409 if the object was changed.
     pub async fn let_go(&self, client: &Client) -> Result<(), kube::Error> {
-        let others: Vec<&String> =
-            self.meta.finalizers.iter().flatten().filter(|finalizer| !names::is_finalizer(finalizer)).collect();
+        let others: Vec<&String> = self
+            .meta
+            .finalizers
+            .iter()
+            .flatten()
+            .filter(|finalizer| !names::is_finalizer(finalizer))
+            .collect();
         let metadata = json!({"resourceVersion": self.meta.resource_version, "finalizers": others});
         let body = Patch::Merge(json!({"metadata": metadata}));
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let params = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
         let name = self.meta.name.as_deref().unwrap_or_default();
-        let request = Request::new(&self.url).patch(name, &params, &body).map_err(kube::Error::BuildRequest)?;
+        let request = Request::new(&self.url)
+            .patch(name, &params, &body)
+            .map_err(kube::Error::BuildRequest)?;
         client.request::<Value>(request).await.map(drop)
     }
 }
@@ -61,13 +80,30 @@ impl Held {
 ///
 /// # Errors
 /// Errors of the API server.
-pub async fn held(client: &Client, namespace: Option<&str>, selected: &ListParams) -> Result<Vec<Held>, kube::Error> {
-    let mut lists = Lists { client, namespace, selected, running: Vec::new() };
+pub async fn held(
+    client: &Client,
+    namespace: Option<&str>,
+    selected: &ListParams,
+) -> Result<Vec<Held>, kube::Error> {
+    let mut lists = Lists {
+        client,
+        namespace,
+        selected,
+        running: Vec::new(),
+    };
     AllKinds::each(&mut lists);
-    let mut held: Vec<Held> = try_join_all(lists.running).await?.into_iter().flatten().collect();
+    let mut held: Vec<Held> = try_join_all(lists.running)
+        .await?
+        .into_iter()
+        .flatten()
+        .collect();
     let secrets: Api<Secret> = namespaced(client, namespace);
     let secrets = secrets.list_metadata(selected).await?;
-    held.extend(secrets.into_iter().filter_map(|secret| Held::of::<Secret>(secret.metadata, Vec::new())));
+    held.extend(
+        secrets
+            .into_iter()
+            .filter_map(|secret| Held::of::<Secret>(secret.metadata, Vec::new())),
+    );
     Ok(held)
 }
 
@@ -81,7 +117,13 @@ struct Lists<'a> {
 impl KindVisitor for Lists<'_> {
     fn visit<K: Kind>(&mut self) {
         if self.namespace.is_none() || K::Object::is_namespaced() {
-            self.running.push(of_kind::<K>(K::Object::api(self.client, self.namespace), self.selected.clone()).boxed());
+            self.running.push(
+                of_kind::<K>(
+                    K::Object::api(self.client, self.namespace),
+                    self.selected.clone(),
+                )
+                .boxed(),
+            );
         }
     }
 }
@@ -91,20 +133,28 @@ async fn of_kind<K: Kind>(
     selected: ListParams,
 ) -> Result<Vec<Held>, kube::Error> {
     let listed = api.list(&selected).await?;
-    let held = listed.into_iter().filter_map(|DeserializeGuard(read)| match read {
-        Ok(object) => Held::of::<K::Object>(object.meta().clone(), has::<K>(&object)),
-        Err(invalid) => {
-            let unknown = format!("something unknown: the resource cannot be read ({})", invalid.error);
-            Held::of::<K::Object>(invalid.metadata, vec![unknown])
-        }
-    });
+    let held = listed
+        .into_iter()
+        .filter_map(|DeserializeGuard(read)| match read {
+            Ok(object) => Held::of::<K::Object>(object.meta().clone(), has::<K>(&object)),
+            Err(invalid) => {
+                let unknown = format!(
+                    "something unknown: the resource cannot be read ({})",
+                    invalid.error
+                );
+                Held::of::<K::Object>(invalid.metadata, vec![unknown])
+            }
+        });
     Ok(held.collect())
 }
 
 fn has<K: Kind>(object: &K::Object) -> Vec<String> {
     let explain = |invalid: InvalidAnnotation| {
         let kind = K::Object::kind(&()).to_lowercase();
-        vec![format!("something unknown: {}", invalid.explain(&kind, object_key(object.meta())))]
+        vec![format!(
+            "something unknown: {}",
+            invalid.explain(&kind, object_key(object.meta()))
+        )]
     };
     K::has(object).unwrap_or_else(explain)
 }

@@ -50,14 +50,23 @@ struct Entries<K: Resource<DynamicType = ()>> {
 
 impl<K: Resource<DynamicType = ()>> Default for Index<K> {
     fn default() -> Self {
-        Self(RwLock::new(Entries { objects: HashMap::new(), keys: HashMap::new() }))
+        Self(RwLock::new(Entries {
+            objects: HashMap::new(),
+            keys: HashMap::new(),
+        }))
     }
 }
 
 impl<K: Resource<DynamicType = ()>> Index<K> {
     pub fn find(&self, key: &Key) -> Vec<Arc<ObjectRef<K>>> {
         let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        entries.objects.get(key).into_iter().flatten().cloned().collect()
+        entries
+            .objects
+            .get(key)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     /// Replaces the keys of an object.
@@ -65,15 +74,24 @@ impl<K: Resource<DynamicType = ()>> Index<K> {
         let reference = reference(object);
         let is_known = {
             let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            entries.keys.get(&reference).is_some_and(|known| known.iter().map(AsRef::as_ref).eq(keys))
+            entries
+                .keys
+                .get(&reference)
+                .is_some_and(|known| known.iter().map(AsRef::as_ref).eq(keys))
         };
         if !is_known {
-            self.0.write().unwrap_or_else(PoisonError::into_inner).set(reference, keys);
+            self.0
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .set(reference, keys);
         }
     }
 
     pub fn remove(&self, object: &K) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&reference(object));
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&reference(object));
     }
 }
 
@@ -83,9 +101,15 @@ impl<K: Resource<DynamicType = ()>> Entries<K> {
         let reference = Arc::new(reference);
         let mut interned = Vec::with_capacity(keys.len());
         for key in keys {
-            let known = self.objects.get_key_value(key).map(|(known, _)| known.clone());
+            let known = self
+                .objects
+                .get_key_value(key)
+                .map(|(known, _)| known.clone());
             let key = known.unwrap_or_else(|| Arc::new(key.clone()));
-            self.objects.entry(key.clone()).or_default().insert(reference.clone());
+            self.objects
+                .entry(key.clone())
+                .or_default()
+                .insert(reference.clone());
             interned.push(key);
         }
         self.keys.insert(reference, interned.into());
@@ -93,7 +117,9 @@ impl<K: Resource<DynamicType = ()>> Entries<K> {
 
     fn remove(&mut self, reference: &ObjectRef<K>) {
         for key in self.keys.remove(reference).into_iter().flatten() {
-            let Some(objects) = self.objects.get_mut(&key) else { continue };
+            let Some(objects) = self.objects.get_mut(&key) else {
+                continue;
+            };
             objects.remove(reference);
             if objects.is_empty() {
                 self.objects.remove(&key);

@@ -7,7 +7,10 @@ use crate::controller::environment::keys;
 
 fn compute(namespace: &str, name: &str, branch: &str) -> Compute {
     let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p", "branchID": branch, "type": "ReadOnly"});
-    serde_json::from_value(json!({"metadata": {"name": name, "namespace": namespace}, "spec": spec})).unwrap()
+    serde_json::from_value(
+        json!({"metadata": {"name": name, "namespace": namespace}, "spec": spec}),
+    )
+    .unwrap()
 }
 
 fn put(index: &Index<Compute>, compute: &Compute) {
@@ -15,7 +18,11 @@ fn put(index: &Index<Compute>, compute: &Compute) {
 }
 
 fn found(index: &Index<Compute>, key: &Key) -> BTreeSet<String> {
-    index.find(key).iter().map(|reference| reference.name.clone()).collect()
+    index
+        .find(key)
+        .iter()
+        .map(|reference| reference.name.clone())
+        .collect()
 }
 
 #[test]
@@ -25,24 +32,45 @@ fn objects_are_found_by_what_they_name_now() {
         put(&index, &compute("shop", name, branch));
     }
     put(&index, &compute("bank", "a", "br-2"));
-    let on = |branch: &str| Key::Want(Subject::Branch { project: "p".into(), branch: branch.into() });
-    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+    let on = |branch: &str| {
+        Key::Want(Subject::Branch {
+            project: "p".into(),
+            branch: branch.into(),
+        })
+    };
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect::<BTreeSet<_>>()
+    };
     assert_eq!(found(&index, &on("br-1")), names(&["a", "b"]));
     assert_eq!(index.find(&on("br-2")).len(), 2);
-    assert_eq!(found(&index, &Key::Namespace("shop".into())), names(&["a", "b", "c"]));
+    assert_eq!(
+        found(&index, &Key::Namespace("shop".into())),
+        names(&["a", "b", "c"])
+    );
     put(&index, &compute("shop", "a", "br-2"));
     assert_eq!(found(&index, &on("br-1")), names(&["b"]), "it has moved");
     index.remove(&compute("shop", "b", "whatever"));
     assert_eq!(found(&index, &on("br-1")), names(&[]));
-    assert_eq!(found(&index, &Key::Namespace("shop".into())), names(&["a", "c"]));
+    assert_eq!(
+        found(&index, &Key::Namespace("shop".into())),
+        names(&["a", "c"])
+    );
 }
 
 #[test]
 fn nothing_is_kept_of_what_is_gone() {
     let index = Index::default();
-    let all: Vec<Compute> = (0..100).map(|number| compute("shop", &format!("c-{number}"), "br-1")).collect();
+    let all: Vec<Compute> = (0..100)
+        .map(|number| compute("shop", &format!("c-{number}"), "br-1"))
+        .collect();
     all.iter().for_each(|compute| put(&index, compute));
     all.iter().for_each(|compute| index.remove(compute));
     let entries = index.0.read().unwrap();
-    assert!(entries.objects.is_empty() && entries.keys.is_empty(), "{entries:?}");
+    assert!(
+        entries.objects.is_empty() && entries.keys.is_empty(),
+        "{entries:?}"
+    );
 }

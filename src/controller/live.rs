@@ -39,8 +39,9 @@ use crate::decide::memory::Problem;
 use crate::domain::{Fault, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
-    Listing, Observers, Organizations, OverHttp, Rate, RateLimited, Room, Rooms, Source, Tick, Ticks,
+    Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys,
+    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, Rate, RateLimited,
+    Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
@@ -84,7 +85,9 @@ pub struct Live {
 
 impl std::fmt::Debug for Live {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Live").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Live")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }
 
@@ -100,7 +103,11 @@ impl Live {
 
     /// Has storage checked if the cache keeps showing this version of the object for a while.
     pub fn is_doubted<K: Resource>(&self, shown: &K) {
-        if self.state.doubt(&uid(shown), resource_version(shown)).is_some() {
+        if self
+            .state
+            .doubt(&uid(shown), resource_version(shown))
+            .is_some()
+        {
             // The receiver is gone while the operator stops.
             let _ = self.doubted.send(uid(shown));
         }
@@ -118,8 +125,14 @@ impl Live {
     fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
-        let keys = self.count_keys(&account, connection).map_or(0, |counted| counted.what);
-        let interval = list_interval(keys, connection.requests_per_minute(), self.settings.limits.key_check);
+        let keys = self
+            .count_keys(&account, connection)
+            .map_or(0, |counted| counted.what);
+        let interval = list_interval(
+            keys,
+            connection.requests_per_minute(),
+            self.settings.limits.key_check,
+        );
         Some(self.source(&account, connection, of, interval))
     }
 
@@ -132,13 +145,23 @@ impl Live {
         poll_interval: Duration,
     ) -> Source {
         let (account, room) = (account.to_string(), self.room(account));
-        Source { account, of, platform: Arc::new(connection.platform.clone()), poll_interval, room }
+        Source {
+            account,
+            of,
+            platform: Arc::new(connection.platform.clone()),
+            poll_interval,
+            room,
+        }
     }
 
     /// The memory limit for the lists of an account. The lists of a ClusterAccount have none, since
     /// an administrator has chosen its platform.
     fn room(&self, account: &AccountName) -> Arc<Room> {
-        account.namespace.as_ref().map(|namespace| self.rooms.of(namespace)).unwrap_or_default()
+        account
+            .namespace
+            .as_ref()
+            .map(|namespace| self.rooms.of(namespace))
+            .unwrap_or_default()
     }
 
     /// Requeues an account when the platform starts or stops refusing its key. The task ends with
@@ -201,7 +224,9 @@ impl Environment for Live {
     }
 
     fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
-        self.namespaces.get(&ObjectRef::new(name)).map(|namespace| namespace.labels().clone())
+        self.namespaces
+            .get(&ObjectRef::new(name))
+            .map(|namespace| namespace.labels().clone())
     }
 
     fn connect(
@@ -225,7 +250,10 @@ impl Environment for Live {
             leadership: self.leadership.clone(),
             room: self.room(name),
         };
-        let meter = self.metrics.requests.of_account(&access::uid(self, name).unwrap_or_default());
+        let meter = self
+            .metrics
+            .requests
+            .of_account(&access::uid(self, name).unwrap_or_default());
         let client = self.over.connect(&access, key, meter)?;
         let client = match &access.endpoint.organization_id {
             Some(id) => client.of_organization(self.organizations.candidate(
@@ -246,7 +274,12 @@ impl Environment for Live {
         interest: ComputeInterest,
     ) -> LatestSnapshot {
         let account = AccountName::of(&object.spec.account_ref, object);
-        let source = self.source(&account, connection, object.spec.project_id.clone(), connection.poll_interval);
+        let source = self.source(
+            &account,
+            connection,
+            object.spec.project_id.clone(),
+            connection.poll_interval,
+        );
         self.observers.read(&source, &reference(object), interest)
     }
 
@@ -260,8 +293,11 @@ impl Environment for Live {
         connection: &Connection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
-        let Some(source) = self.keys(object, connection) else { return LatestKeys::default() };
-        self.key_observers.read(&source, &reference(object), interest)
+        let Some(source) = self.keys(object, connection) else {
+            return LatestKeys::default();
+        };
+        self.key_observers
+            .read(&source, &reference(object), interest)
     }
 
     async fn read_keys(
@@ -270,7 +306,9 @@ impl Environment for Live {
         connection: &Connection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
-        let Some(source) = self.keys(object, connection) else { return LatestKeys::default() };
+        let Some(source) = self.keys(object, connection) else {
+            return LatestKeys::default();
+        };
         let subscriber = reference(object);
         let read = self.key_observers.read_anew(&source, &subscriber, interest);
         self.unless_stopped(read).await.unwrap_or_default()
@@ -278,7 +316,9 @@ impl Environment for Live {
 
     fn too_large(&self, account: &AccountName) -> Option<String> {
         let account = account.to_string();
-        self.observers.too_large(&account).or_else(|| self.key_observers.too_large(&account))
+        self.observers
+            .too_large(&account)
+            .or_else(|| self.key_observers.too_large(&account))
     }
 
     fn unreadable_entries(&self, account: &AccountName) -> Vec<String> {
@@ -289,13 +329,23 @@ impl Environment for Live {
             let list = list.to_owned();
             move |(of, entries): (String, Unreadable)| format!("of {list} {of}: {entries}")
         };
-        computes.map(told(Computes::OF)).chain(keys.map(told(Keys::OF))).collect()
+        computes
+            .map(told(Computes::OF))
+            .chain(keys.map(told(Keys::OF)))
+            .collect()
     }
 
-    fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
+    fn count_keys(
+        &self,
+        account: &AccountName,
+        connection: &Connection<RateLimited>,
+    ) -> Option<KeyCount> {
         let organization = connection.access.organization_id.as_ref()?;
         let known = self.key_observers.known(&account.to_string(), organization);
-        known.snapshot.map(|list| KeyCount { what: list.count(), at: list.at })
+        known.snapshot.map(|list| KeyCount {
+            what: list.count(),
+            at: list.at,
+        })
     }
 
     fn stop_listing(&self, object: &ProjectKey) {
@@ -307,7 +357,9 @@ impl Environment for Live {
     }
 
     async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
-        self.unless_stopped(client.admit_key_creation()).await.transpose()
+        self.unless_stopped(client.admit_key_creation())
+            .await
+            .transpose()
     }
 
     fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
@@ -335,6 +387,8 @@ impl Environment for Live {
     }
 
     fn count_failure(&self, kind: &str, action: Action, problem: &Problem) {
-        self.metrics.steps.failed(kind, labels::action(action), labels::problem(problem));
+        self.metrics
+            .steps
+            .failed(kind, labels::action(action), labels::problem(problem));
     }
 }

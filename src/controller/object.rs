@@ -76,10 +76,14 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             record: None,
             record_lost: false,
             paused: self.is_annotated(names::PAUSED),
-            ready: self.status().is_some_and(|status| status.conditions().iter().any(is_ready)),
+            ready: self
+                .status()
+                .is_some_and(|status| status.conditions().iter().any(is_ready)),
             reconcile: self.request(names::RECONCILE),
             brake: Brake::of(
-                self.annotations().get(names::CONFIRM_DELETION).map(String::as_str),
+                self.annotations()
+                    .get(names::CONFIRM_DELETION)
+                    .map(String::as_str),
                 self.meta().deletion_timestamp.as_ref().map(|time| time.0),
                 self.status().map(Status::conditions).unwrap_or_default(),
             ),
@@ -88,21 +92,31 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
 
     /// True if the status says that the spec is applied, and no request is unhandled.
     fn stands(&self) -> bool {
-        let Some(status) = self.status() else { return false };
-        let of_this = |condition: &Condition| condition.observed_generation == self.meta().generation;
+        let Some(status) = self.status() else {
+            return false;
+        };
+        let of_this =
+            |condition: &Condition| condition.observed_generation == self.meta().generation;
         self.meta().deletion_timestamp.is_none()
-            && status.conditions().iter().any(|it| is_ready(it) && of_this(it))
+            && status
+                .conditions()
+                .iter()
+                .any(|it| is_ready(it) && of_this(it))
             && self.request(names::RECONCILE).as_ref() == status.handled_reconcile()
     }
 
     /// The value of a request annotation, truncated because the status keeps it.
     fn request(&self, annotation: &str) -> Option<String> {
-        self.annotations().get(annotation).map(|text| line(text, LONGEST_REQUEST).into_owned())
+        self.annotations()
+            .get(annotation)
+            .map(|text| line(text, LONGEST_REQUEST).into_owned())
     }
 
     /// True if an annotation is "true".
     fn is_annotated(&self, annotation: &str) -> bool {
-        self.annotations().get(annotation).is_some_and(|value| value == "true")
+        self.annotations()
+            .get(annotation)
+            .is_some_and(|value| value == "true")
     }
 }
 
@@ -111,12 +125,19 @@ fn is_ready(condition: &Condition) -> bool {
 }
 
 /// The metadata of an observation, with the record.
-pub fn meta_observed<K: Managed, T>(object: &K, record: Result<&Record<T>, &InvalidAnnotation>) -> Meta {
+pub fn meta_observed<K: Managed, T>(
+    object: &K,
+    record: Result<&Record<T>, &InvalidAnnotation>,
+) -> Meta {
     let (record, record_lost) = match record {
         Ok(record) => (record.text.clone(), !record.is_annotated),
         Err(_) => (None, false),
     };
-    Meta { record, record_lost, ..object.meta_observed() }
+    Meta {
+        record,
+        record_lost,
+        ..object.meta_observed()
+    }
 }
 
 /// The API of a namespaced kind, for one namespace or for all.
@@ -124,7 +145,10 @@ pub fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    namespace.map_or_else(|| Api::all(client.clone()), |namespace| Api::namespaced(client.clone(), namespace))
+    namespace.map_or_else(
+        || Api::all(client.clone()),
+        |namespace| Api::namespaced(client.clone(), namespace),
+    )
 }
 
 pub fn uid<K: Resource>(object: &K) -> String {
@@ -146,13 +170,18 @@ pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
 pub type Rank = (Option<Timestamp>, String);
 
 pub fn rank<K: Resource>(object: &K) -> Rank {
-    (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
+    (
+        object.meta().creation_timestamp.as_ref().map(|time| time.0),
+        object.name_any(),
+    )
 }
 
 /// True if the status of an unreadable object has a record. Only the record is kept in its
 /// annotations.
 pub fn is_recorded(meta: &ObjectMeta) -> bool {
-    meta.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(names::RECORD))
+    meta.annotations
+        .as_ref()
+        .is_some_and(|annotations| annotations.contains_key(names::RECORD))
 }
 
 /// The kind, namespace and name of an account.
@@ -168,12 +197,19 @@ impl AccountName {
     /// The account that a resource in `namespace` refers to.
     pub fn referred(reference: &AccountRef, namespace: &str) -> Self {
         let namespace = (reference.kind == AccountKind::Account).then(|| namespace.to_owned());
-        Self { kind: reference.kind, namespace, name: reference.name.clone() }
+        Self {
+            kind: reference.kind,
+            namespace,
+            name: reference.name.clone(),
+        }
     }
 
     /// The account that `object` refers to by `reference`.
     pub fn of<K: Resource>(reference: &AccountRef, object: &K) -> Self {
-        Self::referred(reference, object.meta().namespace.as_deref().unwrap_or_default())
+        Self::referred(
+            reference,
+            object.meta().namespace.as_deref().unwrap_or_default(),
+        )
     }
 
     /// A reference to the account. `K` has to be its kind.

@@ -33,10 +33,17 @@ pub enum Who<'a> {
 ///
 /// # Errors
 /// Errors of the API server, also if the client may not ask.
-pub async fn left(client: &Client, who: Who<'_>, namespace: &str) -> Result<Vec<String>, kube::Error> {
+pub async fn left(
+    client: &Client,
+    who: Who<'_>,
+    namespace: &str,
+) -> Result<Vec<String>, kube::Error> {
     let mut resources = Resources(Vec::new());
     AllKinds::each(&mut resources);
-    let rights = resources.0.iter().flat_map(|plural| NEEDED.map(|verb| (verb, plural)));
+    let rights = resources
+        .0
+        .iter()
+        .flat_map(|plural| NEEDED.map(|verb| (verb, plural)));
     let asked = rights.map(async |(verb, plural)| {
         let attributes = ResourceAttributes {
             group: Some(GROUP.to_owned()),
@@ -56,7 +63,8 @@ struct Resources(Vec<String>);
 
 impl KindVisitor for Resources {
     fn visit<K: Kind>(&mut self) {
-        self.0.extend(K::Object::is_namespaced().then(|| K::Object::plural(&()).into_owned()));
+        self.0
+            .extend(K::Object::is_namespaced().then(|| K::Object::plural(&()).into_owned()));
     }
 }
 
@@ -69,21 +77,39 @@ async fn review(
     let resource_attributes = Some(attributes);
     match who {
         Who::Me => {
-            let spec = SelfSubjectAccessReviewSpec { resource_attributes, ..SelfSubjectAccessReviewSpec::default() };
-            let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
-            Ok(Api::<SelfSubjectAccessReview>::all(client.clone()).create(&params, &review).await?.status)
+            let spec = SelfSubjectAccessReviewSpec {
+                resource_attributes,
+                ..SelfSubjectAccessReviewSpec::default()
+            };
+            let review = SelfSubjectAccessReview {
+                spec,
+                ..SelfSubjectAccessReview::default()
+            };
+            Ok(Api::<SelfSubjectAccessReview>::all(client.clone())
+                .create(&params, &review)
+                .await?
+                .status)
         }
         Who::ServiceAccount { namespace, name } => {
-            let groups =
-                ["system:serviceaccounts", &format!("system:serviceaccounts:{namespace}"), "system:authenticated"];
+            let groups = [
+                "system:serviceaccounts",
+                &format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated",
+            ];
             let spec = SubjectAccessReviewSpec {
                 resource_attributes,
                 user: Some(format!("system:serviceaccount:{namespace}:{name}")),
                 groups: Some(groups.map(str::to_owned).to_vec()),
                 ..SubjectAccessReviewSpec::default()
             };
-            let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-            Ok(Api::<SubjectAccessReview>::all(client.clone()).create(&params, &review).await?.status)
+            let review = SubjectAccessReview {
+                spec,
+                ..SubjectAccessReview::default()
+            };
+            Ok(Api::<SubjectAccessReview>::all(client.clone())
+                .create(&params, &review)
+                .await?
+                .status)
         }
     }
 }
@@ -91,13 +117,24 @@ async fn review(
 /// True if the right is missing. An evaluation error is no proof, unless it only says that the role
 /// of a binding is missing.
 fn is_refused(status: Option<&SubjectAccessReviewStatus>) -> bool {
-    status.is_some_and(|status| !status.allowed && status.evaluation_error.as_deref().is_none_or(only_lacks_roles))
+    status.is_some_and(|status| {
+        !status.allowed
+            && status
+                .evaluation_error
+                .as_deref()
+                .is_none_or(only_lacks_roles)
+    })
 }
 
 /// RBAC reports bindings whose roles are gone, as those of a namespace that is being deleted are.
 fn only_lacks_roles(error: &str) -> bool {
-    let Some(errors) = error.strip_prefix("RBAC: ") else { return false };
-    errors.trim_matches(['[', ']']).split(", ").all(|error| error.contains("role") && error.ends_with(" not found"))
+    let Some(errors) = error.strip_prefix("RBAC: ") else {
+        return false;
+    };
+    errors
+        .trim_matches(['[', ']'])
+        .split(", ")
+        .all(|error| error.contains("role") && error.ends_with(" not found"))
 }
 
 /// The namespace and the name of the ServiceAccount that `client` acts as; `None` if it is another
@@ -107,13 +144,20 @@ fn only_lacks_roles(error: &str) -> bool {
 /// Errors of the API server.
 pub async fn service_account(client: &Client) -> Result<Option<(String, String)>, kube::Error> {
     let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
-    let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
-    let user = review.status.and_then(|status| status.user_info?.username).unwrap_or_default();
+    let review = reviews
+        .create(&PostParams::default(), &SelfSubjectReview::default())
+        .await?;
+    let user = review
+        .status
+        .and_then(|status| status.user_info?.username)
+        .unwrap_or_default();
     Ok(named(&user))
 }
 
 fn named(user: &str) -> Option<(String, String)> {
-    let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    let (namespace, name) = user
+        .strip_prefix("system:serviceaccount:")?
+        .split_once(':')?;
     Some((namespace.to_owned(), name.to_owned()))
 }
 
@@ -128,9 +172,25 @@ mod tests {
             (false, None, true),
             (true, None, false),
             (false, Some(format!("RBAC: {}", role("dbplane"))), true),
-            (false, Some(format!("RBAC: [{}, {}]", role("dbplane"), role("dbplane-secrets"))), true),
-            (false, Some("RBAC: clusterrole.rbac.authorization.k8s.io \"a\" not found".to_owned()), true),
-            (false, Some(format!("RBAC: [{}, the store is slow]", role("dbplane"))), false),
+            (
+                false,
+                Some(format!(
+                    "RBAC: [{}, {}]",
+                    role("dbplane"),
+                    role("dbplane-secrets")
+                )),
+                true,
+            ),
+            (
+                false,
+                Some("RBAC: clusterrole.rbac.authorization.k8s.io \"a\" not found".to_owned()),
+                true,
+            ),
+            (
+                false,
+                Some(format!("RBAC: [{}, the store is slow]", role("dbplane"))),
+                false,
+            ),
             (false, Some("webhook: timeout".to_owned()), false),
             (true, Some(format!("RBAC: {}", role("dbplane"))), false),
         ] {
@@ -146,7 +206,10 @@ mod tests {
 
     #[test]
     fn a_service_account_is_told_by_its_user() {
-        assert_eq!(named("system:serviceaccount:a:b"), Some(("a".to_owned(), "b".to_owned())));
+        assert_eq!(
+            named("system:serviceaccount:a:b"),
+            Some(("a".to_owned(), "b".to_owned()))
+        );
         assert_eq!(named("ada"), None);
     }
 }

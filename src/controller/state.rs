@@ -112,7 +112,10 @@ pub struct Answer {
 
 impl From<Tick> for Wrote {
     fn from(ended: Tick) -> Self {
-        Self { ended, answer: None }
+        Self {
+            ended,
+            answer: None,
+        }
     }
 }
 
@@ -124,7 +127,9 @@ impl ResourceState {
 
     /// True if there is an answer that no snapshot has shown yet.
     pub fn is_answered(&self) -> bool {
-        self.wrote.as_ref().is_some_and(|wrote| wrote.answer.is_some())
+        self.wrote
+            .as_ref()
+            .is_some_and(|wrote| wrote.answer.is_some())
     }
 }
 
@@ -183,9 +188,19 @@ impl<P> ProcessState<P> {
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
             }
-            let ResourceState { version: wrote, in_step, deleted, .. } = std::mem::take(resource);
+            let ResourceState {
+                version: wrote,
+                in_step,
+                deleted,
+                ..
+            } = std::mem::take(resource);
             let version = wrote.max(version.map(|version| version + 1));
-            *resource = ResourceState { version, in_step, deleted, ..ResourceState::default() };
+            *resource = ResourceState {
+                version,
+                in_step,
+                deleted,
+                ..ResourceState::default()
+            };
         });
     }
 
@@ -194,7 +209,9 @@ impl<P> ProcessState<P> {
         self.with(|contents| {
             contents.repairs.forget(uid);
             contents.deletions.leave(uid);
-            let Some(mut resource) = contents.resources.remove(uid) else { return };
+            let Some(mut resource) = contents.resources.remove(uid) else {
+                return;
+            };
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
             }
@@ -202,8 +219,12 @@ impl<P> ProcessState<P> {
                 return;
             }
             // A running step keeps its reservation and still needs its account.
-            let left =
-                ResourceState { in_step: true, deleted: true, reserved: resource.reserved, ..ResourceState::default() };
+            let left = ResourceState {
+                in_step: true,
+                deleted: true,
+                reserved: resource.reserved,
+                ..ResourceState::default()
+            };
             contents.resources.change(uid, |resource| *resource = left);
         });
     }
@@ -236,7 +257,12 @@ impl<P> ProcessState<P> {
 
     /// Remembers the resource in the way, if there is one. Returns whether it changed.
     pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
-        let known = self.with(|contents| contents.resources.get(uid).and_then(|resource| resource.holder.clone()));
+        let known = self.with(|contents| {
+            contents
+                .resources
+                .get(uid)
+                .and_then(|resource| resource.holder.clone())
+        });
         known.as_ref() != holder && {
             self.update(uid, |resource| resource.holder = holder.cloned());
             true
@@ -251,14 +277,23 @@ impl<P> ProcessState<P> {
 
     /// True if this equals the last report.
     pub fn was_reported(&self, uid: &str, report: &(Option<i64>, Report)) -> bool {
-        self.with(|contents| contents.resources.get(uid)?.reported.as_deref().map(|known| known == report))
-            == Some(true)
+        self.with(|contents| {
+            contents
+                .resources
+                .get(uid)?
+                .reported
+                .as_deref()
+                .map(|known| known == report)
+        }) == Some(true)
     }
 
     /// Marks that a step is running. A resource has one at a time.
     pub fn begin_step(&self, uid: &str) -> StepGuard<'_, P> {
         self.update(uid, |resource| resource.in_step = true);
-        StepGuard { state: self, uid: uid.to_owned() }
+        StepGuard {
+            state: self,
+            uid: uid.to_owned(),
+        }
     }
 
     /// Records a failed step. Returns the memory of the resource.
@@ -281,7 +316,9 @@ impl<P> ProcessState<P> {
     }
 
     pub fn restart_answered(&self, uid: &str, at: Timestamp, answered: Answered) {
-        self.update(uid, |resource| resource.memory.restart_answered = Some((at, answered)));
+        self.update(uid, |resource| {
+            resource.memory.restart_answered = Some((at, answered))
+        });
     }
 
     /// Notes that a call is recorded in the resource and about to be sent.
@@ -291,7 +328,12 @@ impl<P> ProcessState<P> {
 
     /// Admits and counts a deletion on the platform, or returns why it has to wait. It counts on
     /// admission, so that concurrent passes do not share one place.
-    pub fn admit_deletion(&self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
+    pub fn admit_deletion(
+        &self,
+        asked: &Asked,
+        rules: &Rules,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         self.with(|contents| contents.deletions.admit(asked, rules, now))
     }
 
@@ -301,7 +343,12 @@ impl<P> ProcessState<P> {
     }
 
     /// When the repair may be made again, if something else has undone it too often.
-    pub fn repair_waits_until(&self, uid: &str, repair: &Repair, now: Timestamp) -> Option<Timestamp> {
+    pub fn repair_waits_until(
+        &self,
+        uid: &str,
+        repair: &Repair,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         self.with(|contents| contents.repairs.waits_until(uid, repair, now))
     }
 
@@ -318,9 +365,14 @@ impl<P> ProcessState<P> {
     /// Sets why a resource of `kind` waits.
     pub fn waits(&self, uid: &str, kind: &str, now: Option<Reason>) {
         self.with(|contents| {
-            let known = contents.resources.get(uid).and_then(|resource| resource.waits.as_ref());
+            let known = contents
+                .resources
+                .get(uid)
+                .and_then(|resource| resource.waits.as_ref());
             if known.map(|(_, reason)| *reason) != now {
-                contents.resources.change(uid, |resource| resource.waits = now.map(|reason| (kind.to_owned(), reason)));
+                contents.resources.change(uid, |resource| {
+                    resource.waits = now.map(|reason| (kind.to_owned(), reason))
+                });
             }
         });
     }

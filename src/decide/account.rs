@@ -110,7 +110,11 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
     }
     // No event reports that the last unusable list fits again or is readable, so poll.
     let is_told = observed.too_large.is_some() || unreadable(observed).is_some();
-    let again = if is_told { Wake::At(later(now, PROBE_EVERY)) } else { Wake::OnChange };
+    let again = if is_told {
+        Wake::At(later(now, PROBE_EVERY))
+    } else {
+        Wake::OnChange
+    };
     check(observed, now).no_later(patience(observed).map_or(again, Wake::At))
 }
 
@@ -121,7 +125,12 @@ fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
             let due = due(observed, check);
             projects::due(observed, check).map_or(due, |projects| projects.min(due))
         }
-        (Credential::Missing(_) | Credential::InvalidBaseUrl(_) | Credential::PlatformNotAllowed(_), _) => {
+        (
+            Credential::Missing(_)
+            | Credential::InvalidBaseUrl(_)
+            | Credential::PlatformNotAllowed(_),
+            _,
+        ) => {
             return Decision::rest(health(observed));
         }
     };
@@ -131,20 +140,36 @@ fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     Decision::wait(health(observed), due)
 }
 
-pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, now: Timestamp) -> AccountStatus {
-    let looked = observed.check.as_ref().is_some_and(|check| check.at != Check::WANTED);
+pub fn status(
+    report: &Report,
+    observed: &AccountObserved,
+    old: &AccountStatus,
+    now: Timestamp,
+) -> AccountStatus {
+    let looked = observed
+        .check
+        .as_ref()
+        .is_some_and(|check| check.at != Check::WANTED);
     let counted = organization_keys(observed);
     let status = AccountStatus {
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         observed_generation: Some(observed.meta.generation),
-        last_handled_reconcile_at: observed.meta.handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
+        last_handled_reconcile_at: observed
+            .meta
+            .handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
         organization_keys: counted.and_then(|counted| u32::try_from(counted.what).ok()),
         organization_keys_at: counted.and_then(|counted| known_time(counted.at)),
         seen_projects: projects::reported(observed),
         ..AccountStatus::default()
     };
     match (&observed.check, reach(observed)) {
-        (Some(Check { verdict: Verdict::Failed(_), .. }), _) => AccountStatus {
+        (
+            Some(Check {
+                verdict: Verdict::Failed(_),
+                ..
+            }),
+            _,
+        ) => AccountStatus {
             project_count: old.project_count,
             projects: old.projects.clone(),
             capabilities: old.capabilities,
@@ -171,29 +196,57 @@ fn known_time(at: Timestamp) -> Option<Timestamp> {
 /// protected.
 fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     if observed.meta.deleting {
-        let recreated = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
+        let recreated = matches!(
+            observed.secret,
+            Some(SecretProtection {
+                protected: false,
+                deleting: None,
+                ..
+            })
+        );
         return (recreated && observed.meta.has_finalizer).then(|| protection(observed));
     }
     let used = !observed.users.is_empty();
     match observed.secret {
-        Some(SecretProtection { protected: false, deleting: None, .. }) if used => Some(protection(observed)),
-        _ if patience(observed).is_some_and(|until| until <= now) => Some(AccountStep::UnprotectSecret),
-        _ if used != observed.meta.has_finalizer => {
-            Some(if used { protection(observed) } else { unprotection(observed) })
+        Some(SecretProtection {
+            protected: false,
+            deleting: None,
+            ..
+        }) if used => Some(protection(observed)),
+        _ if patience(observed).is_some_and(|until| until <= now) => {
+            Some(AccountStep::UnprotectSecret)
         }
+        _ if used != observed.meta.has_finalizer => Some(if used {
+            protection(observed)
+        } else {
+            unprotection(observed)
+        }),
         _ => None,
     }
 }
 
 /// The API server rejects new finalizers on an object in deletion.
 fn protection(observed: &AccountObserved) -> AccountStep {
-    let secret = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
-    AccountStep::Protect { account: !observed.meta.has_finalizer, secret }
+    let secret = matches!(
+        observed.secret,
+        Some(SecretProtection {
+            protected: false,
+            deleting: None,
+            ..
+        })
+    );
+    AccountStep::Protect {
+        account: !observed.meta.has_finalizer,
+        secret,
+    }
 }
 
 fn unprotection(observed: &AccountObserved) -> AccountStep {
     let secret = observed.secret.is_some_and(|secret| secret.protected);
-    AccountStep::Unprotect { account: observed.meta.has_finalizer, secret }
+    AccountStep::Unprotect {
+        account: observed.meta.has_finalizer,
+        secret,
+    }
 }
 
 /// Until when a Secret in deletion stays protected while the account stays: `kubectl delete secret`
@@ -201,9 +254,11 @@ fn unprotection(observed: &AccountObserved) -> AccountStep {
 /// the end. The order of their deletion does not matter.
 fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     match observed.secret {
-        Some(SecretProtection { protected: true, deleting: Some(since), namespace_deleting: false })
-            if !observed.meta.deleting && !observed.blocking_deleted =>
-        {
+        Some(SecretProtection {
+            protected: true,
+            deleting: Some(since),
+            namespace_deleting: false,
+        }) if !observed.meta.deleting && !observed.blocking_deleted => {
             Some(later(since, DELETED_TOGETHER))
         }
         _ => None,
@@ -236,17 +291,27 @@ pub fn availability(observed: &AccountObserved) -> Availability {
 
 /// Returns true if the account and its Secret are protected. Nothing is created before they are.
 pub fn is_protected(observed: &AccountObserved) -> bool {
-    observed.meta.has_finalizer && observed.secret.is_none_or(|secret| secret.protected || secret.deleting.is_some())
+    observed.meta.has_finalizer
+        && observed
+            .secret
+            .is_none_or(|secret| secret.protected || secret.deleting.is_some())
 }
 
 fn due(observed: &AccountObserved, check: &Check) -> Timestamp {
     let refusals = check.answers.refusals;
     let period = match (&observed.suspended, &check.verdict) {
         // The platform refused a call of a resource after the last check.
-        (Some(Fault::KeyInDoubt { .. }), Verdict::Projects(_) | Verdict::Restricted(_)) => return check.at,
+        (Some(Fault::KeyInDoubt { .. }), Verdict::Projects(_) | Verdict::Restricted(_)) => {
+            return check.at;
+        }
         (Some(Fault::KeyInDoubt { .. }), Verdict::Failed(_)) if refusals == 0 => RETRY_EVERY,
-        _ if refusals > 0 && !check.is_refused() => Duration::from_secs(DOUBTED[(refusals - 1).min(DOUBTED.len() - 1)]),
-        (Some(_), _) | (None, Verdict::Failed(Fault::Unauthorized { .. } | Fault::Forbidden { .. })) => PROBE_EVERY,
+        _ if refusals > 0 && !check.is_refused() => {
+            Duration::from_secs(DOUBTED[(refusals - 1).min(DOUBTED.len() - 1)])
+        }
+        (Some(_), _)
+        | (None, Verdict::Failed(Fault::Unauthorized { .. } | Fault::Forbidden { .. })) => {
+            PROBE_EVERY
+        }
         (None, Verdict::Failed(_)) => RETRY_EVERY,
         (None, Verdict::Projects(_) | Verdict::Restricted(_)) => CHECK_EVERY,
     };
@@ -254,15 +319,25 @@ fn due(observed: &AccountObserved, check: &Check) -> Timestamp {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    let notices = [too_large(observed), unreadable(observed), many_keys(observed)];
-    Report { notices: notices.into_iter().flatten().collect(), ..condition(observed) }
+    let notices = [
+        too_large(observed),
+        unreadable(observed),
+        many_keys(observed),
+    ];
+    Report {
+        notices: notices.into_iter().flatten().collect(),
+        ..condition(observed)
+    }
 }
 
 fn condition(observed: &AccountObserved) -> Report {
     if observed.meta.deleting && !observed.blocking.is_empty() {
         return Report::progressing(
             Reason::InUse,
-            format!("Waiting for the resources that use the account: {}.", shortened(&observed.blocking)),
+            format!(
+                "Waiting for the resources that use the account: {}.",
+                shortened(&observed.blocking)
+            ),
         )
         .with_sync(Sync::NotApplicable);
     }
@@ -272,17 +347,38 @@ fn condition(observed: &AccountObserved) -> Report {
 /// The state of the credentials, also while the account is being deleted.
 fn verdict(observed: &AccountObserved) -> Report {
     match (&observed.credential, &observed.suspended, &observed.check) {
-        (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
-        (Credential::InvalidBaseUrl(why), _, _) => Report::stalled(Reason::InvalidBaseUrl, why.clone()),
-        (Credential::PlatformNotAllowed(why), _, _) => Report::stalled(Reason::PlatformNotAllowed, why.clone()),
+        (Credential::Missing(what), _, _) => {
+            Report::stalled(Reason::CredentialsMissing, what.clone())
+        }
+        (Credential::InvalidBaseUrl(why), _, _) => {
+            Report::stalled(Reason::InvalidBaseUrl, why.clone())
+        }
+        (Credential::PlatformNotAllowed(why), _, _) => {
+            Report::stalled(Reason::PlatformNotAllowed, why.clone())
+        }
         (_, Some(fault @ Fault::KeyInDoubt { .. }), _) => Report::of(of_fault(fault)),
         (_, Some(fault), _) => refused(fault),
-        (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
-        (_, None, Some(check @ Check { verdict: Verdict::Failed(fault), .. })) => match fault {
+        (_, None, None) => {
+            Report::progressing(Reason::Pending, "The credentials are being checked.")
+        }
+        (
+            _,
+            None,
+            Some(
+                check @ Check {
+                    verdict: Verdict::Failed(fault),
+                    ..
+                },
+            ),
+        ) => match fault {
             Fault::Unauthorized { .. } if check.is_refused() => refused(fault),
             fault => Report::of(of_fault(fault)),
         },
-        (_, None, Some(_)) => Report::ready(reach(observed).map(|found| found.what.message).unwrap_or_default()),
+        (_, None, Some(_)) => Report::ready(
+            reach(observed)
+                .map(|found| found.what.message)
+                .unwrap_or_default(),
+        ),
     }
 }
 
@@ -298,7 +394,12 @@ fn refused(fault: &Fault) -> Report {
 /// The first five names, and the number of the others.
 pub(super) fn shortened(names: &[impl AsRef<str>]) -> String {
     const SHOWN: usize = 5;
-    let shown = names.iter().take(SHOWN).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    let shown = names
+        .iter()
+        .take(SHOWN)
+        .map(AsRef::as_ref)
+        .collect::<Vec<&str>>()
+        .join(", ");
     match names.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),

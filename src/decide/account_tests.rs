@@ -18,7 +18,10 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 fn protected() -> Option<SecretProtection> {
-    Some(SecretProtection { protected: true, ..SecretProtection::default() })
+    Some(SecretProtection {
+        protected: true,
+        ..SecretProtection::default()
+    })
 }
 
 fn check(verdict: Verdict) -> Option<Check> {
@@ -26,25 +29,44 @@ fn check(verdict: Verdict) -> Option<Check> {
 }
 
 fn in_doubt() -> Option<Fault> {
-    Some(Fault::KeyInDoubt { message: "supplied credentials do not pass authentication".to_owned() })
+    Some(Fault::KeyInDoubt {
+        message: "supplied credentials do not pass authentication".to_owned(),
+    })
 }
 
 /// The state after these checks, the last of which was refused.
 fn after(checks: &[Check]) -> AccountObserved {
-    let last = checks.iter().fold(None, |before: Option<Check>, check| Some(check.clone().after(before.as_ref())));
+    let last = checks.iter().fold(None, |before: Option<Check>, check| {
+        Some(check.clone().after(before.as_ref()))
+    });
     let is_refused = last.as_ref().is_some_and(Check::is_refused);
-    but(|seen| (seen.suspended, seen.check) = (if is_refused { Some(unauthorized()) } else { in_doubt() }, last))
+    but(|seen| {
+        (seen.suspended, seen.check) = (
+            if is_refused {
+                Some(unauthorized())
+            } else {
+                in_doubt()
+            },
+            last,
+        )
+    })
 }
 
 fn unauthorized() -> Fault {
-    Fault::Unauthorized { message: "supplied credentials do not pass authentication".to_owned() }
+    Fault::Unauthorized {
+        message: "supplied credentials do not pass authentication".to_owned(),
+    }
 }
 
 /// An account in use, checked at second 0.
 pub(super) fn in_use() -> AccountObserved {
     AccountObserved {
         shared: false,
-        meta: Meta { generation: 1, has_finalizer: true, ..Meta::default() },
+        meta: Meta {
+            generation: 1,
+            has_finalizer: true,
+            ..Meta::default()
+        },
         credential: Credential::Usable,
         check: check(Verdict::Projects(names(&["a", "b"]))),
         suspended: None,
@@ -75,23 +97,44 @@ fn lists_that_are_too_large_are_told_and_looked_at_again() {
 
 #[test]
 fn entries_that_cannot_be_read_are_told_and_looked_at_again() {
-    let odd = UnreadableEntry { id: Some("p-odd".to_owned()), field: "org_id".to_owned() };
+    let odd = UnreadableEntry {
+        id: Some("p-odd".to_owned()),
+        field: "org_id".to_owned(),
+    };
     let of = |lists: &[&str], projects: Vec<UnreadableEntry>| {
         but(|it| {
             it.unreadable = names(lists);
-            it.check = it.check.take().map(|check| Check { unreadable: projects.into(), ..check });
+            it.check = it.check.take().map(|check| Check {
+                unreadable: projects.into(),
+                ..check
+            });
         })
     };
     for (observed, words) in [
-        (of(&["of project p: ep-a (branch_id)"], Vec::new()), vec!["of project p: ep-a (branch_id)."]),
-        (of(&[], vec![odd.clone()]), vec!["of the projects: p-odd (org_id)."]),
-        (of(&["a", "b", "c"], vec![odd]), vec!["p-odd", "; a; b.", "1 more lists"]),
+        (
+            of(&["of project p: ep-a (branch_id)"], Vec::new()),
+            vec!["of project p: ep-a (branch_id)."],
+        ),
+        (
+            of(&[], vec![odd.clone()]),
+            vec!["of the projects: p-odd (org_id)."],
+        ),
+        (
+            of(&["a", "b", "c"], vec![odd]),
+            vec!["p-odd", "; a; b.", "1 more lists"],
+        ),
     ] {
         let decision = decide(&observed, at(1));
         assert_eq!(decision.wake, Wake::At(later(at(1), PROBE_EVERY)));
         let notices = decision.report.unwrap().notices;
-        assert_eq!((notices.len(), notices[0].0), (1, Reason::UnreadableEntries));
-        assert!(words.iter().all(|word| notices[0].1.contains(word)), "{notices:?}");
+        assert_eq!(
+            (notices.len(), notices[0].0),
+            (1, Reason::UnreadableEntries)
+        );
+        assert!(
+            words.iter().all(|word| notices[0].1.contains(word)),
+            "{notices:?}"
+        );
         assert_eq!(availability(&observed), Availability::Usable);
     }
 }
@@ -126,11 +169,18 @@ fn unprotect(account: bool, secret: bool) -> Option<AccountStep> {
 
 #[test]
 fn the_account_and_its_secret_are_protected_exactly_while_used() {
-    let unused = |seen: &mut AccountObserved| (seen.users, seen.blocking) = (Vec::new(), Vec::new());
+    let unused =
+        |seen: &mut AccountObserved| (seen.users, seen.blocking) = (Vec::new(), Vec::new());
     let unprotected = Some(SecretProtection::default());
     assert_eq!(step(&in_use(), 1), None);
-    assert_eq!(step(&but(|seen| seen.meta.has_finalizer = false), 1), protect(true, false));
-    assert_eq!(step(&but(|seen| seen.secret = unprotected), 1), protect(false, true));
+    assert_eq!(
+        step(&but(|seen| seen.meta.has_finalizer = false), 1),
+        protect(true, false)
+    );
+    assert_eq!(
+        step(&but(|seen| seen.secret = unprotected), 1),
+        protect(false, true)
+    );
     let new = but(|seen| (seen.meta.has_finalizer, seen.secret) = (false, unprotected));
     assert_eq!(step(&new, 1), protect(true, true));
     assert_eq!(step(&but(unused), 1), unprotect(true, true));
@@ -145,19 +195,28 @@ fn the_account_and_its_secret_are_protected_exactly_while_used() {
     });
     assert_eq!(step(&free, 1), None);
     // Without a Secret there is nothing left to protect.
-    let missing = but(|seen| (seen.secret, seen.credential) = (None, Credential::Missing("none".to_owned())));
+    let missing =
+        but(|seen| (seen.secret, seen.credential) = (None, Credential::Missing("none".to_owned())));
     assert_eq!(step(&missing, 1), None);
 }
 
 #[test]
 fn a_deleted_secret_is_unprotected_unless_its_users_are_deleted_too() {
-    let going =
-        |namespace_deleting| Some(SecretProtection { protected: true, deleting: Some(at(0)), namespace_deleting });
+    let going = |namespace_deleting| {
+        Some(SecretProtection {
+            protected: true,
+            deleting: Some(at(0)),
+            namespace_deleting,
+        })
+    };
     let alone = but(|seen| seen.secret = going(false));
     let waiting = decide(&alone, at(9));
     assert_eq!((waiting.step, waiting.wake), (None, Wake::At(at(10))));
     assert_eq!(step(&alone, 10), Some(AccountStep::UnprotectSecret));
-    let with = |change: fn(&mut AccountObserved)| AccountObserved { secret: going(false), ..but(change) };
+    let with = |change: fn(&mut AccountObserved)| AccountObserved {
+        secret: going(false),
+        ..but(change)
+    };
     for needed in [
         but(|seen| seen.secret = going(true)),
         with(|seen| seen.blocking_deleted = true),
@@ -166,15 +225,23 @@ fn a_deleted_secret_is_unprotected_unless_its_users_are_deleted_too() {
         assert_eq!(step(&needed, 99), None);
     }
     // The API server accepts no new finalizer on an object in deletion: no step, and no loop.
-    let gone = Some(SecretProtection { protected: false, deleting: Some(at(0)), namespace_deleting: false });
+    let gone = Some(SecretProtection {
+        protected: false,
+        deleting: Some(at(0)),
+        namespace_deleting: false,
+    });
     assert_eq!(step(&but(|seen| seen.secret = gone), 99), None);
 }
 
 #[test]
 fn nothing_is_created_before_account_and_secret_are_protected() {
     assert!(super::is_protected(&in_use()));
-    assert!(!super::is_protected(&but(|seen| seen.meta.has_finalizer = false)));
-    assert!(!super::is_protected(&but(|seen| seen.secret = Some(SecretProtection::default()))));
+    assert!(!super::is_protected(&but(
+        |seen| seen.meta.has_finalizer = false
+    )));
+    assert!(!super::is_protected(&but(
+        |seen| seen.secret = Some(SecretProtection::default())
+    )));
 }
 
 #[test]
@@ -182,28 +249,49 @@ fn deletion_waits_for_blocking_resources_and_names_them() {
     let many = names(&["a", "b", "c", "d", "e", "f", "g"]);
     let deleting = but(|seen| (seen.meta.deleting, seen.blocking) = (true, many));
     let (health, _) = reported(&deleting);
-    let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
+    let Health::Progressing(Reason::InUse, message) = health else {
+        panic!("{health:?}")
+    };
     assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
     // Users without objects on the platform do not block it. Recreated credentials are needed until
     // the account's users are deleted.
-    let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
+    let put_back =
+        but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
     assert_eq!(step(&put_back, 1), protect(false, true));
     let free = but(|seen| (seen.meta.deleting, seen.blocking) = (true, Vec::new()));
     assert_eq!(step(&free, 1), unprotect(true, true));
     let released = but(|seen| {
         (seen.meta.deleting, seen.blocking, seen.meta.has_finalizer) = (true, Vec::new(), false);
     });
-    assert!(matches!(reported(&released).0, Health::Progressing(Reason::Deleting, _)));
+    assert!(matches!(
+        reported(&released).0,
+        Health::Progressing(Reason::Deleting, _)
+    ));
 }
 
 #[test]
 fn new_credentials_are_checked_at_once_and_again_after_a_while() {
-    assert_eq!(step(&but(|seen| seen.check = None), 0), Some(AccountStep::Check));
+    assert_eq!(
+        step(&but(|seen| seen.check = None), 0),
+        Some(AccountStep::Check)
+    );
     let cases = [
         (Verdict::Projects(Vec::new()), 3600),
         (Verdict::Restricted("not allowed".to_owned()), 3600),
-        (Verdict::Failed(Fault::Forbidden { status: 403, message: String::new() }), 300),
-        (Verdict::Failed(Fault::Server { status: 502, message: String::new() }), 15),
+        (
+            Verdict::Failed(Fault::Forbidden {
+                status: 403,
+                message: String::new(),
+            }),
+            300,
+        ),
+        (
+            Verdict::Failed(Fault::Server {
+                status: 502,
+                message: String::new(),
+            }),
+            15,
+        ),
     ];
     for (verdict, period) in cases {
         let observed = but(|seen| seen.check = check(verdict));
@@ -214,10 +302,17 @@ fn new_credentials_are_checked_at_once_and_again_after_a_while() {
 
 #[test]
 fn a_401_of_any_call_has_the_key_checked_at_once() {
-    let suspended = |check: Option<Check>| but(|seen| (seen.suspended, seen.check) = (in_doubt(), check));
-    assert_eq!(step(&suspended(in_use().check), 0), Some(AccountStep::Check));
+    let suspended =
+        |check: Option<Check>| but(|seen| (seen.suspended, seen.check) = (in_doubt(), check));
+    assert_eq!(
+        step(&suspended(in_use().check), 0),
+        Some(AccountStep::Check)
+    );
     // A check without a result is not repeated at once.
-    let failed = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() }));
+    let failed = check(Verdict::Failed(Fault::Server {
+        status: 502,
+        message: String::new(),
+    }));
     assert_eq!(decide(&suspended(failed), at(14)).wake, Wake::At(at(15)));
 }
 
@@ -225,7 +320,13 @@ fn a_401_of_any_call_has_the_key_checked_at_once() {
 fn a_refused_key_is_asked_again_until_it_counts_as_refused() {
     let refused = |second: &i64| checked(*second, Verdict::Failed(unauthorized()));
     let refusals = |seconds: &[i64]| seconds.iter().map(refused).collect::<Vec<_>>();
-    let known = |seconds: &[i64]| [vec![checked(-9, Verdict::Projects(Vec::new()))], refusals(seconds)].concat();
+    let known = |seconds: &[i64]| {
+        [
+            vec![checked(-9, Verdict::Projects(Vec::new()))],
+            refusals(seconds),
+        ]
+        .concat()
+    };
     for (checks, due) in [
         (known(&[0]), 1),
         (known(&[0, 1]), 3),
@@ -236,27 +337,58 @@ fn a_refused_key_is_asked_again_until_it_counts_as_refused() {
         (refusals(&[0, 1, 3, 8, 23, 38]), 53),
     ] {
         let observed = after(&checks);
-        assert_eq!(decide(&observed, at(due - 1)).wake, Wake::At(at(due)), "{checks:?}");
+        assert_eq!(
+            decide(&observed, at(due - 1)).wake,
+            Wake::At(at(due)),
+            "{checks:?}"
+        );
         assert_eq!(step(&observed, due), Some(AccountStep::Check), "{checks:?}");
         let health = decide(&observed, at(due - 1)).report.unwrap().health;
-        assert!(matches!(health, Health::Unknown(Reason::Unauthorized, _)), "{health:?}");
-        assert_eq!(availability(&observed), Availability::Usable, "what serves stays Ready");
+        assert!(
+            matches!(health, Health::Unknown(Reason::Unauthorized, _)),
+            "{health:?}"
+        );
+        assert_eq!(
+            availability(&observed),
+            Availability::Usable,
+            "what serves stays Ready"
+        );
     }
-    for (checks, last) in [(known(&[0, 1, 3, 8, 23]), 23), (refusals(&[0, 1, 3, 8, 23, 38, 53, 68]), 68)] {
+    for (checks, last) in [
+        (known(&[0, 1, 3, 8, 23]), 23),
+        (refusals(&[0, 1, 3, 8, 23, 38, 53, 68]), 68),
+    ] {
         let observed = after(&checks);
-        assert_eq!(decide(&observed, at(last + 299)).wake, Wake::At(at(last + 300)));
+        assert_eq!(
+            decide(&observed, at(last + 299)).wake,
+            Wake::At(at(last + 300))
+        );
         let health = decide(&observed, at(last + 1)).report.unwrap().health;
-        let Health::Stalled(Reason::Unauthorized, message) = health else { panic!("{health:?}") };
-        assert!(message.contains("401") && message.contains("Put a valid API key into the Secret"), "{message}");
+        let Health::Stalled(Reason::Unauthorized, message) = health else {
+            panic!("{health:?}")
+        };
+        assert!(
+            message.contains("401") && message.contains("Put a valid API key into the Secret"),
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn without_credentials_nothing_is_checked() {
     for (credential, reason) in [
-        (Credential::Missing("no Secret".to_owned()), Reason::CredentialsMissing),
-        (Credential::InvalidBaseUrl("plain http".to_owned()), Reason::InvalidBaseUrl),
-        (Credential::PlatformNotAllowed("a loopback address".to_owned()), Reason::PlatformNotAllowed),
+        (
+            Credential::Missing("no Secret".to_owned()),
+            Reason::CredentialsMissing,
+        ),
+        (
+            Credential::InvalidBaseUrl("plain http".to_owned()),
+            Reason::InvalidBaseUrl,
+        ),
+        (
+            Credential::PlatformNotAllowed("a loopback address".to_owned()),
+            Reason::PlatformNotAllowed,
+        ),
     ] {
         let observed = but(|seen| (seen.credential, seen.check) = (credential, None));
         let (health, wake) = reported(&observed);
@@ -267,26 +399,53 @@ fn without_credentials_nothing_is_checked() {
 
 #[test]
 fn who_may_use_the_account() {
-    let unusable = |observed: &AccountObserved| matches!(availability(observed), Availability::Unusable(_));
+    let unusable =
+        |observed: &AccountObserved| matches!(availability(observed), Availability::Unusable(_));
     let verdict = |verdict| but(|seen| seen.check = check(verdict));
     assert_eq!(availability(&in_use()), Availability::Usable);
-    assert_eq!(availability(&verdict(Verdict::Restricted("not allowed".to_owned()))), Availability::Usable);
+    assert_eq!(
+        availability(&verdict(Verdict::Restricted("not allowed".to_owned()))),
+        Availability::Usable
+    );
     // After a restart, or with a new key, the answer is not known yet, so that no status flickers.
-    assert_eq!(availability(&but(|seen| seen.check = None)), Availability::Pending);
+    assert_eq!(
+        availability(&but(|seen| seen.check = None)),
+        Availability::Pending
+    );
     // Each resource notices by its own calls that the platform cannot be reached.
     for fault in [
-        Fault::Server { status: 502, message: String::new() },
-        Fault::Throttled { status: 429, retry_after: None },
-        Fault::Transport { message: String::new() },
-        Fault::Unknown { message: String::new() },
+        Fault::Server {
+            status: 502,
+            message: String::new(),
+        },
+        Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        },
+        Fault::Transport {
+            message: String::new(),
+        },
+        Fault::Unknown {
+            message: String::new(),
+        },
     ] {
-        assert_eq!(availability(&verdict(Verdict::Failed(fault))), Availability::Usable);
+        assert_eq!(
+            availability(&verdict(Verdict::Failed(fault))),
+            Availability::Usable
+        );
     }
-    assert!(unusable(&verdict(Verdict::Failed(Fault::NotFound { message: "no such page".to_owned() }))));
+    assert!(unusable(&verdict(Verdict::Failed(Fault::NotFound {
+        message: "no such page".to_owned()
+    }))));
     assert!(unusable(&but(|seen| seen.suspended = Some(unauthorized()))));
-    assert!(unusable(&but(|seen| seen.credential = Credential::Missing("no Secret".to_owned()))));
+    assert!(unusable(&but(
+        |seen| seen.credential = Credential::Missing("no Secret".to_owned())
+    )));
     // Resources that have to be deleted first can still use an account in deletion.
-    assert_eq!(availability(&but(|seen| seen.meta.deleting = true)), Availability::Usable);
+    assert_eq!(
+        availability(&but(|seen| seen.meta.deleting = true)),
+        Availability::Usable
+    );
 }
 
 #[test]
@@ -296,15 +455,31 @@ fn the_status_shows_what_the_credentials_see() {
     let given = but(|seen| seen.check = check(Verdict::Projects(many)));
     let seen = status(&report, &given, &AccountStatus::default(), at(1));
     assert_eq!((seen.project_count, seen.projects.len()), (Some(150), 100));
-    assert_eq!((&seen.conditions, seen.observed_generation), (&report.conditions(&[], 1, at(1)), Some(1)));
+    assert_eq!(
+        (&seen.conditions, seen.observed_generation),
+        (&report.conditions(&[], 1, at(1)), Some(1))
+    );
     // A failed check keeps the known projects.
-    let failed = but(|seen| seen.check = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() })));
+    let failed = but(|seen| {
+        seen.check = check(Verdict::Failed(Fault::Server {
+            status: 502,
+            message: String::new(),
+        }))
+    });
     let kept = status(&report, &failed, &seen, at(2));
-    assert_eq!((kept.project_count, kept.projects), (seen.project_count, seen.projects.clone()));
+    assert_eq!(
+        (kept.project_count, kept.projects),
+        (seen.project_count, seen.projects.clone())
+    );
     let restricted = but(|seen| seen.check = check(Verdict::Restricted(String::new())));
-    assert_eq!(status(&report, &restricted, &seen, at(2)).project_count, None);
+    assert_eq!(
+        status(&report, &restricted, &seen, at(2)).project_count,
+        None
+    );
     let one = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
-    assert!(matches!(reported(&one).0, Health::Ready(_, text) if text.ends_with("can list 1 project.")));
+    assert!(
+        matches!(reported(&one).0, Health::Ready(_, text) if text.ends_with("can list 1 project."))
+    );
 }
 
 #[test]
@@ -312,30 +487,59 @@ fn credentials_are_checked_when_people_ask_for_it() {
     let asked = |time| {
         but(|seen| {
             seen.meta.reconcile = Some("two".to_owned());
-            seen.check = check(Verdict::Projects(names(&["a"]))).map(|check| Check { at: time, ..check });
+            seen.check =
+                check(Verdict::Projects(names(&["a"]))).map(|check| Check { at: time, ..check });
         })
     };
-    let old = AccountStatus { last_handled_reconcile_at: Some("one".to_owned()), ..AccountStatus::default() };
-    let handled =
-        |given: &AccountObserved| status(&Report::ready("a"), given, &old, at(1)).last_handled_reconcile_at.unwrap();
+    let old = AccountStatus {
+        last_handled_reconcile_at: Some("one".to_owned()),
+        ..AccountStatus::default()
+    };
+    let handled = |given: &AccountObserved| {
+        status(&Report::ready("a"), given, &old, at(1))
+            .last_handled_reconcile_at
+            .unwrap()
+    };
     let wanted = asked(Check::WANTED);
     assert_eq!(decide(&wanted, at(1)).step, Some(AccountStep::Check));
     // The previous check counts meanwhile.
-    assert_eq!((availability(&wanted), handled(&wanted).as_str()), (Availability::Usable, "one"));
+    assert_eq!(
+        (availability(&wanted), handled(&wanted).as_str()),
+        (Availability::Usable, "one")
+    );
     let checked = asked(at(1));
-    assert_eq!((decide(&checked, at(1)).step, handled(&checked).as_str()), (None, "two"));
+    assert_eq!(
+        (decide(&checked, at(1)).step, handled(&checked).as_str()),
+        (None, "two")
+    );
     assert_eq!(handled(&but(|seen| seen.check = None)), "one");
 }
 
 #[test]
 fn capabilities_that_computes_showed_stay() {
     let report = Report::ready("a");
-    let all = AccountCapabilities { key_listing: true, compute_names: true, scale_to_zero: true };
+    let all = AccountCapabilities {
+        key_listing: true,
+        compute_names: true,
+        scale_to_zero: true,
+    };
     let nothing = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
-    let known = AccountStatus { capabilities: Some(all), ..AccountStatus::default() };
-    let knowing = AccountObserved { reported: Some(known), ..nothing.clone() };
+    let known = AccountStatus {
+        capabilities: Some(all),
+        ..AccountStatus::default()
+    };
+    let knowing = AccountObserved {
+        reported: Some(known),
+        ..nothing.clone()
+    };
     let capabilities = |seen| status(&report, seen, &AccountStatus::default(), at(1)).capabilities;
-    assert_eq!(capabilities(&knowing), Some(AccountCapabilities { key_listing: false, ..all }));
+    assert_eq!(
+        capabilities(&knowing),
+        Some(AccountCapabilities {
+            key_listing: false,
+            ..all
+        })
+    );
     // Another spec may name another platform.
     assert_eq!(capabilities(&nothing), Some(AccountCapabilities::default()));
 }
@@ -352,13 +556,29 @@ fn many_keys_are_reported_before_there_are_too_many() {
     ] {
         let observed = but(|it| {
             it.keys = seen.map(|what| Dated { what, at: at(1) });
-            it.check = it.check.take().map(|check| Check { keys: checked, ..check });
+            it.check = it.check.take().map(|check| Check {
+                keys: checked,
+                ..check
+            });
         });
         let report = decide(&observed, at(1)).report.unwrap();
         let status = status(&report, &observed, &AccountStatus::default(), at(1));
-        let condition = status.conditions.iter().find(|condition| condition.type_ == "ManyKeys");
-        assert_eq!((status.organization_keys, condition.is_some()), (known, many), "{checked:?} {seen:?}");
-        assert!(condition.is_none_or(|it| it.message.contains(&format!("{} API keys", known.unwrap()))));
-        assert_eq!(availability(&observed), Availability::Usable, "it can be used all the same");
+        let condition = status
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == "ManyKeys");
+        assert_eq!(
+            (status.organization_keys, condition.is_some()),
+            (known, many),
+            "{checked:?} {seen:?}"
+        );
+        assert!(
+            condition.is_none_or(|it| it.message.contains(&format!("{} API keys", known.unwrap())))
+        );
+        assert_eq!(
+            availability(&observed),
+            Availability::Usable,
+            "it can be used all the same"
+        );
     }
 }

@@ -40,12 +40,22 @@ impl Brake {
     /// confirmation covers deletions requested until its time, so one that stays confirms no later
     /// deletion. A time in the future counts as the present: it confirms a deletion that was paused
     /// before, and none that is requested later.
-    pub fn of(annotation: Option<&str>, deleting_since: Option<Timestamp>, conditions: &[Condition]) -> Self {
+    pub fn of(
+        annotation: Option<&str>,
+        deleting_since: Option<Timestamp>,
+        conditions: &[Condition],
+    ) -> Self {
         let until = annotation.and_then(|time| time.trim().parse::<Timestamp>().ok());
-        let until = until.zip(deleting_since).and_then(|(until, since)| (since <= until).then_some(until));
-        let paused = conditions.iter().find(|condition| condition.reason == Reason::DeletionPaused.as_str());
+        let until = until
+            .zip(deleting_since)
+            .and_then(|(until, since)| (since <= until).then_some(until));
+        let paused = conditions
+            .iter()
+            .find(|condition| condition.reason == Reason::DeletionPaused.as_str());
         match (paused, until) {
-            (Some(paused), Some(until)) if !paused.message.contains(&too_early(until)) => Self::Confirmed,
+            (Some(paused), Some(until)) if !paused.message.contains(&too_early(until)) => {
+                Self::Confirmed
+            }
             (Some(paused), _) => Self::Paused(paused.message.clone()),
             (None, Some(until)) => Self::ConfirmedUntil(until),
             (None, None) => Self::Free,
@@ -65,7 +75,10 @@ impl Brake {
 /// The part of a pause message about an earlier confirmation in the future. It keeps that
 /// confirmation void later too.
 fn too_early(until: Timestamp) -> String {
-    format!("{} was set to {until} before, which is in the future and confirms nothing", names::CONFIRM_DELETION)
+    format!(
+        "{} was set to {until} before, which is in the future and confirms nothing",
+        names::CONFIRM_DELETION
+    )
 }
 
 /// Holds a resource whose deletion waits. This has to come before all other decisions: another
@@ -75,10 +88,14 @@ pub(super) fn held<S>(meta: &Meta, limits: &Limits) -> Option<Decision<S>> {
         return None;
     }
     match &meta.brake {
-        Brake::Paused(message) => Some(Decision::rest(Report::stalled(Reason::DeletionPaused, message.clone()))),
-        Brake::Slowed(message, until) => {
-            Some(Decision::wait(Report::progressing(Reason::DeletionSlowed, message.clone()), *until))
-        }
+        Brake::Paused(message) => Some(Decision::rest(Report::stalled(
+            Reason::DeletionPaused,
+            message.clone(),
+        ))),
+        Brake::Slowed(message, until) => Some(Decision::wait(
+            Report::progressing(Reason::DeletionSlowed, message.clone()),
+            *until,
+        )),
         Brake::Free | Brake::Confirmed | Brake::ConfirmedUntil(_) => None,
     }
 }
@@ -119,7 +136,9 @@ impl Refusal {
                 meta,
             ),
             Self::OthersWait => paused(
-                &format!("other deletions in namespace {namespace} through the same account wait to be confirmed"),
+                &format!(
+                    "other deletions in namespace {namespace} through the same account wait to be confirmed"
+                ),
                 kind,
                 meta,
             ),
@@ -129,7 +148,9 @@ impl Refusal {
 }
 
 fn paused(why: &str, kind: &str, meta: &Meta) -> Brake {
-    let Meta { namespace, name, .. } = meta;
+    let Meta {
+        namespace, name, ..
+    } = meta;
     let kind = kind.to_lowercase();
     let confirm = names::CONFIRM_DELETION;
     let before = match &meta.brake {
@@ -145,7 +166,9 @@ fn paused(why: &str, kind: &str, meta: &Meta) -> Brake {
 
 /// Rounded to whole minutes, so that the message stays the same while the deletion waits.
 fn slowed(turn: Timestamp) -> String {
-    let minute = TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Ceil);
+    let minute = TimestampRound::new()
+        .smallest(Unit::Minute)
+        .mode(RoundMode::Ceil);
     let turn = turn.round(minute).unwrap_or(turn);
     format!(
         "The deletion waits its turn, which comes before {turn}: more than {PER_ACCOUNT} times --deletes-per-minute were made through the account within a \

@@ -90,7 +90,13 @@ impl Report {
             Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
             Health::Paused(message) => Sync::Unknown(Reason::Paused, message.clone()),
         };
-        Self { health, sync, waiting: None, notices: Vec::new(), holder: None }
+        Self {
+            health,
+            sync,
+            waiting: None,
+            notices: Vec::new(),
+            holder: None,
+        }
     }
 
     pub fn ready(message: impl Into<String>) -> Self {
@@ -130,7 +136,10 @@ impl Report {
 
     /// Sets the resource that holds what this one claims.
     pub fn held_by(self, holder: &impl fmt::Display) -> Self {
-        Self { holder: Some(holder.to_string()), ..self }
+        Self {
+            holder: Some(holder.to_string()),
+            ..self
+        }
     }
 
     /// Replaces the Synced condition.
@@ -156,9 +165,16 @@ impl Report {
             Sync::OutOfSync(reason, _) | Sync::Refused(reason, _) => Some(*reason),
             Sync::InSync | Sync::Unknown(..) | Sync::NotApplicable => None,
         };
-        let waiting =
-            [Reason::DeletionPaused, Reason::DeletionSlowed, Reason::DeletionProtected, Reason::WaitingForDisruption];
-        [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
+        let waiting = [
+            Reason::DeletionPaused,
+            Reason::DeletionSlowed,
+            Reason::DeletionProtected,
+            Reason::WaitingForDisruption,
+        ];
+        [Some(self.headline().0), of_sync]
+            .into_iter()
+            .flatten()
+            .find(|reason| waiting.contains(reason))
     }
 
     /// Adds this notice to the existing conditions.
@@ -168,8 +184,16 @@ impl Report {
         generation: i64,
         now: Timestamp,
     ) -> Vec<Condition> {
-        let others = old.iter().filter(|condition| condition.type_ != reason.as_str()).cloned();
-        let notice = condition((reason.as_str(), "True", reason, message), old, generation, now);
+        let others = old
+            .iter()
+            .filter(|condition| condition.type_ != reason.as_str())
+            .cloned();
+        let notice = condition(
+            (reason.as_str(), "True", reason, message),
+            old,
+            generation,
+            now,
+        );
         others.chain([notice]).collect()
     }
 
@@ -181,13 +205,20 @@ impl Report {
         generation: i64,
         now: Timestamp,
     ) -> Vec<Condition> {
-        let known = |kind: &str| old.iter().find(|condition| condition.type_ == kind && condition.status == "True");
+        let known = |kind: &str| {
+            old.iter()
+                .find(|condition| condition.type_ == kind && condition.status == "True")
+        };
         if known("Stalled").is_some_and(|stalled| stalled.reason != reason.as_str()) {
             return Self::noticed(old, (reason, message), generation, now);
         }
         let stalled = Health::Stalled(reason, message.to_owned());
-        let ready = known("Ready")
-            .map(|ready| Health::Ready(Reason::of(&ready.reason).unwrap_or(Reason::Available), ready.message.clone()));
+        let ready = known("Ready").map(|ready| {
+            Health::Ready(
+                Reason::of(&ready.reason).unwrap_or(Reason::Available),
+                ready.message.clone(),
+            )
+        });
         let report = match ready {
             Some(ready) => Self::of(ready).beside(stalled),
             None => Self::of(stalled),
@@ -199,8 +230,13 @@ impl Report {
     /// does. `old` are the existing conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
         let paused = matches!(self.health, Health::Paused(_));
-        let stands = old.iter().find(|condition| paused && condition.type_ == "Ready");
-        let proposed = self.proposed().into_iter().filter(|(kind, ..)| stands.is_none_or(|known| known.type_ != *kind));
+        let stands = old
+            .iter()
+            .find(|condition| paused && condition.type_ == "Ready");
+        let proposed = self
+            .proposed()
+            .into_iter()
+            .filter(|(kind, ..)| stands.is_none_or(|known| known.type_ != *kind));
         let new = proposed.map(|proposed| condition(proposed, old, generation, now));
         stands.cloned().into_iter().chain(new).collect()
     }
@@ -217,17 +253,29 @@ impl Report {
         let mut proposed = vec![("Ready", ready, reason, message)];
         proposed.extend(present.map(|kind| (kind, "True", reason, message)));
         match &self.sync {
-            Sync::InSync => proposed.push(("Synced", "True", Reason::InSync, "The declared fields are in force.")),
-            Sync::OutOfSync(reason, message) => proposed.push(("Synced", "False", *reason, message)),
+            Sync::InSync => proposed.push((
+                "Synced",
+                "True",
+                Reason::InSync,
+                "The declared fields are in force.",
+            )),
+            Sync::OutOfSync(reason, message) => {
+                proposed.push(("Synced", "False", *reason, message))
+            }
             Sync::Refused(reason, message) => {
                 proposed.push(("Stalled", "True", *reason, message));
                 proposed.push(("Synced", "False", *reason, message));
             }
-            Sync::Unknown(reason, message) => proposed.push(("Synced", "Unknown", *reason, message)),
+            Sync::Unknown(reason, message) => {
+                proposed.push(("Synced", "Unknown", *reason, message))
+            }
             Sync::NotApplicable => {}
         }
-        proposed
-            .extend(self.notices.iter().map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())));
+        proposed.extend(
+            self.notices
+                .iter()
+                .map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())),
+        );
         proposed
     }
 }
@@ -240,10 +288,14 @@ fn condition(
     generation: i64,
     now: Timestamp,
 ) -> Condition {
-    let unchanged = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
+    let unchanged = old
+        .iter()
+        .find(|condition| condition.type_ == kind && condition.status == status);
     Condition {
-        last_transition_time: unchanged
-            .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
+        last_transition_time: unchanged.map_or_else(
+            || Time(to_seconds(now)),
+            |condition| condition.last_transition_time.clone(),
+        ),
         message: line(message, LONGEST_MESSAGE).into_owned(),
         observed_generation: Some(generation),
         reason: reason.to_string(),
@@ -265,8 +317,16 @@ mod tests {
     fn a_message_is_one_line_of_bounded_length() {
         let message = format!("a\n\u{1b}[2J{}", "ü".repeat(20_000));
         for condition in Report::stalled(Reason::Refused, message).conditions(&[], 1, at(1)) {
-            assert!(condition.message.starts_with("a \u{fffd}[2Jü"), "{}", condition.message);
-            assert!(condition.message.len() <= LONGEST_MESSAGE, "{}", condition.message.len());
+            assert!(
+                condition.message.starts_with("a \u{fffd}[2Jü"),
+                "{}",
+                condition.message
+            );
+            assert!(
+                condition.message.len() <= LONGEST_MESSAGE,
+                "{}",
+                condition.message.len()
+            );
         }
     }
 
@@ -294,9 +354,18 @@ mod tests {
         let (waiting, refused) = (Reason::WaitingForDisruption, Reason::Refused);
         let ready = |sync| Report::ready("a").with_sync(sync);
         for (report, expected) in [
-            (Report::stalled(Reason::DeletionPaused, "b"), Some(Reason::DeletionPaused)),
-            (Report::stalled(Reason::DeletionProtected, "b"), Some(Reason::DeletionProtected)),
-            (Report::progressing(Reason::DeletionSlowed, "b"), Some(Reason::DeletionSlowed)),
+            (
+                Report::stalled(Reason::DeletionPaused, "b"),
+                Some(Reason::DeletionPaused),
+            ),
+            (
+                Report::stalled(Reason::DeletionProtected, "b"),
+                Some(Reason::DeletionProtected),
+            ),
+            (
+                Report::progressing(Reason::DeletionSlowed, "b"),
+                Some(Reason::DeletionSlowed),
+            ),
             (ready(Sync::OutOfSync(waiting, "b".into())), Some(waiting)),
             (ready(Sync::Refused(waiting, "b".into())), Some(waiting)),
             (Report::stalled(refused, "b"), None),
@@ -315,16 +384,28 @@ mod tests {
         assert_eq!(of(&seen, "Ready"), of(&ready, "Ready"));
         assert_eq!(of(&seen, "Paused").unwrap().status, "True");
         assert_eq!(of(&seen, "Synced").unwrap().status, "Unknown");
-        assert_eq!(paused.conditions(&seen, 3, at(30))[0], ready[0], "however long");
+        assert_eq!(
+            paused.conditions(&seen, 3, at(30))[0],
+            ready[0],
+            "however long"
+        );
         assert_eq!(paused.observed_generation(Some(1), 2), Some(1));
         let resumed = Report::ready("a").conditions(&seen, 2, at(40));
-        assert!(of(&resumed, "Paused").is_none() && of(&resumed, "Synced").unwrap().status == "True");
+        assert!(
+            of(&resumed, "Paused").is_none() && of(&resumed, "Synced").unwrap().status == "True"
+        );
         let new = paused.conditions(&[], 1, at(10));
-        assert_eq!((of(&new, "Ready").unwrap().status.as_str(), new.len()), ("Unknown", 3));
+        assert_eq!(
+            (of(&new, "Ready").unwrap().status.as_str(), new.len()),
+            ("Unknown", 3)
+        );
         // A resource that was in progress or had failed does not report that while it is paused.
         let stalled = Report::stalled(Reason::Refused, "a").conditions(&[], 1, at(10));
         let seen = paused.conditions(&stalled, 1, at(20));
-        assert_eq!((of(&seen, "Ready"), of(&seen, "Stalled")), (of(&stalled, "Ready"), None));
+        assert_eq!(
+            (of(&seen, "Ready"), of(&seen, "Stalled")),
+            (of(&stalled, "Ready"), None)
+        );
     }
 
     #[test]
@@ -332,50 +413,104 @@ mod tests {
         let refused = Health::Stalled(Reason::Refused, "no".into());
         let serving = Report::ready("a").beside(refused.clone());
         let seen = serving.conditions(&[], 1, at(10));
-        for (kind, status, reason) in
-            [("Ready", "True", "Available"), ("Synced", "False", "Refused"), ("Stalled", "True", "Refused")]
-        {
+        for (kind, status, reason) in [
+            ("Ready", "True", "Available"),
+            ("Synced", "False", "Refused"),
+            ("Stalled", "True", "Refused"),
+        ] {
             let condition = of(&seen, kind).unwrap();
-            assert_eq!((condition.status.as_str(), condition.reason.as_str()), (status, reason), "{kind}");
+            assert_eq!(
+                (condition.status.as_str(), condition.reason.as_str()),
+                (status, reason),
+                "{kind}"
+            );
         }
-        let unknown = Report::unknown(Reason::StateUnknown, "a").beside(refused.clone()).conditions(&[], 1, at(10));
-        let said = |kind| of(&unknown, kind).map(|condition| (condition.status.as_str(), condition.reason.as_str()));
-        assert_eq!((said("Ready"), said("Stalled")), (Some(("Unknown", "StateUnknown")), Some(("True", "Refused"))));
+        let unknown = Report::unknown(Reason::StateUnknown, "a")
+            .beside(refused.clone())
+            .conditions(&[], 1, at(10));
+        let said = |kind| {
+            of(&unknown, kind)
+                .map(|condition| (condition.status.as_str(), condition.reason.as_str()))
+        };
+        assert_eq!(
+            (said("Ready"), said("Stalled")),
+            (Some(("Unknown", "StateUnknown")), Some(("True", "Refused")))
+        );
         let starting = Report::progressing(Reason::Starting, "a");
         assert_eq!(starting.beside(refused.clone()), Report::of(refused));
         let unknown = Health::Unknown(Reason::PlatformUnreachable, "no".into());
-        assert_eq!(Report::ready("a").beside(unknown.clone()), Report::of(unknown));
+        assert_eq!(
+            Report::ready("a").beside(unknown.clone()),
+            Report::of(unknown)
+        );
     }
 
     #[test]
     fn what_hinders_is_told_beside_what_was_reported() {
         let hindered = |old: &[Condition]| {
             let told = Report::hindered(old, (Reason::RequestRefused, "no"), 2, at(20));
-            let told = told.into_iter().map(|it| format!("{}={} {}", it.type_, it.status, it.reason));
+            let told = told
+                .into_iter()
+                .map(|it| format!("{}={} {}", it.type_, it.status, it.reason));
             told.collect::<Vec<_>>()
         };
-        let new = ["Ready=False RequestRefused", "Stalled=True RequestRefused", "Synced=False RequestRefused"];
+        let new = [
+            "Ready=False RequestRefused",
+            "Stalled=True RequestRefused",
+            "Synced=False RequestRefused",
+        ];
         assert_eq!(hindered(&[]), new);
-        assert_eq!(hindered(&Report::progressing(Reason::Creating, "a").conditions(&[], 1, at(10))), new);
+        assert_eq!(
+            hindered(&Report::progressing(Reason::Creating, "a").conditions(&[], 1, at(10))),
+            new
+        );
         let serves = Report::ready("a").conditions(&[], 1, at(10));
-        let beside = ["Ready=True Available", "Stalled=True RequestRefused", "Synced=False RequestRefused"];
+        let beside = [
+            "Ready=True Available",
+            "Stalled=True RequestRefused",
+            "Synced=False RequestRefused",
+        ];
         assert_eq!(hindered(&serves), beside);
         let again = Report::hindered(&serves, (Reason::RequestRefused, "no"), 2, at(20));
         assert_eq!(hindered(&again), beside);
         let paused = Report::stalled(Reason::DeletionPaused, "a").conditions(&[], 1, at(10));
-        let mut kept = paused.iter().map(|it| format!("{}={} {}", it.type_, it.status, it.reason)).collect::<Vec<_>>();
+        let mut kept = paused
+            .iter()
+            .map(|it| format!("{}={} {}", it.type_, it.status, it.reason))
+            .collect::<Vec<_>>();
         kept.push("RequestRefused=True RequestRefused".to_owned());
-        assert_eq!(hindered(&paused), kept, "the pause of a deletion is in its condition");
+        assert_eq!(
+            hindered(&paused),
+            kept,
+            "the pause of a deletion is in its condition"
+        );
     }
 
     #[test]
     fn a_notice_is_a_condition_of_its_own_only_while_it_is_so() {
         let notices = vec![(Reason::ManyKeys, "9000".to_owned())];
-        let noticed = Report { notices, ..Report::ready("a") }.conditions(&[], 1, at(10));
+        let noticed = Report {
+            notices,
+            ..Report::ready("a")
+        }
+        .conditions(&[], 1, at(10));
         let many = of(&noticed, "ManyKeys").unwrap();
-        assert_eq!((many.status.as_str(), many.reason.as_str(), many.message.as_str()), ("True", "ManyKeys", "9000"));
+        assert_eq!(
+            (
+                many.status.as_str(),
+                many.reason.as_str(),
+                many.message.as_str()
+            ),
+            ("True", "ManyKeys", "9000")
+        );
         assert_eq!(of(&noticed, "Ready").unwrap().status, "True");
-        assert!(of(&Report::ready("a").conditions(&noticed, 1, at(20)), "ManyKeys").is_none());
+        assert!(
+            of(
+                &Report::ready("a").conditions(&noticed, 1, at(20)),
+                "ManyKeys"
+            )
+            .is_none()
+        );
     }
 
     #[test]

@@ -46,8 +46,12 @@ impl Flaw {
         let zone = zone.unwrap_or(UTC);
         match self {
             Self::Zone => format!("there is no time zone {zone:?}"),
-            Self::Unreadable(error) => format!("the schedule {expression:?} cannot be read: {error}"),
-            Self::NoDay => format!("the schedule {expression:?} never comes: no month that it names has such a day"),
+            Self::Unreadable(error) => {
+                format!("the schedule {expression:?} cannot be read: {error}")
+            }
+            Self::NoDay => format!(
+                "the schedule {expression:?} never comes: no month that it names has such a day"
+            ),
             Self::LeftOut => format!(
                 "the schedule {expression:?} never comes: clocks of {zone} are put forward just then, every year"
             ),
@@ -84,14 +88,28 @@ impl Cron {
     fn has_a_time(&self) -> bool {
         let (first, end) = (at_midnight(EVERY_YEAR.0), at_midnight(EVERY_YEAR.1));
         let from = first.and_then(|first| self.zone.to_timestamp(first).ok());
-        from.zip(end).is_none_or(|(from, end)| self.first(from, end).is_some())
+        from.zip(end)
+            .is_none_or(|(from, end)| self.first(from, end).is_some())
     }
 
     /// The first time after `after`; `None` if there is none within five years.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         count(Work::Evaluation);
-        let from = Timestamp::from_second(after.as_second().div_euclid(60).checked_add(1)?.checked_mul(60)?).ok()?;
-        self.first(from, at_midnight(self.year(after.checked_add(SECOND).ok()?).saturating_add(MOST_YEARS + 1))?)
+        let from = Timestamp::from_second(
+            after
+                .as_second()
+                .div_euclid(60)
+                .checked_add(1)?
+                .checked_mul(60)?,
+        )
+        .ok()?;
+        self.first(
+            from,
+            at_midnight(
+                self.year(after.checked_add(SECOND).ok()?)
+                    .saturating_add(MOST_YEARS + 1),
+            )?,
+        )
     }
 
     /// The first time from the full minute `from` on, before local time `horizon`.
@@ -101,8 +119,14 @@ impl Cron {
             count(Work::Offset);
             let offset = self.zone.to_offset(from);
             let begins = offset.to_datetime(from);
-            let change = self.zone.following(from).next().map(|change| change.timestamp());
-            let ends = change.map_or(horizon, |change| offset.to_datetime(change)).min(horizon);
+            let change = self
+                .zone
+                .following(from)
+                .next()
+                .map(|change| change.timestamp());
+            let ends = change
+                .map_or(horizon, |change| offset.to_datetime(change))
+                .min(horizon);
             if let Some(found) = self.calendar.first(begins, ends) {
                 return offset.to_timestamp(found).ok();
             }
@@ -120,12 +144,21 @@ impl Cron {
             let offset = self.zone.to_offset(until);
             let after = until.checked_add(SECOND).ok()?;
             let ends = offset.to_datetime(after);
-            let change = self.zone.preceding(after).next().map(|change| change.timestamp());
-            let begins = change.map_or(horizon, |change| offset.to_datetime(change)).max(horizon);
+            let change = self
+                .zone
+                .preceding(after)
+                .next()
+                .map(|change| change.timestamp());
+            let begins = change
+                .map_or(horizon, |change| offset.to_datetime(change))
+                .max(horizon);
             if let Some(found) = self.calendar.last(begins, ends) {
                 return offset.to_timestamp(found).ok();
             }
-            until = change.filter(|_| begins > horizon)?.checked_sub(SECOND).ok()?;
+            until = change
+                .filter(|_| begins > horizon)?
+                .checked_sub(SECOND)
+                .ok()?;
         }
     }
 
@@ -136,7 +169,9 @@ impl Cron {
 
 /// The beginning of a year, if it is in the supported range.
 fn at_midnight(year: i16) -> Option<DateTime> {
-    (-9999..=9999).contains(&year).then(|| date(year, 1, 1).at(0, 0, 0, 0))
+    (-9999..=9999)
+        .contains(&year)
+        .then(|| date(year, 1, 1).at(0, 0, 0, 0))
 }
 
 /// The expensive steps, which tests count.

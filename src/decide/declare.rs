@@ -29,8 +29,10 @@ pub fn beyond_defaults(seen: &Settings) -> Settings {
     let suspends_by_default = seen.suspend_after == Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY));
     let pooler_enabled = chosen(&seen.pooler_enabled, &fresh.pooler_enabled);
     Settings {
-        suspend_after: chosen(&seen.suspend_after, &fresh.suspend_after).filter(|_| !suspends_by_default),
-        pooler_mode: chosen(&seen.pooler_mode, &fresh.pooler_mode).filter(|_| pooler_enabled.is_some()),
+        suspend_after: chosen(&seen.suspend_after, &fresh.suspend_after)
+            .filter(|_| !suspends_by_default),
+        pooler_mode: chosen(&seen.pooler_mode, &fresh.pooler_mode)
+            .filter(|_| pooler_enabled.is_some()),
         pooler_enabled,
         passwordless_access: chosen(&seen.passwordless_access, &fresh.passwordless_access),
         disabled: chosen(&seen.disabled, &fresh.disabled),
@@ -64,11 +66,15 @@ pub struct Fields {
 pub fn fields(settings: &Settings) -> Fields {
     let PostgresSettings(postgres_settings) = settings.postgres.clone();
     Fields {
-        size: settings.min.zip(settings.max).map(|(min, max)| size(min, max)),
+        size: settings
+            .min
+            .zip(settings.max)
+            .map(|(min, max)| size(min, max)),
         scale_to_zero: settings.suspend_after.map(scale_to_zero),
-        pooler: settings
-            .pooler_enabled
-            .map(|enabled| Pooler { enabled, mode: settings.pooler_mode.as_ref().and_then(mode) }),
+        pooler: settings.pooler_enabled.map(|enabled| Pooler {
+            enabled,
+            mode: settings.pooler_mode.as_ref().and_then(mode),
+        }),
         postgres_settings,
         passwordless_access: settings.passwordless_access,
         disabled: settings.disabled,
@@ -77,15 +83,27 @@ pub fn fields(settings: &Settings) -> Fields {
 
 fn size(min: ComputeUnits, max: ComputeUnits) -> Size {
     match min == max {
-        true => Size { fixed: Some(max), autoscaling: None },
-        false => Size { fixed: None, autoscaling: Some(Autoscaling { min, max }) },
+        true => Size {
+            fixed: Some(max),
+            autoscaling: None,
+        },
+        false => Size {
+            fixed: None,
+            autoscaling: Some(Autoscaling { min, max }),
+        },
     }
 }
 
 fn scale_to_zero(suspend_after: SuspendAfter) -> ScaleToZero {
-    let after = |seconds| ScaleToZero { after: Some(duration(seconds)), never: None };
+    let after = |seconds| ScaleToZero {
+        after: Some(duration(seconds)),
+        never: None,
+    };
     match suspend_after {
-        SuspendAfter::Never => ScaleToZero { after: None, never: Some(true) },
+        SuspendAfter::Never => ScaleToZero {
+            after: None,
+            never: Some(true),
+        },
         SuspendAfter::Default => after(DEFAULT_INACTIVITY),
         SuspendAfter::Seconds(seconds) => after(seconds),
     }
@@ -93,10 +111,21 @@ fn scale_to_zero(suspend_after: SuspendAfter) -> ScaleToZero {
 
 /// In the notation of Kubernetes, without units that are zero: `1h30m`.
 fn duration(seconds: u32) -> Duration {
-    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
-    let text: String =
-        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect();
-    Duration(if text.is_empty() { "0s".to_owned() } else { text })
+    let parts = [
+        (seconds / 3600, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ];
+    let text: String = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    Duration(if text.is_empty() {
+        "0s".to_owned()
+    } else {
+        text
+    })
 }
 
 fn mode(mode: &PoolerMode) -> Option<api::PoolerMode> {

@@ -12,10 +12,27 @@ fn cu(value: f64) -> Option<ComputeUnits> {
 
 /// Every combination of the values that each attribute can have.
 fn every_shape() -> Vec<Settings> {
-    let sizes = [(None, None), (cu(0.25), cu(0.25)), (cu(0.5), cu(8.0)), (cu(56.0), cu(56.0))];
-    let suspensions = [None, Some(0), Some(-1), Some(60), Some(300), Some(5400), Some(604_800)];
+    let sizes = [
+        (None, None),
+        (cu(0.25), cu(0.25)),
+        (cu(0.5), cu(8.0)),
+        (cu(56.0), cu(56.0)),
+    ];
+    let suspensions = [
+        None,
+        Some(0),
+        Some(-1),
+        Some(60),
+        Some(300),
+        Some(5400),
+        Some(604_800),
+    ];
     let switches = [None, Some(true), Some(false)];
-    let modes = [None, Some(PoolerMode::Transaction), Some(PoolerMode::Other("session".into()))];
+    let modes = [
+        None,
+        Some(PoolerMode::Transaction),
+        Some(PoolerMode::Other("session".into())),
+    ];
     let settings = [vec![], vec![("work_mem", "64MB"), ("geqo", "on")]];
     let mut all = vec![Settings::default()];
     let mut each = |variants: usize, set: &dyn Fn(&mut Settings, usize)| {
@@ -40,17 +57,24 @@ fn every_shape() -> Vec<Settings> {
     });
     each(switches.len(), &|it, n| it.pooler_enabled = switches[n]);
     each(modes.len(), &|it, n| it.pooler_mode = modes[n].clone());
-    each(switches.len(), &|it, n| it.passwordless_access = switches[n]);
+    each(switches.len(), &|it, n| {
+        it.passwordless_access = switches[n]
+    });
     each(switches.len(), &|it, n| it.disabled = switches[n]);
     each(settings.len(), &|it, n| {
-        it.postgres.0 = settings[n].iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        it.postgres.0 = settings[n]
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect();
     });
     all
 }
 
 fn spec(fields: &Fields) -> ComputeSpec {
     let mut spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "b", "type": "ReadWrite"});
-    spec.as_object_mut().unwrap().extend(to_value(fields).unwrap().as_object().unwrap().clone());
+    spec.as_object_mut()
+        .unwrap()
+        .extend(to_value(fields).unwrap().as_object().unwrap().clone());
     serde_json::from_value(spec).unwrap()
 }
 
@@ -83,10 +107,13 @@ fn all_that_is_reported_is_declared() {
             assert_eq!(has(field), reported, "{field} of {seen:?}");
         }
         // A mode that a spec cannot express is left to the platform.
-        let mode = seen.pooler_enabled.and(seen.pooler_mode.as_ref()).and_then(|mode| match mode {
-            PoolerMode::Transaction => Some(json!("Transaction")),
-            PoolerMode::Other(_) => None,
-        });
+        let mode = seen
+            .pooler_enabled
+            .and(seen.pooler_mode.as_ref())
+            .and_then(|mode| match mode {
+                PoolerMode::Transaction => Some(json!("Transaction")),
+                PoolerMode::Other(_) => None,
+            });
         assert_eq!(declared["pooler"].get("mode"), mode.as_ref(), "{seen:?}");
     }
 }
@@ -94,20 +121,48 @@ fn all_that_is_reported_is_declared() {
 #[test]
 fn of_a_fresh_compute_only_the_size_is_declared() {
     let settings = |more: Value| {
-        let mut whole = json!({"min": 1, "max": 2, "poolerEnabled": false, "poolerMode": "transaction"});
-        whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut whole =
+            json!({"min": 1, "max": 2, "poolerEnabled": false, "poolerMode": "transaction"});
+        whole
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         serde_json::from_value::<Settings>(whole).unwrap()
     };
     let size = json!({"autoscaling": {"min": 1, "max": 2}});
     for (more, expected) in [
-        (json!({"suspendAfter": "Default", "passwordlessAccess": true, "disabled": false}), json!({"size": size})),
-        (json!({"suspendAfter": {"Seconds": 300}}), json!({"size": size})),
-        (json!({"suspendAfter": {"Seconds": 301}}), json!({"size": size, "scaleToZero": {"after": "5m1s"}})),
-        (json!({"suspendAfter": "Never"}), json!({"size": size, "scaleToZero": {"never": true}})),
-        (json!({"poolerEnabled": true}), json!({"size": size, "pooler": {"enabled": true}})),
-        (json!({"passwordlessAccess": false}), json!({"size": size, "passwordlessAccess": false})),
-        (json!({"disabled": true}), json!({"size": size, "disabled": true})),
-        (json!({"postgres": {"geqo": "off"}}), json!({"size": size, "postgresSettings": {"geqo": "off"}})),
+        (
+            json!({"suspendAfter": "Default", "passwordlessAccess": true, "disabled": false}),
+            json!({"size": size}),
+        ),
+        (
+            json!({"suspendAfter": {"Seconds": 300}}),
+            json!({"size": size}),
+        ),
+        (
+            json!({"suspendAfter": {"Seconds": 301}}),
+            json!({"size": size, "scaleToZero": {"after": "5m1s"}}),
+        ),
+        (
+            json!({"suspendAfter": "Never"}),
+            json!({"size": size, "scaleToZero": {"never": true}}),
+        ),
+        (
+            json!({"poolerEnabled": true}),
+            json!({"size": size, "pooler": {"enabled": true}}),
+        ),
+        (
+            json!({"passwordlessAccess": false}),
+            json!({"size": size, "passwordlessAccess": false}),
+        ),
+        (
+            json!({"disabled": true}),
+            json!({"size": size, "disabled": true}),
+        ),
+        (
+            json!({"postgres": {"geqo": "off"}}),
+            json!({"size": size, "postgresSettings": {"geqo": "off"}}),
+        ),
     ] {
         let declared = fields(&beyond_defaults(&settings(more.clone())));
         assert_eq!(to_value(&declared).unwrap(), expected, "{more}");
@@ -116,8 +171,18 @@ fn of_a_fresh_compute_only_the_size_is_declared() {
 
 #[test]
 fn durations_are_written_in_the_largest_units() {
-    for (seconds, text) in [(0, "0s"), (60, "1m"), (90, "1m30s"), (3600, "1h"), (5400, "1h30m"), (604_800, "168h")] {
+    for (seconds, text) in [
+        (0, "0s"),
+        (60, "1m"),
+        (90, "1m30s"),
+        (3600, "1h"),
+        (5400, "1h30m"),
+        (604_800, "168h"),
+    ] {
         assert_eq!(duration(seconds).0, text);
-        assert_eq!(duration(seconds).value().unwrap().as_secs(), u64::from(seconds));
+        assert_eq!(
+            duration(seconds).value().unwrap().as_secs(),
+            u64::from(seconds)
+        );
     }
 }

@@ -22,19 +22,32 @@ pub enum Permit {
 
 /// The permission for a change that interrupts connections and has waited since `since`, for a
 /// compute that is `idle` or not.
-pub fn permit(disruption: Option<&Disruption>, idle: bool, since: Timestamp, now: Timestamp) -> Permit {
-    let Some(disruption) = disruption else { return Permit::Now };
+pub fn permit(
+    disruption: Option<&Disruption>,
+    idle: bool,
+    since: Timestamp,
+    now: Timestamp,
+) -> Permit {
+    let Some(disruption) = disruption else {
+        return Permit::Now;
+    };
     match (disruption.policy, &disruption.window) {
         (DisruptionPolicy::Immediate, _) => Permit::Now,
         (DisruptionPolicy::WhenIdle, _) => {
-            let deadline = disruption.deadline.as_ref().and_then(Duration::value).map(|length| later(since, length));
+            let deadline = disruption
+                .deadline
+                .as_ref()
+                .and_then(Duration::value)
+                .map(|length| later(since, length));
             match idle || deadline.is_some_and(|deadline| deadline <= now) {
                 true => Permit::Now,
                 false => Permit::WhenIdle(deadline),
             }
         }
         (DisruptionPolicy::Window, Some(window)) => in_window(window, now),
-        (DisruptionPolicy::Window, None) => Permit::Never("spec.disruption.window is missing".into()),
+        (DisruptionPolicy::Window, None) => {
+            Permit::Never("spec.disruption.window is missing".into())
+        }
     }
 }
 
@@ -47,11 +60,16 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
         Err(error) => return Permit::Never(error),
     };
     // The window is open if it opened within its length before now.
-    let opened_after = Timestamp::from_second(now.as_second().saturating_sub_unsigned(length.as_secs())).unwrap_or(now);
+    let opened_after =
+        Timestamp::from_second(now.as_second().saturating_sub_unsigned(length.as_secs()))
+            .unwrap_or(now);
     match cron.next(opened_after) {
         Some(opening) if opening <= now => Permit::Now,
         Some(opening) => Permit::At(opening),
-        None => Permit::NotSoon(format!("the schedule {:?} has no time within five years", window.schedule)),
+        None => Permit::NotSoon(format!(
+            "the schedule {:?} has no time within five years",
+            window.schedule
+        )),
     }
 }
 
@@ -60,7 +78,11 @@ mod tests {
     use super::*;
 
     fn policy(policy: DisruptionPolicy) -> Disruption {
-        Disruption { policy, deadline: None, window: None }
+        Disruption {
+            policy,
+            deadline: None,
+            window: None,
+        }
     }
 
     fn sundays() -> Disruption {
@@ -83,17 +105,32 @@ mod tests {
     fn the_policies() {
         let now = at("2026-11-21T00:00:00Z");
         assert_eq!(permit(None, false, now, now), Permit::Now);
-        assert_eq!(permit(Some(&policy(DisruptionPolicy::Immediate)), false, now, now), Permit::Now);
-        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now, now), Permit::Now);
-        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now, now), Permit::WhenIdle(None));
+        assert_eq!(
+            permit(Some(&policy(DisruptionPolicy::Immediate)), false, now, now),
+            Permit::Now
+        );
+        assert_eq!(
+            permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now, now),
+            Permit::Now
+        );
+        assert_eq!(
+            permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now, now),
+            Permit::WhenIdle(None)
+        );
     }
 
     #[test]
     fn a_deadline_ends_the_wait_for_an_idle_compute() {
-        let hour = Disruption { deadline: Some(Duration("1h".into())), ..policy(DisruptionPolicy::WhenIdle) };
+        let hour = Disruption {
+            deadline: Some(Duration("1h".into())),
+            ..policy(DisruptionPolicy::WhenIdle)
+        };
         let (since, end) = (at("2026-11-21T00:00:00Z"), at("2026-11-21T01:00:00Z"));
         let permit = |idle, now| permit(Some(&hour), idle, since, at(now));
-        assert_eq!(permit(false, "2026-11-21T00:59:59Z"), Permit::WhenIdle(Some(end)));
+        assert_eq!(
+            permit(false, "2026-11-21T00:59:59Z"),
+            Permit::WhenIdle(Some(end))
+        );
         assert_eq!(permit(false, "2026-11-21T01:00:00Z"), Permit::Now);
         assert_eq!(permit(true, "2026-11-21T00:00:00Z"), Permit::Now);
     }
@@ -105,10 +142,17 @@ mod tests {
             ("2026-11-22T01:59:59Z", Permit::At(opening)),
             ("2026-11-22T02:00:00Z", Permit::Now),
             ("2026-11-22T03:59:59Z", Permit::Now),
-            ("2026-11-22T04:00:00Z", Permit::At(at("2026-11-29T02:00:00Z"))),
+            (
+                "2026-11-22T04:00:00Z",
+                Permit::At(at("2026-11-29T02:00:00Z")),
+            ),
             ("2026-07-05T01:00:00Z", Permit::Now),
         ] {
-            assert_eq!(permit(Some(&sundays()), false, at(now), at(now)), expected, "{now}");
+            assert_eq!(
+                permit(Some(&sundays()), false, at(now), at(now)),
+                expected,
+                "{now}"
+            );
         }
     }
 
@@ -121,9 +165,18 @@ mod tests {
             (declared.schedule, declared.time_zone) = (schedule.into(), Some(zone.into()));
             permit(Some(&window), true, now, now)
         };
-        assert!(matches!(given("0 3 * * SUN", "Mars/Base"), Permit::Never(_)));
+        assert!(matches!(
+            given("0 3 * * SUN", "Mars/Base"),
+            Permit::Never(_)
+        ));
         assert!(matches!(given("0 0 31 2 *", "UTC"), Permit::Never(_)));
-        assert_eq!(given("0 0 29 2 *", "UTC"), Permit::At(at("2028-02-29T00:00:00Z")));
-        assert!(matches!(given("0 0 * 2 MON#5", "UTC"), Permit::NotSoon(_)), "the next one is in 2044");
+        assert_eq!(
+            given("0 0 29 2 *", "UTC"),
+            Permit::At(at("2028-02-29T00:00:00Z"))
+        );
+        assert!(
+            matches!(given("0 0 * 2 MON#5", "UTC"), Permit::NotSoon(_)),
+            "the next one is in 2044"
+        );
     }
 }

@@ -3,7 +3,9 @@
 
 use super::declare::DEFAULT_INACTIVITY;
 use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero, Size};
-use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
+use crate::domain::{
+    Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter,
+};
 
 /// One declared field that is not in force.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +41,10 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
 
 /// The fields in which the compute differs from the spec.
 pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
-    branch(spec, compute).into_iter().chain(unmet(&enforced(spec), &compute.settings)).collect()
+    branch(spec, compute)
+        .into_iter()
+        .chain(unmet(&enforced(spec), &compute.settings))
+        .collect()
 }
 
 /// The declared settings without the fields in spec.ignore.
@@ -63,16 +68,36 @@ pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
     [
         sizes(wanted, seen),
         suspension(wanted, seen),
-        field("pooler.enabled", wanted.pooler_enabled, seen.pooler_enabled, |settings, value| {
-            settings.pooler_enabled = Some(value);
-        }),
-        field("pooler.mode", wanted.pooler_mode.clone(), seen.pooler_mode.clone(), |settings, value| {
-            settings.pooler_mode = Some(value);
-        }),
-        field("passwordlessAccess", wanted.passwordless_access, seen.passwordless_access, |settings, value| {
-            settings.passwordless_access = Some(value);
-        }),
-        field("disabled", wanted.disabled, seen.disabled, |settings, value| settings.disabled = Some(value)),
+        field(
+            "pooler.enabled",
+            wanted.pooler_enabled,
+            seen.pooler_enabled,
+            |settings, value| {
+                settings.pooler_enabled = Some(value);
+            },
+        ),
+        field(
+            "pooler.mode",
+            wanted.pooler_mode.clone(),
+            seen.pooler_mode.clone(),
+            |settings, value| {
+                settings.pooler_mode = Some(value);
+            },
+        ),
+        field(
+            "passwordlessAccess",
+            wanted.passwordless_access,
+            seen.passwordless_access,
+            |settings, value| {
+                settings.passwordless_access = Some(value);
+            },
+        ),
+        field(
+            "disabled",
+            wanted.disabled,
+            seen.disabled,
+            |settings, value| settings.disabled = Some(value),
+        ),
         postgres(wanted, seen),
     ]
     .into_iter()
@@ -84,10 +109,15 @@ pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
 /// nothing, because each recorded create is compared with each listed compute.
 pub fn contradicts(wanted: &Settings, seen: &Settings) -> bool {
     fn other<T: PartialEq>(wanted: Option<T>, seen: Option<T>) -> bool {
-        wanted.zip(seen).is_some_and(|(wanted, seen)| wanted != seen)
+        wanted
+            .zip(seen)
+            .is_some_and(|(wanted, seen)| wanted != seen)
     }
     other(wanted.min.zip(wanted.max), seen.min.zip(seen.max))
-        || wanted.suspend_after.zip(seen.suspend_after).is_some_and(|(wanted, seen)| !is_same_suspension(wanted, seen))
+        || wanted
+            .suspend_after
+            .zip(seen.suspend_after)
+            .is_some_and(|(wanted, seen)| !is_same_suspension(wanted, seen))
         || other(wanted.pooler_enabled, seen.pooler_enabled)
         || other(wanted.pooler_mode.as_ref(), seen.pooler_mode.as_ref())
         || other(wanted.passwordless_access, seen.passwordless_access)
@@ -96,71 +126,115 @@ pub fn contradicts(wanted: &Settings, seen: &Settings) -> bool {
 
 /// The single change that corrects all these differences.
 pub fn change(differences: &[&Difference]) -> ComputeChange {
-    differences.iter().fold(ComputeChange::default(), |mut whole, difference| {
-        let part = &difference.change;
-        let settings = &mut whole.settings;
-        whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
-        settings.min = settings.min.or(part.settings.min);
-        settings.max = settings.max.or(part.settings.max);
-        settings.suspend_after = settings.suspend_after.or(part.settings.suspend_after);
-        settings.pooler_enabled = settings.pooler_enabled.or(part.settings.pooler_enabled);
-        settings.pooler_mode = settings.pooler_mode.take().or_else(|| part.settings.pooler_mode.clone());
-        settings.passwordless_access = settings.passwordless_access.or(part.settings.passwordless_access);
-        settings.disabled = settings.disabled.or(part.settings.disabled);
-        settings.postgres.0.extend(part.settings.postgres.0.clone());
-        whole
-    })
+    differences
+        .iter()
+        .fold(ComputeChange::default(), |mut whole, difference| {
+            let part = &difference.change;
+            let settings = &mut whole.settings;
+            whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
+            settings.min = settings.min.or(part.settings.min);
+            settings.max = settings.max.or(part.settings.max);
+            settings.suspend_after = settings.suspend_after.or(part.settings.suspend_after);
+            settings.pooler_enabled = settings.pooler_enabled.or(part.settings.pooler_enabled);
+            settings.pooler_mode = settings
+                .pooler_mode
+                .take()
+                .or_else(|| part.settings.pooler_mode.clone());
+            settings.passwordless_access = settings
+                .passwordless_access
+                .or(part.settings.passwordless_access);
+            settings.disabled = settings.disabled.or(part.settings.disabled);
+            settings.postgres.0.extend(part.settings.postgres.0.clone());
+            whole
+        })
 }
 
 /// The differences in one line: `size is 2, declared is 4; ...`.
 pub fn text(differences: &[&Difference]) -> String {
-    differences.iter().map(|difference| difference.text.as_str()).collect::<Vec<_>>().join("; ")
+    differences
+        .iter()
+        .map(|difference| difference.text.as_str())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Returns true if a change interrupts the connections of a compute.
 pub fn interrupts(change: &ComputeChange, compute: &Compute) -> bool {
-    let moves = change.branch_id.as_ref().is_some_and(|branch| *branch != compute.branch_id);
-    moves || unmet(&change.settings, &compute.settings).iter().any(|difference| difference.disruptive)
+    let moves = change
+        .branch_id
+        .as_ref()
+        .is_some_and(|branch| *branch != compute.branch_id);
+    moves
+        || unmet(&change.settings, &compute.settings)
+            .iter()
+            .any(|difference| difference.disruptive)
 }
 
 /// Each of these settings and its value in words. The values of database settings may be
 /// confidential.
 pub fn shown(settings: &Settings) -> Vec<(String, String)> {
-    let switch = |name: &'static str, value: Option<bool>| value.map(|value| (name, value.to_string()));
+    let switch =
+        |name: &'static str, value: Option<bool>| value.map(|value| (name, value.to_string()));
     let fields = [
-        settings.min.zip(settings.max).map(|(min, max)| ("size", super::sizes::text(min, max))),
-        settings.suspend_after.map(|after| ("scaleToZero", suspension_text(after))),
+        settings
+            .min
+            .zip(settings.max)
+            .map(|(min, max)| ("size", super::sizes::text(min, max))),
+        settings
+            .suspend_after
+            .map(|after| ("scaleToZero", suspension_text(after))),
         switch("pooler.enabled", settings.pooler_enabled),
-        settings.pooler_mode.as_ref().map(|mode| ("pooler.mode", mode.to_string())),
+        settings
+            .pooler_mode
+            .as_ref()
+            .map(|mode| ("pooler.mode", mode.to_string())),
         switch("passwordlessAccess", settings.passwordless_access),
         switch("disabled", settings.disabled),
     ];
-    let fields = fields.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
-    let postgres = settings.postgres.0.keys().map(|name| (format!("postgresSettings.{name}"), "not shown".to_owned()));
+    let fields = fields
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.to_owned(), value));
+    let postgres = settings
+        .postgres
+        .0
+        .keys()
+        .map(|name| (format!("postgresSettings.{name}"), "not shown".to_owned()));
     fields.chain(postgres).collect()
 }
 
 /// The scheduled settings in which `then` differs from `before`: `size 4, scaleToZero never`.
 pub fn changes(before: &ComputeSpec, then: &ComputeSpec) -> String {
     let (before, then) = (declared(before), declared(then));
-    let size = then.min.zip(then.max).filter(|size| before.min.zip(before.max) != Some(*size));
+    let size = then
+        .min
+        .zip(then.max)
+        .filter(|size| before.min.zip(before.max) != Some(*size));
     let size = size.map(|(min, max)| format!("size {}", super::sizes::text(min, max)));
-    let suspension = then.suspend_after.filter(|after| before.suspend_after != Some(*after));
+    let suspension = then
+        .suspend_after
+        .filter(|after| before.suspend_after != Some(*after));
     let suspension = suspension.map(|after| format!("scaleToZero {}", suspension_text(after)));
-    size.into_iter().chain(suspension).collect::<Vec<_>>().join(", ")
+    size.into_iter()
+        .chain(suspension)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The smallest and the largest size.
 pub fn limits(size: Option<Size>) -> Option<(ComputeUnits, ComputeUnits)> {
     let size = size?;
-    size.fixed.map(|fixed| (fixed, fixed)).or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
+    size.fixed
+        .map(|fixed| (fixed, fixed))
+        .or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
 }
 
 fn suspend_after(scale: &ScaleToZero) -> Option<SuspendAfter> {
     match (&scale.after, scale.never) {
-        (Some(after), _) => {
-            after.value().and_then(|length| u32::try_from(length.as_secs()).ok()).map(SuspendAfter::Seconds)
-        }
+        (Some(after), _) => after
+            .value()
+            .and_then(|length| u32::try_from(length.as_secs()).ok())
+            .map(SuspendAfter::Seconds),
         (None, Some(true)) => Some(SuspendAfter::Never),
         (None, _) => None,
     }
@@ -179,13 +253,19 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
         declared: spec.branch_id.clone(),
         reported: true,
         disruptive: true,
-        change: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
+        change: ComputeChange {
+            branch_id: Some(spec.branch_id.clone()),
+            ..ComputeChange::default()
+        },
     })
 }
 
 fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let (min, max) = wanted.min.zip(wanted.max)?;
-    let in_force = seen.min.zip(seen.max).map(|(min, max)| super::sizes::text(min, max));
+    let in_force = seen
+        .min
+        .zip(seen.max)
+        .map(|(min, max)| super::sizes::text(min, max));
     let declared = super::sizes::text(min, max);
     ((seen.min, seen.max) != (Some(min), Some(max))).then(|| Difference {
         field: "size".into(),
@@ -200,13 +280,23 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
 }
 
 fn is_same_suspension(wanted: SuspendAfter, seen: SuspendAfter) -> bool {
-    wanted == seen || (wanted, seen) == (SuspendAfter::Seconds(DEFAULT_INACTIVITY), SuspendAfter::Default)
+    wanted == seen
+        || (wanted, seen)
+            == (
+                SuspendAfter::Seconds(DEFAULT_INACTIVITY),
+                SuspendAfter::Default,
+            )
 }
 
 fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let after = wanted.suspend_after?;
-    let in_force = seen.suspend_after.is_some_and(|seen| is_same_suspension(after, seen));
-    let (now, declared) = (or_not_reported(seen.suspend_after.map(suspension_text)), suspension_text(after));
+    let in_force = seen
+        .suspend_after
+        .is_some_and(|seen| is_same_suspension(after, seen));
+    let (now, declared) = (
+        or_not_reported(seen.suspend_after.map(suspension_text)),
+        suspension_text(after),
+    );
     (!in_force).then(|| Difference {
         field: "scaleToZero".into(),
         text: differs("scaleToZero", &now, &declared),
@@ -235,7 +325,11 @@ fn field<T: PartialEq + std::fmt::Display>(
     Some(Difference {
         field: name.into(),
         reported: seen.is_some(),
-        text: differs(name, &or_not_reported(seen.map(|seen| seen.to_string())), &wanted.to_string()),
+        text: differs(
+            name,
+            &or_not_reported(seen.map(|seen| seen.to_string())),
+            &wanted.to_string(),
+        ),
         declared: wanted.to_string(),
         disruptive: false,
         change: of_settings(|settings| set(settings, wanted)),

@@ -16,7 +16,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 pub use self::keys::{
-    Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LastUse, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
+    Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LastUse, LostBecause, LostKey,
+    ProjectKeyIdentity, RetiredKey,
 };
 pub use self::restarts::{Answered, BeforeRestart, InVain, Maintained, RestartRecord};
 use super::names::RECORD;
@@ -89,7 +90,11 @@ pub enum Told {
 impl Told {
     /// The evidence for a create that begins now.
     pub fn now(names: NameSupport) -> Self {
-        if names == NameSupport::Kept { Self::ByMark } else { Self::ByBaseline }
+        if names == NameSupport::Kept {
+            Self::ByMark
+        } else {
+            Self::ByBaseline
+        }
     }
 
     /// Returns true if two creates can be in progress on a branch at once.
@@ -100,19 +105,30 @@ impl Told {
 
 impl CreateIntent {
     pub fn told(&self) -> Told {
-        if self.baseline.is_none() { Told::ByMark } else { Told::ByBaseline }
+        if self.baseline.is_none() {
+            Told::ByMark
+        } else {
+            Told::ByBaseline
+        }
     }
 
     /// Adds this create to the unanswered creates. Equal ones share one record, so that the
     /// annotation does not grow while the platform never answers.
     pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {
-        let alike =
-            |other: &&Self| (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked);
-        let shared = unanswered.iter().filter(alike).fold(self.clone(), |shared, other| Self {
-            baseline: shared.baseline.zip(other.baseline.as_ref()).map(|(one, other)| &one & other),
-            newest: shared.newest.min(other.newest),
-            ..shared
-        });
+        let alike = |other: &&Self| {
+            (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked)
+        };
+        let shared = unanswered
+            .iter()
+            .filter(alike)
+            .fold(self.clone(), |shared, other| Self {
+                baseline: shared
+                    .baseline
+                    .zip(other.baseline.as_ref())
+                    .map(|(one, other)| &one & other),
+                newest: shared.newest.min(other.newest),
+                ..shared
+            });
         let others = unanswered.iter().filter(|other| !alike(other)).cloned();
         others.chain([shared]).collect()
     }
@@ -124,11 +140,20 @@ impl CreateIntent {
         // A platform carries out a create soon. After `WATCHED`, an old create is dropped when a
         // newer one is added.
         let is_recent = |other: &&Self| self.at < later(other.at, WATCHED);
-        let others =
-            made.iter().filter(is_recent).filter(|other| other.mark.is_none() || other.mark != self.mark).cloned();
+        let others = made
+            .iter()
+            .filter(is_recent)
+            .filter(|other| other.mark.is_none() || other.mark != self.mark)
+            .cloned();
         let own = match self.mark.is_some() && self.mark == compute.name {
-            true => Some(Self { baseline: None, newest: None, asked: None, ..self.clone() }),
-            false => Some(self.clone()).filter(|_| self.baseline.is_some() && compute.role == domain::Role::Replica),
+            true => Some(Self {
+                baseline: None,
+                newest: None,
+                asked: None,
+                ..self.clone()
+            }),
+            false => Some(self.clone())
+                .filter(|_| self.baseline.is_some() && compute.role == domain::Role::Replica),
         };
         others.chain(own).collect()
     }
@@ -160,14 +185,30 @@ pub struct ComputeIdentity {
 impl ComputeIdentity {
     /// Returns true if the resource is bound and has no open create.
     pub fn is_settled(&self) -> bool {
-        let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = self;
+        let Self {
+            binding,
+            intent,
+            unanswered,
+            made: _,
+            twins: _,
+            restart: _,
+        } = self;
         binding.is_some() && intent.is_none() && unanswered.is_empty()
     }
 
     /// The platform of the compute or of its intended create.
     pub fn platform(&self) -> Option<&str> {
-        let intended = || self.intent.iter().chain(self.unanswered.last()).find_map(|intent| intent.platform.as_ref());
-        self.binding.as_ref().and_then(|binding| binding.platform.as_ref()).or_else(intended).map(String::as_str)
+        let intended = || {
+            self.intent
+                .iter()
+                .chain(self.unanswered.last())
+                .find_map(|intent| intent.platform.as_ref())
+        };
+        self.binding
+            .as_ref()
+            .and_then(|binding| binding.platform.as_ref())
+            .or_else(intended)
+            .map(String::as_str)
     }
 
     /// The unresolved create of a resource that is not bound.
@@ -184,21 +225,39 @@ impl ComputeIdentity {
     #[must_use]
     pub fn with_platforms(mut self, of: impl Fn(&str) -> String) -> Self {
         let binding = self.binding.iter_mut().map(|binding| &mut binding.platform);
-        let creates =
-            self.intent.iter_mut().chain(&mut self.unanswered).chain(&mut self.made).map(|create| &mut create.platform);
-        binding.chain(creates).flatten().for_each(|platform| *platform = of(platform));
+        let creates = self
+            .intent
+            .iter_mut()
+            .chain(&mut self.unanswered)
+            .chain(&mut self.made)
+            .map(|create| &mut create.platform);
+        binding
+            .chain(creates)
+            .flatten()
+            .for_each(|platform| *platform = of(platform));
         self
     }
 
     pub fn marks(&self) -> impl Iterator<Item = &String> {
-        self.intent.iter().chain(&self.unanswered).chain(&self.made).filter_map(|create| create.mark.as_ref())
+        self.intent
+            .iter()
+            .chain(&self.unanswered)
+            .chain(&self.made)
+            .filter_map(|create| create.mark.as_ref())
     }
 
     /// When the call with the unknown outcome was recorded.
     pub fn recorded(&self) -> Option<Timestamp> {
-        let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
+        let restart = self
+            .restart
+            .as_ref()
+            .filter(|record| record.calling.is_some());
         let unanswered = || self.unanswered.last().map(|create| create.at);
-        self.intent.as_ref().map(|intent| intent.at).or(restart.map(|record| record.at)).or_else(unanswered)
+        self.intent
+            .as_ref()
+            .map(|intent| intent.at)
+            .or(restart.map(|record| record.at))
+            .or_else(unanswered)
     }
 }
 
@@ -229,7 +288,14 @@ impl Recorded for ComputeIdentity {
     /// A restored resource does not restart. Further computes of a create are deleted only by the
     /// record in the status.
     fn is_restored_by(&self, copy: &Self) -> bool {
-        let Self { binding, intent, unanswered, made: _, twins: _, restart: _ } = copy;
+        let Self {
+            binding,
+            intent,
+            unanswered,
+            made: _,
+            twins: _,
+            restart: _,
+        } = copy;
         (&self.binding, &self.intent, &self.unanswered) == (binding, intent, unanswered)
     }
 }
@@ -238,7 +304,12 @@ impl Recorded for ProjectKeyIdentity {}
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
-        Self { identity: T::default(), wish: None, text: None, is_annotated: true }
+        Self {
+            identity: T::default(),
+            wish: None,
+            text: None,
+            is_annotated: true,
+        }
     }
 }
 
@@ -246,7 +317,11 @@ impl<T> Record<T> {
     /// Applies `change` to the identity and to the wish.
     #[must_use]
     pub fn map(self, change: impl Fn(T) -> T) -> Self {
-        Self { identity: change(self.identity), wish: self.wish.map(change), ..self }
+        Self {
+            identity: change(self.identity),
+            wish: self.wish.map(change),
+            ..self
+        }
     }
 
     /// The wish if there is one, otherwise the identity from the status.
@@ -258,14 +333,19 @@ impl<T> Record<T> {
 impl Record<ProjectKeyIdentity> {
     /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
     pub fn known(self) -> ProjectKeyIdentity {
-        self.wish.map_or(self.identity, ProjectKeyIdentity::restored)
+        self.wish
+            .map_or(self.identity, ProjectKeyIdentity::restored)
     }
 }
 
 /// The text of a record for this resource.
 pub fn written<T: Serialize>(identity: &T, meta: &ObjectMeta) -> String {
     let uid = meta.uid.clone().unwrap_or_default();
-    let head = Head { form: (FORM > 1).then_some(FORM), uid, hand_over: None };
+    let head = Head {
+        form: (FORM > 1).then_some(FORM),
+        uid,
+        hand_over: None,
+    };
     seal::seal(RECORD, &Version { head, identity }, object_key(meta))
 }
 
@@ -303,7 +383,10 @@ impl<T: DeserializeOwned> Version<T> {
         if head.hand_over.is_some() {
             return Err(InvalidAnnotation::HandOver);
         }
-        Ok(Self { head, identity: seal::read(text)? })
+        Ok(Self {
+            head,
+            identity: seal::read(text)?,
+        })
     }
 }
 
@@ -313,7 +396,13 @@ impl<T: DeserializeOwned> Version<T> {
 /// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
 /// version of dbplane wrote one of the two.
 pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
-    read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
+    read(
+        &object.metadata,
+        object
+            .status
+            .as_ref()
+            .and_then(|status| status.record.as_deref()),
+    )
 }
 
 /// Reads the record of an unreadable resource. Its metadata holds the record from the status as its
@@ -335,13 +424,22 @@ fn annotation(meta: &ObjectMeta) -> Option<&str> {
 /// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
 /// version of dbplane wrote one of the two.
 pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
-    read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
+    read(
+        &object.metadata,
+        object
+            .status
+            .as_ref()
+            .and_then(|status| status.record.as_deref()),
+    )
 }
 
 /// Only the status of this very resource is trusted. Texts that dbplane did not write are ignored
 /// if the status counts. A text of another version of dbplane is an error, because it may hold
 /// facts that this version cannot read.
-fn read<T: Recorded>(meta: &ObjectMeta, status: Option<&str>) -> Result<Record<T>, InvalidAnnotation> {
+fn read<T: Recorded>(
+    meta: &ObjectMeta,
+    status: Option<&str>,
+) -> Result<Record<T>, InvalidAnnotation> {
     let open = |text: &str| Version::<T>::open(text, object_key(meta));
     let annotation = annotation(meta);
     let of_status = match status.map(open) {
@@ -358,19 +456,33 @@ fn read<T: Recorded>(meta: &ObjectMeta, status: Option<&str>) -> Result<Record<T
     let is_own = |head: &Head| meta.uid.as_deref().unwrap_or_default() == head.uid;
     let Some(status_says) = of_status else {
         let wish = of_annotation.transpose()?.map(|version| version.identity);
-        return Ok(Record { wish, ..Record::default() });
+        return Ok(Record {
+            wish,
+            ..Record::default()
+        });
     };
     if !is_own(&status_says.head) {
-        return Ok(Record { wish: Some(status_says.identity), ..Record::default() });
+        return Ok(Record {
+            wish: Some(status_says.identity),
+            ..Record::default()
+        });
     }
     let identity = status_says.identity;
-    let copy = of_annotation.and_then(Result::ok).filter(|copy| is_own(&copy.head));
+    let copy = of_annotation
+        .and_then(Result::ok)
+        .filter(|copy| is_own(&copy.head));
     let is_annotated = is_same || copy.is_some_and(|copy| identity.is_restored_by(&copy.identity));
-    Ok(Record { identity, wish: None, text: status.map(str::to_owned), is_annotated })
+    Ok(Record {
+        identity,
+        wish: None,
+        text: status.map(str::to_owned),
+        is_annotated,
+    })
 }
 
 pub fn object_key(meta: &ObjectMeta) -> ObjectKey<'_> {
-    let [namespace, name] = [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
+    let [namespace, name] =
+        [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
     ObjectKey { namespace, name }
 }
 

@@ -30,10 +30,16 @@ pub fn trim(meta: &mut ObjectMeta, selected: bool) {
         meta.labels = None;
     }
     let owners = meta.owner_references.iter().flatten();
-    let of_a_set = selected && owners.clone().any(|owner| owner.kind == SET && owner.controller == Some(true));
+    let of_a_set = selected
+        && owners
+            .clone()
+            .any(|owner| owner.kind == SET && owner.controller == Some(true));
     if let Some(annotations) = &mut meta.annotations {
         annotations.retain(|key, _| of_a_set || key.starts_with(OWN));
-        for (_, value) in annotations.iter_mut().filter(|(key, _)| !key.starts_with(OWN)) {
+        for (_, value) in annotations
+            .iter_mut()
+            .filter(|(key, _)| !key.starts_with(OWN))
+        {
             if let Cow::Owned(kept) = text(value) {
                 *value = kept;
             }
@@ -54,19 +60,35 @@ pub fn text(text: &str) -> Cow<'_, str> {
 /// # Errors
 /// If the metadata is too large, with a message for the user.
 pub fn fits(meta: &mut ObjectMeta) -> Result<(), String> {
-    let maps = [&meta.labels, &meta.annotations].into_iter().flatten().flatten();
+    let maps = [&meta.labels, &meta.annotations]
+        .into_iter()
+        .flatten()
+        .flatten();
     let entries = maps.map(|(key, value)| key.len() + value.len());
     let finalizers = meta.finalizers.iter().flatten().map(String::len);
     let owners = meta.owner_references.iter().flatten().map(size_of);
-    let size: usize = entries.chain(finalizers).chain(owners).map(|size| size + ENTRY).sum();
+    let size: usize = entries
+        .chain(finalizers)
+        .chain(owners)
+        .map(|size| size + ENTRY)
+        .sum();
     if size <= MOST {
         return Ok(());
     }
     (meta.labels, meta.annotations) = (None, None);
     // The set of a Compute has to know that the Compute exists.
-    let controller = meta.owner_references.take().into_iter().flatten().find(|owner| owner.controller == Some(true));
-    meta.owner_references = controller.filter(|owner| size_of(owner) <= LARGEST_OWNER).map(|owner| vec![owner]);
-    meta.finalizers.iter_mut().for_each(|finalizers| finalizers.retain(|finalizer| is_finalizer(finalizer)));
+    let controller = meta
+        .owner_references
+        .take()
+        .into_iter()
+        .flatten()
+        .find(|owner| owner.controller == Some(true));
+    meta.owner_references = controller
+        .filter(|owner| size_of(owner) <= LARGEST_OWNER)
+        .map(|owner| vec![owner]);
+    meta.finalizers
+        .iter_mut()
+        .for_each(|finalizers| finalizers.retain(|finalizer| is_finalizer(finalizer)));
     Err(format!(
         "metadata: its labels, finalizers, owner references and the annotations that dbplane reads take {} KiB, and dbplane keeps {} KiB",
         size.div_ceil(1024),
@@ -87,17 +109,28 @@ mod tests {
     use super::*;
 
     fn texts<const N: usize>(entries: [(&str, &str); N]) -> Option<BTreeMap<String, String>> {
-        Some(entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+        Some(
+            entries
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+        )
     }
 
     fn owner(kind: &str) -> OwnerReference {
-        OwnerReference { kind: kind.to_owned(), controller: Some(true), ..OwnerReference::default() }
+        OwnerReference {
+            kind: kind.to_owned(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        }
     }
 
     fn full(owners: &[&str]) -> ObjectMeta {
         ObjectMeta {
             labels: texts([("team", "shop")]),
-            annotations: texts([("dbplane.dev/record", "r"), ("example.com/note", &"x".repeat(9000))]),
+            annotations: texts([
+                ("dbplane.dev/record", "r"),
+                ("example.com/note", &"x".repeat(9000)),
+            ]),
             managed_fields: Some(vec![ManagedFieldsEntry::default()]),
             owner_references: Some(owners.iter().map(|kind| owner(kind)).collect()),
             ..ObjectMeta::default()
@@ -113,14 +146,33 @@ mod tests {
             (&["ReadReplicaSet"], false, None, None),
             (&[], true, Some("shop"), None),
             (&["Application"], true, Some("shop"), None),
-            (&["ReadReplicaSet"], true, Some("shop"), Some(digest.as_str())),
+            (
+                &["ReadReplicaSet"],
+                true,
+                Some("shop"),
+                Some(digest.as_str()),
+            ),
         ] {
             let mut meta = full(owners);
             trim(&mut meta, selected);
             let annotations = meta.annotations.unwrap();
-            assert_eq!(meta.labels.as_ref().map(|labels| labels["team"].as_str()), labels, "{owners:?}");
-            assert_eq!(annotations.get("example.com/note").map(String::as_str), note, "{owners:?} {selected}");
-            assert_eq!((annotations["dbplane.dev/record"].as_str(), meta.managed_fields), ("r", None));
+            assert_eq!(
+                meta.labels.as_ref().map(|labels| labels["team"].as_str()),
+                labels,
+                "{owners:?}"
+            );
+            assert_eq!(
+                annotations.get("example.com/note").map(String::as_str),
+                note,
+                "{owners:?} {selected}"
+            );
+            assert_eq!(
+                (
+                    annotations["dbplane.dev/record"].as_str(),
+                    meta.managed_fields
+                ),
+                ("r", None)
+            );
         }
         assert_eq!(text("short"), "short");
     }
@@ -128,28 +180,53 @@ mod tests {
     #[test]
     fn metadata_that_is_too_large_is_not_kept() {
         assert_eq!(fits(&mut full(&["ReadReplicaSet"])), Ok(()));
-        let many = |count: usize| (0..count).map(|number| (format!("l{number}"), String::new())).collect();
+        let many = |count: usize| {
+            (0..count)
+                .map(|number| (format!("l{number}"), String::new()))
+                .collect()
+        };
         let large = |name: &str| texts([(name, &"r".repeat(40_000))]);
         let finalizers = |count: usize| Some(vec!["example.com/f".to_owned(); count]);
         for meta in [
-            ObjectMeta { labels: Some(many(1000)), ..full(&[]) },
-            ObjectMeta { annotations: large("dbplane.dev/record"), ..full(&[]) },
-            ObjectMeta { finalizers: finalizers(1000), ..full(&[]) },
+            ObjectMeta {
+                labels: Some(many(1000)),
+                ..full(&[])
+            },
+            ObjectMeta {
+                annotations: large("dbplane.dev/record"),
+                ..full(&[])
+            },
+            ObjectMeta {
+                finalizers: finalizers(1000),
+                ..full(&[])
+            },
             full(&["Application"; 1000]),
             ObjectMeta {
-                owner_references: Some(vec![OwnerReference { uid: "u".repeat(40_000), ..owner("a") }]),
+                owner_references: Some(vec![OwnerReference {
+                    uid: "u".repeat(40_000),
+                    ..owner("a")
+                }]),
                 ..full(&[])
             },
         ] {
-            let mut meta = ObjectMeta { uid: Some("u".to_owned()), ..meta };
+            let mut meta = ObjectMeta {
+                uid: Some("u".to_owned()),
+                ..meta
+            };
             let own = "dbplane.dev/finalizer".to_owned();
             meta.finalizers.get_or_insert_default().push(own.clone());
             assert!(fits(&mut meta).unwrap_err().contains("KiB"));
             assert!(fits(&mut meta).is_ok(), "what is left is small: {meta:?}");
-            assert_eq!((meta.uid.as_deref(), meta.finalizers), (Some("u"), Some(vec![own])));
+            assert_eq!(
+                (meta.uid.as_deref(), meta.finalizers),
+                (Some("u"), Some(vec![own]))
+            );
             assert_eq!((meta.labels, meta.annotations), (None, None));
         }
-        let mut of_a_set = ObjectMeta { labels: Some(many(1000)), ..full(&["ReadReplicaSet"]) };
+        let mut of_a_set = ObjectMeta {
+            labels: Some(many(1000)),
+            ..full(&["ReadReplicaSet"])
+        };
         assert!(fits(&mut of_a_set).is_err());
         assert_eq!(
             of_a_set.owner_references,

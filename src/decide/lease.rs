@@ -53,7 +53,12 @@ struct Seen {
 
 impl Candidate {
     pub fn new(identity: String) -> Self {
-        Self { identity, seen: None, not_before: Duration::ZERO, leads_until: None }
+        Self {
+            identity,
+            seen: None,
+            not_before: Duration::ZERO,
+            leads_until: None,
+        }
     }
 
     pub fn identity(&self) -> &str {
@@ -77,17 +82,35 @@ impl Candidate {
     }
 
     fn may_write(&self, seen: &Seen, now: Duration) -> bool {
-        let Some(lease) = &seen.lease else { return true };
-        let expired = now >= seen.since.saturating_add(lease.duration.max(LEASE_DURATION));
-        expired || lease.holder.as_ref().is_none_or(|holder| *holder == self.identity)
+        let Some(lease) = &seen.lease else {
+            return true;
+        };
+        let expired = now
+            >= seen
+                .since
+                .saturating_add(lease.duration.max(LEASE_DURATION));
+        expired
+            || lease
+                .holder
+                .as_ref()
+                .is_none_or(|holder| *holder == self.identity)
     }
 
     /// Applies a read of the lease whose answer arrived at `now`.
     pub fn read(&mut self, lease: Option<LeaseView>, now: Duration) {
         let version = |lease: &Option<LeaseView>| lease.as_ref().map(|lease| lease.version.clone());
-        let before = self.seen.take().filter(|seen| version(&seen.lease) == version(&lease));
-        let seen = Seen { since: before.map_or(now, |seen| seen.since), lease };
-        let is_own = seen.lease.as_ref().is_some_and(|lease| lease.holder.as_ref() == Some(&self.identity));
+        let before = self
+            .seen
+            .take()
+            .filter(|seen| version(&seen.lease) == version(&lease));
+        let seen = Seen {
+            since: before.map_or(now, |seen| seen.since),
+            lease,
+        };
+        let is_own = seen
+            .lease
+            .as_ref()
+            .is_some_and(|lease| lease.holder.as_ref() == Some(&self.identity));
         if !is_own {
             self.leads_until = None;
         }
@@ -99,7 +122,10 @@ impl Candidate {
 
     /// Applies a write of the lease by this process, sent at `sent` and answered at `now`.
     pub fn written(&mut self, lease: LeaseView, sent: Duration, now: Duration) {
-        self.seen = Some(Seen { lease: Some(lease), since: now });
+        self.seen = Some(Seen {
+            lease: Some(lease),
+            since: now,
+        });
         self.leads_until = Some(sent.saturating_add(RENEW_DEADLINE));
         self.not_before = now.saturating_add(RETRY_PERIOD);
     }

@@ -13,7 +13,11 @@ fn secs(secs: u64) -> Duration {
 }
 
 fn held_by(holder: Option<&str>, version: &str) -> LeaseView {
-    LeaseView { holder: holder.map(str::to_owned), duration: LEASE_DURATION, version: version.to_owned() }
+    LeaseView {
+        holder: holder.map(str::to_owned),
+        duration: LEASE_DURATION,
+        version: version.to_owned(),
+    }
 }
 
 #[test]
@@ -21,14 +25,29 @@ fn a_lease_that_nobody_holds_is_taken_and_renewed() {
     let mut me = Candidate::new("me".to_owned());
     assert_eq!(me.next(secs(100)), LeaseStep::Read);
     me.read(None, secs(100));
-    assert_eq!(me.next(secs(100)), LeaseStep::Write(None), "there is none: create it");
+    assert_eq!(
+        me.next(secs(100)),
+        LeaseStep::Write(None),
+        "there is none: create it"
+    );
     me.written(held_by(Some("me"), "1"), secs(100), secs(103));
-    assert_eq!(me.leads_until(), Some(secs(110)), "counted from when it was sent");
+    assert_eq!(
+        me.leads_until(),
+        Some(secs(110)),
+        "counted from when it was sent"
+    );
     assert_eq!(me.next(secs(104)), LeaseStep::Wait(secs(1)));
-    assert_eq!(me.next(secs(105)), LeaseStep::Write(Some(held_by(Some("me"), "1"))));
+    assert_eq!(
+        me.next(secs(105)),
+        LeaseStep::Write(Some(held_by(Some("me"), "1")))
+    );
     let mut other = Candidate::new("other".to_owned());
     other.read(Some(held_by(None, "2")), secs(7));
-    assert_eq!(other.next(secs(7)), LeaseStep::Write(Some(held_by(None, "2"))), "it was released");
+    assert_eq!(
+        other.next(secs(7)),
+        LeaseStep::Write(Some(held_by(None, "2"))),
+        "it was released"
+    );
 }
 
 #[test]
@@ -38,12 +57,22 @@ fn anothers_lease_is_taken_once_it_has_not_changed_for_its_whole_duration() {
     assert_eq!(me.next(secs(100)), LeaseStep::Wait(RETRY_PERIOD));
     me.read(Some(held_by(Some("other"), "1")), secs(110));
     assert_eq!(me.next(secs(114)), LeaseStep::Read);
-    assert_eq!(me.next(secs(115)), LeaseStep::Write(Some(held_by(Some("other"), "1"))));
+    assert_eq!(
+        me.next(secs(115)),
+        LeaseStep::Write(Some(held_by(Some("other"), "1")))
+    );
     me.read(Some(held_by(Some("other"), "2")), secs(115));
     assert_eq!(me.next(secs(129)), LeaseStep::Read, "it was renewed");
-    let longer = LeaseView { duration: secs(60), ..held_by(Some("other"), "3") };
+    let longer = LeaseView {
+        duration: secs(60),
+        ..held_by(Some("other"), "3")
+    };
     me.read(Some(longer.clone()), secs(130));
-    assert_eq!(me.next(secs(189)), LeaseStep::Read, "its holder counts on a minute");
+    assert_eq!(
+        me.next(secs(189)),
+        LeaseStep::Read,
+        "its holder counts on a minute"
+    );
     assert_eq!(me.next(secs(190)), LeaseStep::Write(Some(longer)));
 }
 
@@ -53,12 +82,26 @@ fn a_leader_without_answers_leads_no_longer_than_the_last_one_allows() {
     me.read(None, secs(100));
     me.written(held_by(Some("me"), "1"), secs(100), secs(100));
     me.failed(secs(105));
-    assert_eq!((me.leads_until(), me.next(secs(105))), (Some(secs(110)), LeaseStep::Wait(RETRY_PERIOD)));
+    assert_eq!(
+        (me.leads_until(), me.next(secs(105))),
+        (Some(secs(110)), LeaseStep::Wait(RETRY_PERIOD))
+    );
     me.changed();
-    assert_eq!(me.next(secs(107)), LeaseStep::Read, "the renewal may have been carried out");
+    assert_eq!(
+        me.next(secs(107)),
+        LeaseStep::Read,
+        "the renewal may have been carried out"
+    );
     me.read(Some(held_by(Some("me"), "2")), secs(108));
-    assert_eq!(me.leads_until(), Some(secs(110)), "when it was sent is not known");
-    assert_eq!(me.next(secs(108)), LeaseStep::Write(Some(held_by(Some("me"), "2"))));
+    assert_eq!(
+        me.leads_until(),
+        Some(secs(110)),
+        "when it was sent is not known"
+    );
+    assert_eq!(
+        me.next(secs(108)),
+        LeaseStep::Write(Some(held_by(Some("me"), "2")))
+    );
     me.read(Some(held_by(Some("other"), "3")), secs(109));
     assert_eq!(me.leads_until(), None, "somebody has given it to another");
 }
@@ -93,11 +136,19 @@ impl World {
             offset: secs(1_000 * place),
             request: None,
         };
-        Self { processes: (0..3).map(process).collect(), lease: None, versions: 0, late: VecDeque::new(), now: secs(5) }
+        Self {
+            processes: (0..3).map(process).collect(),
+            lease: None,
+            versions: 0,
+            late: VecDeque::new(),
+            now: secs(5),
+        }
     }
 
     fn carry_out(&mut self, identity: &str, step: &LeaseStep) -> Result<Option<LeaseView>, ()> {
-        let LeaseStep::Write(seen) = step else { return Ok(self.lease.clone()) };
+        let LeaseStep::Write(seen) = step else {
+            return Ok(self.lease.clone());
+        };
         if *seen != self.lease {
             return Err(());
         }
@@ -113,7 +164,11 @@ impl World {
         let Some(mut request) = self.processes[place].request.take() else {
             let step = self.processes[place].candidate.next(now);
             self.processes[place].request =
-                (!matches!(step, LeaseStep::Wait(_))).then_some(Request { step, sent: now, answer: None });
+                (!matches!(step, LeaseStep::Wait(_))).then_some(Request {
+                    step,
+                    sent: now,
+                    answer: None,
+                });
             return;
         };
         match request.answer.take() {
@@ -123,13 +178,18 @@ impl World {
             }
             None => {
                 let answer = self.carry_out(&identity, &request.step);
-                self.processes[place].request = Some(Request { answer: Some(answer), ..request });
+                self.processes[place].request = Some(Request {
+                    answer: Some(answer),
+                    ..request
+                });
             }
             Some(_) if lost => self.processes[place].candidate.failed(now),
             Some(answer) => {
                 let candidate = &mut self.processes[place].candidate;
                 match (request.step, answer) {
-                    (LeaseStep::Write(_), Ok(Some(lease))) => candidate.written(lease, request.sent, now),
+                    (LeaseStep::Write(_), Ok(Some(lease))) => {
+                        candidate.written(lease, request.sent, now)
+                    }
                     (LeaseStep::Write(_), _) => candidate.changed(),
                     (_, answer) => candidate.read(answer.unwrap(), now),
                 }
@@ -138,9 +198,17 @@ impl World {
     }
 
     fn leaders(&self) -> Vec<&str> {
-        let leads =
-            |process: &&Process| process.candidate.leads_until().is_some_and(|until| self.now + process.offset < until);
-        self.processes.iter().filter(leads).map(|process| process.candidate.identity()).collect()
+        let leads = |process: &&Process| {
+            process
+                .candidate
+                .leads_until()
+                .is_some_and(|until| self.now + process.offset < until)
+        };
+        self.processes
+            .iter()
+            .filter(leads)
+            .map(|process| process.candidate.identity())
+            .collect()
     }
 }
 

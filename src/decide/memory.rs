@@ -133,11 +133,23 @@ const AT_ONCE: u32 = 3;
 
 impl Memory {
     pub fn failed(&mut self, action: Action, problem: Problem, generation: i64, now: Timestamp) {
-        let count = match self.failures.get(&action).filter(|before| before.generation == generation) {
+        let count = match self
+            .failures
+            .get(&action)
+            .filter(|before| before.generation == generation)
+        {
             Some(before) if generation != NO_GENERATION => before.count.saturating_add(1),
             _ => 1,
         };
-        self.failures.insert(action, Failure { problem, at: now, count, generation });
+        self.failures.insert(
+            action,
+            Failure {
+                problem,
+                at: now,
+                count,
+                generation,
+            },
+        );
     }
 
     pub fn succeeded(&mut self, action: Action) {
@@ -171,7 +183,10 @@ impl Memory {
     /// Returns true if this process recorded the call of that time and knows that it was not
     /// carried out. The outcome of another process's call is not known here.
     pub fn not_done(&self, action: Action, begun: Timestamp) -> bool {
-        let failure = self.failures.get(&action).filter(|failure| self.is_own(action, begun) && failure.at >= begun);
+        let failure = self
+            .failures
+            .get(&action)
+            .filter(|failure| self.is_own(action, begun) && failure.at >= begun);
         failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => true,
@@ -183,7 +198,10 @@ impl Memory {
     /// time.
     pub fn other_key(&self, begun: Timestamp) -> Option<i64> {
         let own = self.is_own(Action::CreateKey, begun);
-        let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
+        let failure = self
+            .failures
+            .get(&Action::CreateKey)
+            .filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
             Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
             _ => None,
@@ -191,7 +209,9 @@ impl Memory {
     }
 
     pub fn failures(&self) -> impl Iterator<Item = (Action, &Failure)> {
-        self.failures.iter().map(|(action, failure)| (*action, failure))
+        self.failures
+            .iter()
+            .map(|(action, failure)| (*action, failure))
     }
 
     /// The platform's fault of the last attempt of an action, if it failed.
@@ -205,8 +225,12 @@ impl Memory {
     /// The answer that leaves the outcome of that call open, as a sentence. `None` if none arrived.
     pub fn open_answer(&self, action: Action, begun: Timestamp) -> Option<String> {
         let own = self.fault(action).filter(|_| self.is_own(action, begun));
-        let open =
-            own.filter(|it| matches!(it, Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }));
+        let open = own.filter(|it| {
+            matches!(
+                it,
+                Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }
+            )
+        });
         open.map(|fault| format!("{}.", sentence(&fault.to_string())))
     }
 
@@ -217,13 +241,20 @@ impl Memory {
             return None;
         }
         let until = later(failure.at, failure.pause());
-        (now < until).then(|| Backoff { health: failure.health(), until })
+        (now < until).then(|| Backoff {
+            health: failure.health(),
+            until,
+        })
     }
 
     /// Records when this process first saw the record of a call with an unknown outcome. `recorded`
     /// is the time in that record.
     pub fn note_unresolved(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
-        self.unresolved = recorded.map(|at| self.unresolved.filter(|(known, _)| *known == at).unwrap_or((at, now)));
+        self.unresolved = recorded.map(|at| {
+            self.unresolved
+                .filter(|(known, _)| *known == at)
+                .unwrap_or((at, now))
+        });
     }
 
     /// The end of the settle time of a call, by this process's clock alone. If a later snapshot lacks
@@ -271,27 +302,57 @@ impl Memory {
                 }
                 _ => (now, 1),
             };
-            self.sent.insert(field.clone(), Sent { change: change.clone(), since, at: now, count, in_force: None });
+            self.sent.insert(
+                field.clone(),
+                Sent {
+                    change: change.clone(),
+                    since,
+                    at: now,
+                    count,
+                    in_force: None,
+                },
+            );
         }
     }
 
     /// Adopts from the status a change that an earlier process has sent without effect since then.
-    pub fn recall_sent(&mut self, field: &str, change: &ComputeChange, since: Timestamp, now: Timestamp) {
+    pub fn recall_sent(
+        &mut self,
+        field: &str,
+        change: &ComputeChange,
+        since: Timestamp,
+        now: Timestamp,
+    ) {
         let since = since.min(now);
         let (at, count) = last_sent(since, now);
-        let sent = Sent { change: change.clone(), since, at, count, in_force: None };
+        let sent = Sent {
+            change: change.clone(),
+            since,
+            at,
+            count,
+            in_force: None,
+        };
         self.sent.entry(field.to_owned()).or_insert(sent);
     }
 
     /// Since when a change of a field has been sent without effect.
-    pub fn not_applied_since(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<Timestamp> {
+    pub fn not_applied_since(
+        &self,
+        field: &str,
+        change: &ComputeChange,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let (reason, _) = self.repeated(field, change, now)?;
         (reason == Reason::SettingNotApplied).then(|| self.sent[field].since)
     }
 
     /// Call this with all fields whose value in a snapshot differs from the declared one.
     pub fn note_differing(&mut self, fields: &[&str], now: Timestamp) {
-        for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
+        for (_, sent) in self
+            .sent
+            .iter_mut()
+            .filter(|(field, _)| !fields.contains(&field.as_str()))
+        {
             sent.in_force = Some(now);
         }
     }
@@ -306,8 +367,16 @@ impl Memory {
     }
 
     /// The reason to report and the end of the pause, if a repeated change of a field has to wait.
-    pub fn repeated(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
-        let sent = self.sent.get(field).filter(|sent| &sent.change == change && !sent.stood())?;
+    pub fn repeated(
+        &self,
+        field: &str,
+        change: &ComputeChange,
+        now: Timestamp,
+    ) -> Option<(Reason, Timestamp)> {
+        let sent = self
+            .sent
+            .get(field)
+            .filter(|sent| &sent.change == change && !sent.stood())?;
         let (reason, pauses) = match sent.in_force {
             Some(_) => (Reason::DriftPersists, sent.count.checked_sub(AT_ONCE)?),
             None => (Reason::SettingNotApplied, sent.count.saturating_sub(1)),
@@ -334,13 +403,17 @@ fn last_sent(since: Timestamp, now: Timestamp) -> (Timestamp, u32) {
     }
     let hours = now.duration_since(at).as_hours().unsigned_abs();
     let more = u32::try_from(hours).unwrap_or(u32::MAX);
-    (later(at, REFUSED_MOST.saturating_mul(more)), count.saturating_add(more))
+    (
+        later(at, REFUSED_MOST.saturating_mul(more)),
+        count.saturating_add(more),
+    )
 }
 
 impl Sent {
     /// Returns true if it was in force long enough that a difference now counts as new.
     fn stood(&self) -> bool {
-        self.in_force.is_some_and(|in_force| in_force >= later(self.at, SETTLED))
+        self.in_force
+            .is_some_and(|in_force| in_force >= later(self.at, SETTLED))
     }
 }
 
@@ -349,13 +422,16 @@ impl Failure {
         let tries = self.count.saturating_sub(1);
         match &self.problem {
             // A platform that renames keys does so each time, and each attempt leaves one more key.
-            Problem::Platform(fault) if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) => {
+            Problem::Platform(fault)
+                if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) =>
+            {
                 doubled(REFUSED_FIRST, tries, REFUSED_MOST)
             }
             // The platform's `Retry-After` is used as it is, without doubling.
-            Problem::Platform(fault) => fault
-                .retry_after()
-                .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
+            Problem::Platform(fault) => fault.retry_after().map_or_else(
+                || doubled(FAILED_FIRST, tries, FAILED_MOST),
+                |wait| wait.max(FAILED_FIRST),
+            ),
             Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => {
                 doubled(FAILED_FIRST, tries, FAILED_MOST)
             }
@@ -371,7 +447,9 @@ impl Failure {
             Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
             Problem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
             Problem::NewKey(message) => Health::Stalled(Reason::NewKeyRefused, message.clone()),
-            Problem::NotRecorded(message) => Health::Unknown(Reason::CallNotRecorded, message.clone()),
+            Problem::NotRecorded(message) => {
+                Health::Unknown(Reason::CallNotRecorded, message.clone())
+            }
         }
     }
 }
@@ -379,7 +457,9 @@ impl Failure {
 pub fn of_fault(fault: &Fault) -> Health {
     let message = sentence(&fault.to_string());
     match fault {
-        Fault::Unauthorized { .. } | Fault::KeyInDoubt { .. } => Health::Unknown(Reason::Unauthorized, message),
+        Fault::Unauthorized { .. } | Fault::KeyInDoubt { .. } => {
+            Health::Unknown(Reason::Unauthorized, message)
+        }
         Fault::Forbidden { .. } => Health::Stalled(Reason::Forbidden, message),
         Fault::NotFound { .. }
         | Fault::Unsupported { .. }
@@ -387,7 +467,9 @@ pub fn of_fault(fault: &Fault) -> Health {
         | Fault::Rejected { .. }
         | Fault::OtherKey { .. } => Health::Stalled(Reason::Refused, message),
         Fault::TooLarge { .. } => Health::Stalled(Reason::AnswerTooLarge, message),
-        Fault::Busy { .. } | Fault::Throttled { .. } => Health::Progressing(Reason::PlatformBusy, message),
+        Fault::Busy { .. } | Fault::Throttled { .. } => {
+            Health::Progressing(Reason::PlatformBusy, message)
+        }
         Fault::Gateway { .. }
         | Fault::Server { .. }
         | Fault::Transport { .. }

@@ -57,17 +57,29 @@ pub struct Decision<S> {
 impl<S> Decision<S> {
     /// Nothing to do until something changes.
     pub fn rest(report: Report) -> Self {
-        Self { step: None, report: Some(report), wake: Wake::OnChange }
+        Self {
+            step: None,
+            report: Some(report),
+            wake: Wake::OnChange,
+        }
     }
 
     /// No step and no new status, because too little is known yet.
     pub fn silent() -> Self {
-        Self { step: None, report: None, wake: Wake::OnChange }
+        Self {
+            step: None,
+            report: None,
+            wake: Wake::OnChange,
+        }
     }
 
     /// Nothing to do until then, or until something changes.
     pub fn wait(report: Report, until: Timestamp) -> Self {
-        Self { step: None, report: Some(report), wake: Wake::At(until) }
+        Self {
+            step: None,
+            report: Some(report),
+            wake: Wake::At(until),
+        }
     }
 
     /// The first of these decisions that has a step. If none has one: the report of the first, and
@@ -89,12 +101,19 @@ impl<S> Decision<S> {
     /// Decides again at `wake` at the latest.
     #[must_use]
     pub fn no_later(self, wake: Wake) -> Self {
-        Self { wake: self.wake.earlier(wake), ..self }
+        Self {
+            wake: self.wake.earlier(wake),
+            ..self
+        }
     }
 
     /// One step. The next pass decides again, on a new observation.
     pub fn act(step: S, report: Report) -> Self {
-        Self { step: Some(step), report: Some(report), wake: Wake::OnChange }
+        Self {
+            step: Some(step),
+            report: Some(report),
+            wake: Wake::OnChange,
+        }
     }
 }
 
@@ -140,7 +159,10 @@ pub struct Meta {
 impl Meta {
     /// The resource's namespace and name, as in dbplane's annotations.
     pub fn object_key(&self) -> ObjectKey<'_> {
-        ObjectKey { namespace: &self.namespace, name: &self.name }
+        ObjectKey {
+            namespace: &self.namespace,
+            name: &self.name,
+        }
     }
 
     /// The last handled request for the status: `old` until the platform has been read after the
@@ -225,7 +247,9 @@ impl AccountView {
             )),
             Self::NamespaceNotAllowed { name } => Some(Health::Stalled(
                 Reason::NamespaceNotAllowed,
-                format!("{name} does not admit this namespace. Add the namespace to its spec.namespaces."),
+                format!(
+                    "{name} does not admit this namespace. Add the namespace to its spec.namespaces."
+                ),
             )),
             Self::ProjectNotAllowed { name, project } => Some(Health::Stalled(
                 Reason::ProjectNotAllowed,
@@ -234,16 +258,21 @@ impl AccountView {
                      the project to its spec.namespaces.projects, or use another account."
                 ),
             )),
-            Self::NotReady { name, message } => {
-                Some(Health::Unknown(Reason::AccountNotReady, format!("{name} cannot be used: {message}")))
-            }
+            Self::NotReady { name, message } => Some(Health::Unknown(
+                Reason::AccountNotReady,
+                format!("{name} cannot be used: {message}"),
+            )),
         }
     }
 }
 
 /// The report while a user has paused the resource.
 fn paused(meta: &Meta) -> Option<Report> {
-    let meanwhile = if meta.deleting { "the deletion waits" } else { "nothing is written" };
+    let meanwhile = if meta.deleting {
+        "the deletion waits"
+    } else {
+        "nothing is written"
+    };
     let text = || format!("Paused by the annotation {}; {meanwhile}.", names::PAUSED);
     meta.paused.then(|| Report::of(Health::Paused(text())))
 }
@@ -263,5 +292,7 @@ pub fn later(time: Timestamp, length: Duration) -> Timestamp {
 
 /// A pause that doubles with each attempt.
 fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
-    first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
+    first
+        .saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX))
+        .min(most)
 }

@@ -24,17 +24,31 @@ pub struct AccountFinalizers {
 impl AccountFinalizers {
     /// For an operator that knows all resources of an account.
     pub fn whole() -> Self {
-        Self { account: FINALIZER.to_owned(), credential: CREDENTIAL_FINALIZER.to_owned() }
+        Self {
+            account: FINALIZER.to_owned(),
+            credential: CREDENTIAL_FINALIZER.to_owned(),
+        }
     }
 
     /// For an operator that watches only these namespaces, on an account of all namespaces. Other
     /// operators have finalizers of their own.
     pub fn confined_to(namespaces: &[String]) -> Self {
         let names: BTreeSet<&String> = namespaces.iter().collect();
-        let digest = digest(&names.into_iter().map(|name| format!("{name}\n")).collect::<String>());
+        let digest = digest(
+            &names
+                .into_iter()
+                .map(|name| format!("{name}\n"))
+                .collect::<String>(),
+        );
         let suffix = &digest[..8];
-        let Self { account, credential } = Self::whole();
-        Self { account: format!("{account}-{suffix}"), credential: format!("{credential}-{suffix}") }
+        let Self {
+            account,
+            credential,
+        } = Self::whole();
+        Self {
+            account: format!("{account}-{suffix}"),
+            credential: format!("{credential}-{suffix}"),
+        }
     }
 }
 
@@ -51,7 +65,9 @@ pub fn is_finalizer(finalizer: &str) -> bool {
 
 /// Returns true for `own`, or for its variant of an operator that watches certain namespaces.
 fn is_or_is_confined(finalizer: &str, own: &str) -> bool {
-    finalizer.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    finalizer
+        .strip_prefix(own)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// The field manager of server-side apply, and the reporter of events.
@@ -81,7 +97,10 @@ const MOST_LISTED: usize = 256;
 
 /// The words of a comma-separated annotation that users write.
 pub fn listed(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').take(MOST_LISTED).map(str::trim).filter(|word| !word.is_empty())
+    text.split(',')
+        .take(MOST_LISTED)
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
 }
 
 /// A time (RFC 3339). It confirms deletions requested until then that the brake on mass deletion
@@ -153,7 +172,9 @@ impl FromStr for ClusterId {
         if is_cluster(text) {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("write {CLUSTER_LENGTH} digits or lowercase letters, as in the names of keys"))
+        Err(format!(
+            "write {CLUSTER_LENGTH} digits or lowercase letters, as in the names of keys"
+        ))
     }
 }
 
@@ -164,7 +185,10 @@ impl fmt::Display for ClusterId {
 }
 
 fn is_cluster(text: &str) -> bool {
-    text.len() == CLUSTER_LENGTH && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
+    text.len() == CLUSTER_LENGTH
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
 }
 
 /// The parts of a unique name that identify the issuing cluster and the resource.
@@ -189,15 +213,21 @@ impl<'a> Mark<'a> {
     /// `None` for a name that does not have this form.
     pub fn of(name: &'a str) -> Option<Self> {
         let mut parts = name.rsplitn(4, '-');
-        let (draw, owner, cluster, chosen) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let is_hex = |part: &str| part.len() == DRAW_LENGTH && part.bytes().all(|b| b.is_ascii_hexdigit());
+        let (draw, owner, cluster, chosen) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let is_hex =
+            |part: &str| part.len() == DRAW_LENGTH && part.bytes().all(|b| b.is_ascii_hexdigit());
         let is_digest = owner.len() == DIGEST_LENGTH && owner.bytes().all(|b| DIGITS.contains(&b));
         let owner = match owner {
             owner if is_digest => NameOwner::Digest(owner),
             owner if is_hex(owner) => NameOwner::Uid(owner),
             _ => return None,
         };
-        (is_hex(draw) && is_cluster(cluster) && !chosen.is_empty()).then_some(Self { cluster, chosen, owner })
+        (is_hex(draw) && is_cluster(cluster) && !chosen.is_empty()).then_some(Self {
+            cluster,
+            chosen,
+            owner,
+        })
     }
 
     /// Returns true if the name was issued for the resource of this namespace and name. A resource
@@ -224,8 +254,12 @@ pub fn unique(readable: &str, cluster: &ClusterId, object_key: ObjectKey, draw: 
 /// 65 bits of a digest of a namespace and a name, in the digits of [`DIGITS`].
 fn owner_digest(object_key: ObjectKey) -> String {
     let digest = Sha256::digest(format!("dbplane.dev/name-owner\n{object_key}"));
-    let bits = digest.iter().take(16).fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
-    let digit = |place: usize| char::from(DIGITS[(bits >> (123 - 5 * place)) as usize % DIGITS.len()]);
+    let bits = digest
+        .iter()
+        .take(16)
+        .fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+    let digit =
+        |place: usize| char::from(DIGITS[(bits >> (123 - 5 * place)) as usize % DIGITS.len()]);
     (0..DIGEST_LENGTH).map(digit).collect()
 }
 
@@ -237,7 +271,10 @@ pub fn shortened(name: &str) -> String {
 /// The name of a dependent object: the owner's name and a tail. An owner's name that is too long is
 /// cut, and gets a digest before the tail.
 pub fn derived(name: &str, tail: &str) -> String {
-    format!("{}{tail}", fitted(name, LONGEST_OBJECT.saturating_sub(tail.len())))
+    format!(
+        "{}{tail}",
+        fitted(name, LONGEST_OBJECT.saturating_sub(tail.len()))
+    )
 }
 
 /// Cuts a name that is longer than `longest` to its beginning and a digest.
@@ -250,7 +287,10 @@ fn cut(name: &str, longest: usize, digits: usize) -> String {
         return name.to_owned();
     }
     let digest = &digest(name)[..digits];
-    let head: String = name.chars().take(longest.saturating_sub(digest.len() + 1)).collect();
+    let head: String = name
+        .chars()
+        .take(longest.saturating_sub(digest.len() + 1))
+        .collect();
     format!("{}-{digest}", head.trim_end_matches(['-', '.']))
 }
 
@@ -274,7 +314,11 @@ pub fn digest(text: &str) -> String {
 }
 
 fn hex(text: &str, bytes: usize) -> String {
-    Sha256::digest(text).iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text)
+        .iter()
+        .take(bytes)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A digest of the names of the entries, labels and annotations of a Secret. It changes when the

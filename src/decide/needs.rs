@@ -27,18 +27,36 @@ pub struct Need<'a> {
 impl Needs {
     /// Derives the need of a resource from its conditions.
     pub fn of(conditions: &[Condition]) -> Need<'_> {
-        let stalled = conditions.iter().find(|condition| condition.type_ == "Stalled" && condition.status == "True");
+        let stalled = conditions
+            .iter()
+            .find(|condition| condition.type_ == "Stalled" && condition.status == "True");
         if stalled.is_some() {
-            return Need { what: Self::Person, condition: stalled };
+            return Need {
+                what: Self::Person,
+                condition: stalled,
+            };
         }
-        let said =
-            conditions.iter().filter(|condition| !is_well(condition)).map(|condition| (of(condition), condition));
+        let said = conditions
+            .iter()
+            .filter(|condition| !is_well(condition))
+            .map(|condition| (of(condition), condition));
         match said.min_by_key(|(needs, _)| *needs) {
-            Some((what, condition)) => Need { what, condition: Some(condition) },
-            None if conditions.is_empty() => Need { what: Self::Work, condition: None },
+            Some((what, condition)) => Need {
+                what,
+                condition: Some(condition),
+            },
+            None if conditions.is_empty() => Need {
+                what: Self::Work,
+                condition: None,
+            },
             None => {
-                let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
-                Need { what: Self::Nothing, condition: ready }
+                let ready = conditions
+                    .iter()
+                    .find(|condition| condition.type_ == "Ready");
+                Need {
+                    what: Self::Nothing,
+                    condition: ready,
+                }
             }
         }
     }
@@ -54,14 +72,21 @@ fn is_well(condition: &Condition) -> bool {
 
 fn of(condition: &Condition) -> Needs {
     // The reason is from another version of dbplane.
-    let unknown = if condition.type_ == "Reconciling" { Needs::Work } else { Needs::Person };
+    let unknown = if condition.type_ == "Reconciling" {
+        Needs::Work
+    } else {
+        Needs::Person
+    };
     Reason::of(&condition.reason).map_or(unknown, Reason::needs)
 }
 
 impl Reason {
     /// Parses the reason of a condition, if this version knows it.
     pub fn of(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|reason| reason.as_str() == text)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.as_str() == text)
     }
 
     /// The need of a resource with this reason that is not stalled. docs/conditions.md says what to
@@ -86,7 +111,9 @@ impl Reason {
             | R::RotationWaiting => Needs::Time,
             // The condition of the account or of the replica shows its own need.
             R::AccountNotReady | R::ReplicaNotReady => Needs::Time,
-            R::DeletionPaused | R::DeletionProtected | R::InvalidSchedule | R::Paused => Needs::Person,
+            R::DeletionPaused | R::DeletionProtected | R::InvalidSchedule | R::Paused => {
+                Needs::Person
+            }
             R::Drifted
             | R::SettingNotApplied
             | R::DriftPersists
@@ -146,47 +173,101 @@ mod tests {
         let refused = Health::Stalled(Reason::Refused, "b".into());
         for (report, what, reason) in [
             (Report::ready("a"), Needs::Nothing, Reason::Available),
-            (Report::progressing(Reason::Creating, "a"), Needs::Work, Reason::Creating),
+            (
+                Report::progressing(Reason::Creating, "a"),
+                Needs::Work,
+                Reason::Creating,
+            ),
             (
                 ready(Sync::OutOfSync(Reason::WaitingForDisruption, "b".into())),
                 Needs::Time,
                 Reason::WaitingForDisruption,
             ),
-            (ready(Sync::OutOfSync(Reason::StrayCompute, "b".into())), Needs::Person, Reason::StrayCompute),
-            (Report::stalled(Reason::WaitingForDisruption, "b"), Needs::Person, Reason::WaitingForDisruption),
-            (Report::ready("a").beside(refused), Needs::Person, Reason::Refused),
-            (Report::unknown(Reason::PlatformUnreachable, "b"), Needs::Time, Reason::PlatformUnreachable),
-            (Report::of(Health::Paused("b".into())), Needs::Person, Reason::Paused),
             (
-                Report { notices: vec![(Reason::ManyKeys, "9000".into())], ..Report::ready("a") },
+                ready(Sync::OutOfSync(Reason::StrayCompute, "b".into())),
+                Needs::Person,
+                Reason::StrayCompute,
+            ),
+            (
+                Report::stalled(Reason::WaitingForDisruption, "b"),
+                Needs::Person,
+                Reason::WaitingForDisruption,
+            ),
+            (
+                Report::ready("a").beside(refused),
+                Needs::Person,
+                Reason::Refused,
+            ),
+            (
+                Report::unknown(Reason::PlatformUnreachable, "b"),
+                Needs::Time,
+                Reason::PlatformUnreachable,
+            ),
+            (
+                Report::of(Health::Paused("b".into())),
+                Needs::Person,
+                Reason::Paused,
+            ),
+            (
+                Report {
+                    notices: vec![(Reason::ManyKeys, "9000".into())],
+                    ..Report::ready("a")
+                },
                 Needs::Person,
                 Reason::ManyKeys,
             ),
         ] {
             assert_eq!(of(&report), (what, reason.to_string()), "{report:?}");
         }
-        assert_eq!(Needs::of(&[]), Need { what: Needs::Work, condition: None });
+        assert_eq!(
+            Needs::of(&[]),
+            Need {
+                what: Needs::Work,
+                condition: None
+            }
+        );
     }
 
     #[test]
     fn what_is_well_needs_nothing_whatever_its_reason() {
         let mut conditions = Report::ready("a").conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
-        let ready = conditions.iter().position(|condition| condition.type_ == "Ready").unwrap();
+        let ready = conditions
+            .iter()
+            .position(|condition| condition.type_ == "Ready")
+            .unwrap();
         conditions[ready].reason = "Juggling".to_owned();
-        let over = Condition { type_: "Stalled".to_owned(), status: "False".to_owned(), ..conditions[ready].clone() };
+        let over = Condition {
+            type_: "Stalled".to_owned(),
+            status: "False".to_owned(),
+            ..conditions[ready].clone()
+        };
         conditions.push(over);
-        assert_eq!(Needs::of(&conditions), Need { what: Needs::Nothing, condition: Some(&conditions[ready]) });
+        assert_eq!(
+            Needs::of(&conditions),
+            Need {
+                what: Needs::Nothing,
+                condition: Some(&conditions[ready])
+            }
+        );
     }
 
     #[test]
     fn a_reason_of_another_version_needs_a_person_unless_something_is_under_way() {
-        let mut conditions = Report::progressing(Reason::Creating, "a").conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
+        let mut conditions = Report::progressing(Reason::Creating, "a").conditions(
+            &[],
+            1,
+            jiff::Timestamp::UNIX_EPOCH,
+        );
         conditions.retain(|condition| condition.type_ == "Reconciling");
         conditions[0].reason = "Juggling".to_owned();
         assert_eq!(Needs::of(&conditions).what, Needs::Work);
         conditions[0].type_ = "Synced".to_owned();
         conditions[0].status = "False".to_owned();
         assert_eq!(Needs::of(&conditions).what, Needs::Person);
-        assert!(Reason::ALL.iter().all(|reason| Reason::of(reason.as_str()) == Some(*reason)));
+        assert!(
+            Reason::ALL
+                .iter()
+                .all(|reason| Reason::of(reason.as_str()) == Some(*reason))
+        );
     }
 }

@@ -48,10 +48,19 @@ impl Operations {
     /// When to request the list: after a failure, or once a change takes long according to a
     /// snapshot at `seen`. `late`: it has taken too long already.
     pub fn ask_at(&self, late: bool, seen: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let since = self.unsettled_since.filter(|_| !late).map(|since| later(since, ASK_AFTER));
+        let since = self
+            .unsettled_since
+            .filter(|_| !late)
+            .map(|since| later(since, ASK_AFTER));
         let suspected = self.unsettled_since.is_some() || self.failed().is_some();
-        let first = if self.failed().is_some() { now } else { since.unwrap_or(now) };
-        let next = |(at, times): (Timestamp, u32)| later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST));
+        let first = if self.failed().is_some() {
+            now
+        } else {
+            since.unwrap_or(now)
+        };
+        let next = |(at, times): (Timestamp, u32)| {
+            later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST))
+        };
         let due = self.asked.map_or(first, next);
         // Under a rate limit, the list may show late that a compute has started.
         let is_known = now < due || late || self.failed().is_some() || later(seen, RECENT) >= due;
@@ -67,7 +76,10 @@ impl Operations {
     /// The answer to a request for the list, newest first.
     pub(super) fn listed(&mut self, listed: &[LastOperation], now: Timestamp) {
         self.newest = Some(listed.iter().take(SHOWN).cloned().collect());
-        self.asked = Some((now, self.asked.map_or(0, |(_, times)| times).saturating_add(1)));
+        self.asked = Some((
+            now,
+            self.asked.map_or(0, |(_, times)| times).saturating_add(1),
+        ));
     }
 
     pub(super) fn not_listed(&mut self) {
@@ -102,7 +114,11 @@ impl Operations {
 
 /// The newest failed operation, if no later one has finished. The list is newest first.
 pub(super) fn failed(newest: &[LastOperation]) -> Option<&LastOperation> {
-    let unfinished = || newest.iter().take_while(|operation| !is_finished(operation));
+    let unfinished = || {
+        newest
+            .iter()
+            .take_while(|operation| !is_finished(operation))
+    };
     // Cancelling an operation because a later one replaced it is no failure.
     unfinished()
         .find(|operation| has_failed(operation))
@@ -124,13 +140,22 @@ pub(super) fn is_given_up(operation: &LastOperation) -> bool {
 }
 
 pub(super) fn text(operation: &LastOperation) -> String {
-    let LastOperation { id, action, status, failures, error } = operation;
+    let LastOperation {
+        id,
+        action,
+        status,
+        failures,
+        error,
+    } = operation;
     let failures = match failures {
         None => String::new(),
         Some(1) => ", 1 failure".to_owned(),
         Some(count) => format!(", {count} failures"),
     };
-    let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    let error = error
+        .as_ref()
+        .map(|error| format!(": {error}"))
+        .unwrap_or_default();
     format!("{action} {id} ({status}{failures}{error})")
 }
 
@@ -174,8 +199,15 @@ mod tests {
             // The operation was replaced.
             (vec![("b", "running", 0), ("a", "cancelled", 1)], None),
         ] {
-            let newest: Vec<_> = newest.iter().map(|(id, status, count)| operation(id, status, *count)).collect();
-            assert_eq!(failed(&newest).map(|failed| failed.id.as_str()), expected, "{newest:?}");
+            let newest: Vec<_> = newest
+                .iter()
+                .map(|(id, status, count)| operation(id, status, *count))
+                .collect();
+            assert_eq!(
+                failed(&newest).map(|failed| failed.id.as_str()),
+                expected,
+                "{newest:?}"
+            );
         }
     }
 
@@ -193,9 +225,17 @@ mod tests {
         known.observed(false, true, NOW);
         known.observed(false, true, at(20));
         assert_eq!(known.ask_at(false, at(20), at(20)), Some(at(30)));
-        assert_eq!(known.ask_at(true, at(20), at(20)), Some(at(20)), "the start deadline has passed");
+        assert_eq!(
+            known.ask_at(true, at(20), at(20)),
+            Some(at(20)),
+            "the start deadline has passed"
+        );
         for (seen, due) in [(0, 60), (19, 60), (20, 30), (30, 30)] {
-            assert_eq!(known.ask_at(false, at(seen), at(30)), Some(at(due)), "as a list of {seen} s shows");
+            assert_eq!(
+                known.ask_at(false, at(seen), at(30)),
+                Some(at(due)),
+                "as a list of {seen} s shows"
+            );
         }
         let mut time = at(30);
         for pause in [30, 60, 120, 240, 300, 300] {
@@ -214,12 +254,27 @@ mod tests {
         known.started(&[operation("a", "failed", 1), operation("b", "scheduling", 0)]);
         known.observed(true, true, NOW);
         assert_eq!(known.ask_at(false, NOW, NOW), Some(NOW));
-        known.listed(&[operation("b", "scheduling", 0), operation("a", "failed", 2)], NOW);
+        known.listed(
+            &[operation("b", "scheduling", 0), operation("a", "failed", 2)],
+            NOW,
+        );
         known.observed(true, true, at(1));
-        assert_eq!((known.failed().unwrap().failures, known.ask_at(false, at(1), at(1))), (Some(2), Some(at(30))));
-        known.listed(&[operation("b", "finished", 0), operation("a", "finished", 2)], at(30));
+        assert_eq!(
+            (
+                known.failed().unwrap().failures,
+                known.ask_at(false, at(1), at(1))
+            ),
+            (Some(2), Some(at(30)))
+        );
+        known.listed(
+            &[operation("b", "finished", 0), operation("a", "finished", 2)],
+            at(30),
+        );
         known.observed(true, true, at(31));
-        assert_eq!((known.failed(), known.ask_at(false, at(31), at(31))), (None, None));
+        assert_eq!(
+            (known.failed(), known.ask_at(false, at(31), at(31))),
+            (None, None)
+        );
         assert_eq!(known.newest(), [], "nothing more is to be said of them");
     }
 
@@ -229,14 +284,23 @@ mod tests {
         known.started(&[operation("a", "failed", 1)]);
         known.not_listed();
         known.observed(false, true, NOW);
-        assert_eq!((known.ask_at(true, at(9999), at(9999)), known.are_listed()), (None, false));
+        assert_eq!(
+            (known.ask_at(true, at(9999), at(9999)), known.are_listed()),
+            (None, false)
+        );
         known.observed(true, false, NOW);
-        assert!(known.failed().is_some(), "what was asked for is not in force");
+        assert!(
+            known.failed().is_some(),
+            "what was asked for is not in force"
+        );
         known.observed(true, true, NOW);
         assert_eq!(known.failed(), None);
         known.ask_anew();
         known.observed(false, true, NOW);
-        assert!(known.ask_at(false, NOW, NOW).is_some(), "it may be another platform now");
+        assert!(
+            known.ask_at(false, NOW, NOW).is_some(),
+            "it may be another platform now"
+        );
     }
 
     #[test]
@@ -251,22 +315,43 @@ mod tests {
 
     #[test]
     fn a_few_are_remembered() {
-        let many: Vec<_> = (0..9).map(|number| operation(&number.to_string(), "running", 0)).collect();
+        let many: Vec<_> = (0..9)
+            .map(|number| operation(&number.to_string(), "running", 0))
+            .collect();
         let mut known = Operations::default();
-        let ids = |known: &Operations| known.newest().iter().map(|it| it.id.clone()).collect::<Vec<_>>();
+        let ids = |known: &Operations| {
+            known
+                .newest()
+                .iter()
+                .map(|it| it.id.clone())
+                .collect::<Vec<_>>()
+        };
         known.listed(&many, NOW);
         assert_eq!(ids(&known), ["0", "1", "2"]);
         known.started(&many);
-        assert_eq!(ids(&known), ["8", "7", "6"], "the last one that was begun is the newest");
+        assert_eq!(
+            ids(&known),
+            ["8", "7", "6"],
+            "the last one that was begun is the newest"
+        );
     }
 
     #[test]
     fn an_operation_is_told_with_its_id_its_action_and_how_often_it_failed() {
         let told = |status, count, error: Option<&str>| {
-            text(&LastOperation { error: error.map(str::to_owned), ..operation("a", status, count) })
+            text(&LastOperation {
+                error: error.map(str::to_owned),
+                ..operation("a", status, count)
+            })
         };
         assert_eq!(told("running", 0, None), "start_compute a (running)");
-        assert_eq!(told("failed", 1, None), "start_compute a (failed, 1 failure)");
-        assert_eq!(told("error", 3, Some("no room")), "start_compute a (error, 3 failures: no room)");
+        assert_eq!(
+            told("failed", 1, None),
+            "start_compute a (failed, 1 failure)"
+        );
+        assert_eq!(
+            told("error", 3, Some("no room")),
+            "start_compute a (error, 3 failures: no room)"
+        );
     }
 }

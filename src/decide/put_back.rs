@@ -48,11 +48,15 @@ impl Doubt {
     /// show what storage has is ahead of storage, and silent.
     pub fn settled(self, stored: Stored, lasted: Duration) -> Verdict {
         match (self, stored) {
-            (Self::Behind(known), Stored::Version(stored)) if stored >= known && lasted >= LONGEST_LAG => {
+            (Self::Behind(known), Stored::Version(stored))
+                if stored >= known && lasted >= LONGEST_LAG =>
+            {
                 Verdict::ListAgain
             }
             (Self::Behind(known), Stored::Version(stored)) if stored < known => Verdict::PutBack,
-            (Self::Conflict(shown), Stored::Version(stored)) if stored < shown => Verdict::ListAgain,
+            (Self::Conflict(shown), Stored::Version(stored)) if stored < shown => {
+                Verdict::ListAgain
+            }
             (_, Stored::NotRead | Stored::Gone | Stored::Version(_)) => Verdict::Wait,
         }
     }
@@ -83,9 +87,12 @@ impl Lasting {
                 (uid, (doubt, looks))
             })
             .collect();
-        let lasting =
-            doubts.iter().filter(|(_, (_, looks))| *looks > 0).map(|(uid, (_, looks))| (uid, PATIENCE * *looks));
-        let follows = |(uid, _): &(&String, Duration)| self.asked.as_ref().is_none_or(|asked| *uid > asked);
+        let lasting = doubts
+            .iter()
+            .filter(|(_, (_, looks))| *looks > 0)
+            .map(|(uid, (_, looks))| (uid, PATIENCE * *looks));
+        let follows =
+            |(uid, _): &(&String, Duration)| self.asked.as_ref().is_none_or(|asked| *uid > asked);
         let next = lasting.clone().find(follows).or_else(|| lasting.min());
         let next = next.map(|(uid, lasted)| (uid.clone(), lasted));
         if let Some((uid, _)) = &next {
@@ -116,10 +123,18 @@ mod tests {
             (Conflict(9), Gone, Verdict::Wait),
             (Conflict(9), NotRead, Verdict::Wait),
         ] {
-            assert_eq!(doubt.settled(stored, Duration::from_secs(59)), verdict, "{doubt:?}, {stored:?}");
+            assert_eq!(
+                doubt.settled(stored, Duration::from_secs(59)),
+                verdict,
+                "{doubt:?}, {stored:?}"
+            );
         }
         for stored in [9, 10] {
-            assert_eq!(Behind(9).settled(Version(stored), LONGEST_LAG), Verdict::ListAgain, "{stored}");
+            assert_eq!(
+                Behind(9).settled(Version(stored), LONGEST_LAG),
+                Verdict::ListAgain,
+                "{stored}"
+            );
         }
         assert_eq!(Behind(9).settled(Gone, LONGEST_LAG), Verdict::Wait);
     }
@@ -128,8 +143,12 @@ mod tests {
     fn a_doubt_that_lasts_is_settled_and_the_objects_take_turns() {
         let mut lasting = Lasting::default();
         let mut next = |doubts: &[(&str, u64)]| {
-            let doubts = doubts.iter().map(|(uid, known)| ((*uid).to_owned(), Doubt::Behind(*known)));
-            lasting.next(doubts.collect()).map(|(uid, lasted)| (uid, lasted.as_secs()))
+            let doubts = doubts
+                .iter()
+                .map(|(uid, known)| ((*uid).to_owned(), Doubt::Behind(*known)));
+            lasting
+                .next(doubts.collect())
+                .map(|(uid, lasted)| (uid, lasted.as_secs()))
         };
         let is = |uid: &str, lasted: u64| Some((uid.to_owned(), lasted));
         assert_eq!(next(&[("a", 7), ("b", 7)]), None, "they may be late");

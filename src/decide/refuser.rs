@@ -54,7 +54,10 @@ mod tests {
     #[test]
     fn who_refuses_is_named() {
         for (message, who) in [
-            ("admission webhook \"guard.example.com\" denied the request: no", "admission webhook guard.example.com"),
+            (
+                "admission webhook \"guard.example.com\" denied the request: no",
+                "admission webhook guard.example.com",
+            ),
             (
                 "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
                  \"https://guard.example.svc:443/?timeout=10s\": dial tcp 10.0.0.1:443: connect: connection refused",
@@ -81,8 +84,14 @@ mod tests {
         ] {
             assert_eq!(Refuser::of(message).to_string(), who, "{message}");
         }
-        let forged = format!("admission webhook \"a\nb{}\" denied the request", "c".repeat(1000));
+        let forged = format!(
+            "admission webhook \"a\nb{}\" denied the request",
+            "c".repeat(1000)
+        );
         let named = Refuser::of(&forged).to_string();
-        assert!(named.starts_with("admission webhook a bc") && named.len() <= LONGEST_NAME + 20, "{named}");
+        assert!(
+            named.starts_with("admission webhook a bc") && named.len() <= LONGEST_NAME + 20,
+            "{named}"
+        );
     }
 }

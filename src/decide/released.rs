@@ -10,7 +10,10 @@ pub fn has_finalizer(meta: &ObjectMeta) -> bool {
 }
 
 pub fn has_finalizer_named(meta: &ObjectMeta, name: &str) -> bool {
-    meta.finalizers.iter().flatten().any(|finalizer| finalizer == name)
+    meta.finalizers
+        .iter()
+        .flatten()
+        .any(|finalizer| finalizer == name)
 }
 
 /// Returns true if it is being deleted without our finalizer, which can no longer be added.

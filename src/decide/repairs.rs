@@ -67,18 +67,27 @@ impl Repair {
     pub fn of(what: What, content: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
-        Self { what, content: hasher.finish() }
+        Self {
+            what,
+            content: hasher.finish(),
+        }
     }
 }
 
 impl Made {
     fn is_over(&self, now: Timestamp) -> bool {
-        self.times.back().is_none_or(|last| later(*last, WINDOW) <= now)
+        self.times
+            .back()
+            .is_none_or(|last| later(*last, WINDOW) <= now)
     }
 
     /// When it may be made again, if it was made too often.
     fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
-        let first = self.times.len().checked_sub(AT_ONCE).and_then(|first| self.times.get(first))?;
+        let first = self
+            .times
+            .len()
+            .checked_sub(AT_ONCE)
+            .and_then(|first| self.times.get(first))?;
         Some(later(*first, WINDOW)).filter(|until| now < *until)
     }
 }
@@ -90,7 +99,10 @@ impl Repairs {
         resource.made.retain(|_, made| !made.is_over(now));
         let made = resource.made.entry(repair.what).or_default();
         if made.content != repair.content {
-            *made = Made { content: repair.content, ..Made::default() };
+            *made = Made {
+                content: repair.content,
+                ..Made::default()
+            };
         }
         if made.times.len() == AT_ONCE {
             made.times.pop_front();
@@ -100,7 +112,12 @@ impl Repairs {
 
     /// When a repair may be made, if it has to wait.
     pub fn waits_until(&self, uid: &str, repair: &Repair, now: Timestamp) -> Option<Timestamp> {
-        let made = self.0.get(uid)?.made.get(&repair.what).filter(|made| made.content == repair.content)?;
+        let made = self
+            .0
+            .get(uid)?
+            .made
+            .get(&repair.what)
+            .filter(|made| made.content == repair.content)?;
         made.waits_until(now)
     }
 
@@ -113,7 +130,12 @@ impl Repairs {
     /// minute is forgotten.
     pub fn undone(&mut self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
         let resource = self.0.get(uid)?;
-        let Some(until) = resource.made.values().filter_map(|made| made.waits_until(now)).max() else {
+        let Some(until) = resource
+            .made
+            .values()
+            .filter_map(|made| made.waits_until(now))
+            .max()
+        else {
             if resource.made.values().all(|made| made.is_over(now)) {
                 self.0.remove(uid);
             }
@@ -135,7 +157,10 @@ pub fn is_recent(time: Timestamp, now: Timestamp) -> bool {
 
 /// The message about a thing that is written again and again. `by` is the last writer, if known.
 pub fn message(what: &What, by: Option<&str>) -> String {
-    let who = by.map_or_else(|| "Something else".to_owned(), |by| format!("{by} (a field manager)"));
+    let who = by.map_or_else(
+        || "Something else".to_owned(),
+        |by| format!("{by} (a field manager)"),
+    );
     format!(
         "{who} changes {what} back each time dbplane writes it, {AT_ONCE} times within a minute. dbplane writes it less often until that \
          ends. Find what it is with kubectl get --show-managed-fields, and have it leave this alone."
@@ -160,7 +185,8 @@ mod tests {
         let made: Vec<_> = (0..600)
             .filter(|second| {
                 let may = repairs.waits_until("a", &record(1), at(*second)).is_none();
-                may.then(|| repairs.made("a", record(1), at(*second))).is_some()
+                may.then(|| repairs.made("a", record(1), at(*second)))
+                    .is_some()
             })
             .collect();
         assert_eq!(made.len(), 50, "{made:?}");
@@ -174,9 +200,16 @@ mod tests {
         assert_eq!(repairs.waits_until("a", &record(1), at(5)), Some(at(60)));
         assert_eq!(repairs.waits_until("a", &record(2), at(5)), None);
         assert_eq!(repairs.waits_until("b", &record(1), at(5)), None);
-        assert_eq!(repairs.waits_until("a", &Repair::of(What::Secret("db".to_owned()), 1), at(5)), None);
+        assert_eq!(
+            repairs.waits_until("a", &Repair::of(What::Secret("db".to_owned()), 1), at(5)),
+            None
+        );
         repairs.made("a", record(2), at(6));
-        assert_eq!(repairs.waits_until("a", &record(1), at(7)), None, "it was something else in between");
+        assert_eq!(
+            repairs.waits_until("a", &record(1), at(7)),
+            None,
+            "it was something else in between"
+        );
     }
 
     #[test]
@@ -185,7 +218,10 @@ mod tests {
         (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
         assert_eq!(repairs.undone("a", at(5)), None, "nobody was told yet");
         repairs.tell("a", "look".to_owned());
-        assert_eq!(repairs.undone("a", at(59)), Some(("look".to_owned(), at(60))));
+        assert_eq!(
+            repairs.undone("a", at(59)),
+            Some(("look".to_owned(), at(60)))
+        );
         assert_eq!(repairs.undone("a", at(60)), None);
         (60..65).for_each(|second| repairs.made("a", record(1), at(second)));
         assert!(repairs.undone("a", at(65)).is_some(), "it goes on");
@@ -196,7 +232,10 @@ mod tests {
     #[test]
     fn what_is_undone_is_named_as_people_find_it() {
         for (what, named) in [
-            (What::Metadata, "the annotation dbplane.dev/record or the finalizer"),
+            (
+                What::Metadata,
+                "the annotation dbplane.dev/record or the finalizer",
+            ),
             (What::Status, "the status"),
             (What::Secret("db".to_owned()), "Secret db"),
             (What::Compute("replica-1".to_owned()), "Compute replica-1"),

@@ -56,7 +56,11 @@ pub fn seal<T: Serialize>(annotation: &str, value: &T, object_key: ObjectKey) ->
 }
 
 /// The value of an annotation that dbplane wrote on this very resource.
-pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: ObjectKey) -> Result<T, InvalidAnnotation> {
+pub fn open<T: DeserializeOwned>(
+    annotation: &str,
+    text: &str,
+    object_key: ObjectKey,
+) -> Result<T, InvalidAnnotation> {
     check(annotation, text, object_key)?;
     read(text)
 }
@@ -74,7 +78,8 @@ fn check(annotation: &str, text: &str, object_key: ObjectKey) -> Result<(), Inva
     let sealed = as_it_stands.is_some_and(|mut fields| {
         let sealed = fields.remove(SEAL).map(RawValue::get);
         sealed == Some(&format!("\"{}\"", digest(annotation, &fields)))
-            && fields.get(OBJECT).map(|of| of.get()) == Some(&Value::from(object_key.to_string()).to_string())
+            && fields.get(OBJECT).map(|of| of.get())
+                == Some(&Value::from(object_key.to_string()).to_string())
     });
     if sealed {
         return Ok(());
@@ -102,7 +107,11 @@ fn digest<'a>(
         // Writing into memory cannot fail.
         let _ = write!(Hashing(&mut hash), "\n{}={value}", name.as_ref());
     }
-    hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A writer that hashes its input.
@@ -127,7 +136,10 @@ mod tests {
 
     use super::*;
 
-    const ORDERS: ObjectKey = ObjectKey { namespace: "shop", name: "orders" };
+    const ORDERS: ObjectKey = ObjectKey {
+        namespace: "shop",
+        name: "orders",
+    };
     const LINK: &str = "dbplane.dev/record";
 
     fn sealed() -> String {
@@ -138,9 +150,17 @@ mod tests {
     fn what_was_written_is_read_in_whatever_order() {
         let read = open::<Value>(LINK, &sealed(), ORDERS).unwrap();
         assert_eq!((&read["id"], &read["at"]), (&json!("ep-1"), &json!(7)));
-        assert_eq!(seal(LINK, &read, ORDERS), sealed(), "what was read is written as it was");
+        assert_eq!(
+            seal(LINK, &read, ORDERS),
+            sealed(),
+            "what was read is written as it was"
+        );
         let fields: Map<String, Value> = serde_json::from_str(&sealed()).unwrap();
-        let turned: Vec<String> = fields.iter().rev().map(|(name, value)| format!(" {name:?} : {value}")).collect();
+        let turned: Vec<String> = fields
+            .iter()
+            .rev()
+            .map(|(name, value)| format!(" {name:?} : {value}"))
+            .collect();
         assert!(open::<Value>(LINK, &format!("{{{} }}", turned.join(",")), ORDERS).is_ok());
     }
 
@@ -155,24 +175,49 @@ mod tests {
             "{}".to_owned(),
         ];
         for text in edits {
-            assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(InvalidAnnotation::Edited), "{text}");
+            assert_eq!(
+                open::<Value>(LINK, &text, ORDERS),
+                Err(InvalidAnnotation::Edited),
+                "{text}"
+            );
         }
         assert_eq!(
             open::<Value>("dbplane.dev/other", &sealed(), ORDERS),
             Err(InvalidAnnotation::Edited),
             "another annotation's text"
         );
-        for other in [ObjectKey { name: "copy", ..ORDERS }, ObjectKey { namespace: "test", ..ORDERS }] {
-            assert_eq!(open::<Value>(LINK, &sealed(), other), Err(InvalidAnnotation::CopiedFrom("shop/orders".into())));
+        for other in [
+            ObjectKey {
+                name: "copy",
+                ..ORDERS
+            },
+            ObjectKey {
+                namespace: "test",
+                ..ORDERS
+            },
+        ] {
+            assert_eq!(
+                open::<Value>(LINK, &sealed(), other),
+                Err(InvalidAnnotation::CopiedFrom("shop/orders".into()))
+            );
         }
         for text in ["", "{", "7", "[]"] {
-            assert!(matches!(open::<Value>(LINK, text, ORDERS), Err(InvalidAnnotation::Unreadable(_))), "{text}");
+            assert!(
+                matches!(
+                    open::<Value>(LINK, text, ORDERS),
+                    Err(InvalidAnnotation::Unreadable(_))
+                ),
+                "{text}"
+            );
         }
         let other_fields = seal(LINK, &json!({"at": "noon"}), ORDERS);
         #[derive(serde::Deserialize, Debug, PartialEq)]
         struct Dated {
             at: u32,
         }
-        assert!(matches!(open::<Dated>(LINK, &other_fields, ORDERS), Err(InvalidAnnotation::Unreadable(_))));
+        assert!(matches!(
+            open::<Dated>(LINK, &other_fields, ORDERS),
+            Err(InvalidAnnotation::Unreadable(_))
+        ));
     }
 }

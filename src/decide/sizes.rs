@@ -38,11 +38,18 @@ pub fn capacity(min: ComputeUnits, max: ComputeUnits) -> Option<Capacity> {
 
 /// The size in the form of the status: one number, or a range.
 pub fn text(min: ComputeUnits, max: ComputeUnits) -> String {
-    if min == max { min.to_string() } else { format!("{min}-{max}") }
+    if min == max {
+        min.to_string()
+    } else {
+        format!("{min}-{max}")
+    }
 }
 
 fn max_connections(min: ComputeUnits) -> Option<u32> {
-    let documented = CONNECTIONS.iter().find(|(size, _)| ComputeUnits::new(*size) == Some(min)).map(|(_, most)| *most);
+    let documented = CONNECTIONS
+        .iter()
+        .find(|(size, _)| ComputeUnits::new(*size) == Some(min))
+        .map(|(_, most)| *most);
     documented.or_else(|| (min.value() >= 9.0).then_some(MOST_CONNECTIONS))
 }
 
@@ -85,9 +92,15 @@ mod tests {
 
     #[test]
     fn connections_follow_the_smallest_size() {
-        let (min, max) = (ComputeUnits::new(0.25).unwrap(), ComputeUnits::new(4.).unwrap());
+        let (min, max) = (
+            ComputeUnits::new(0.25).unwrap(),
+            ComputeUnits::new(4.).unwrap(),
+        );
         let capacity = capacity(min, max).unwrap();
-        assert_eq!((capacity.vcpu.as_str(), capacity.max_connections), ("4", 112));
+        assert_eq!(
+            (capacity.vcpu.as_str(), capacity.max_connections),
+            ("4", 112)
+        );
         assert_eq!(text(min, max), "0.25-4");
     }
 }

@@ -23,10 +23,12 @@ impl Filler {
     pub fn fill<'a>(&mut self, text: &'a str, value: impl Fn(&str) -> Option<&'a str>) -> String {
         let mut filled = String::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once("{{").filter(|_| filled.len() < self.left) {
+        while let Some((before, after)) = rest.split_once("{{").filter(|_| filled.len() < self.left)
+        {
             filled.push_str(before);
-            let known =
-                after.split_once("}}").and_then(|(name, behind)| Some((value(name.trim_matches(' '))?, behind)));
+            let known = after
+                .split_once("}}")
+                .and_then(|(name, behind)| Some((value(name.trim_matches(' '))?, behind)));
             match known {
                 Some((value, behind)) => {
                     filled.push_str(value);
@@ -54,7 +56,12 @@ mod tests {
         let text = "{{ password }}".repeat(4096 / "{{ password }}".len());
         let password = "x".repeat(4096);
         let mut filler = Filler::default();
-        let total: usize = (0..32).map(|_| filler.fill(&text, |_| Some(&password)).len()).sum();
-        assert!((TOO_MUCH..TOO_MUCH + 32 * 2 * 4096).contains(&total), "{total}");
+        let total: usize = (0..32)
+            .map(|_| filler.fill(&text, |_| Some(&password)).len())
+            .sum();
+        assert!(
+            (TOO_MUCH..TOO_MUCH + 32 * 2 * 4096).contains(&total),
+            "{total}"
+        );
     }
 }

@@ -25,7 +25,9 @@ impl ComputeState {
 /// Parses the platform's word.
 impl From<String> for ComputeState {
     fn from(word: String) -> Self {
-        let known = [Self::Init, Self::Idle, Self::Active].into_iter().find(|state| state.to_string() == word);
+        let known = [Self::Init, Self::Idle, Self::Active]
+            .into_iter()
+            .find(|state| state.to_string() == word);
         known.unwrap_or(Self::Other(word))
     }
 }

@@ -15,7 +15,9 @@ pub enum Fault {
     Unauthorized { message: String },
     /// The platform has just answered another call with 401, and the key is checked before anything
     /// else is sent. Nothing was sent.
-    #[error("the platform refused the API key (401), and is asked again before anything else is sent: {message}")]
+    #[error(
+        "the platform refused the API key (401), and is asked again before anything else is sent: {message}"
+    )]
     KeyInDoubt { message: String },
     /// 403, or a 404 whose message says "not allowed": the credential may not do this.
     #[error("the API key is not allowed to do this ({status}): {message}")]
@@ -32,11 +34,17 @@ pub enum Fault {
     Conflict { message: String },
     /// 423: other operations are running. Nothing was done, and the call can be retried soon.
     #[error("the project is busy with other operations (423): {message}")]
-    Busy { message: String, retry_after: Option<Duration> },
+    Busy {
+        message: String,
+        retry_after: Option<Duration>,
+    },
     /// 429, or 503 to a read: nothing was done. A 503 to a change is a `Server` fault, because some
     /// servers send it after they have begun.
     #[error("the platform limits the rate of calls ({status})")]
-    Throttled { status: u16, retry_after: Option<Duration> },
+    Throttled {
+        status: u16,
+        retry_after: Option<Duration>,
+    },
     /// Any other 4xx: the platform rejects the request.
     #[error("the platform refuses ({status}): {message}")]
     Rejected { status: u16, message: String },
@@ -44,7 +52,11 @@ pub enum Fault {
     /// a gateway, so it proves nothing about a project, a key or a compute. A change may or may not
     /// have been made.
     #[error("something in front of the platform answered ({status}): {message}")]
-    Gateway { status: u16, form: Form, message: String },
+    Gateway {
+        status: u16,
+        form: Form,
+        message: String,
+    },
     /// Any other 5xx, or 408: a change may or may not have been made.
     #[error("the platform failed ({status}): {message}")]
     Server { status: u16, message: String },
@@ -64,7 +76,9 @@ pub enum Fault {
     /// A key was created, and the answer describes a key with this ID that differs from the
     /// request. Its owner is unknown, so dbplane drops the secret and does not revoke the key by
     /// this ID.
-    #[error("the platform answered the creation of a key with key {id}, {message}; its secret is not used")]
+    #[error(
+        "the platform answered the creation of a key with key {id}, {message}; its secret is not used"
+    )]
     OtherKey { id: i64, message: String },
 }
 
@@ -103,7 +117,10 @@ impl Fault {
     /// True for a 404 of any form. It proves nothing by itself. Together with a list that lacks the
     /// object, it proves that there is nothing left to delete.
     pub fn is_missing(&self) -> bool {
-        matches!(self, Self::NotFound { .. } | Self::Gateway { status: 404, .. })
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::Gateway { status: 404, .. }
+        )
     }
 
     /// True if the platform rejected this request deliberately, and would reject it again.

@@ -49,7 +49,13 @@ impl Unreadable {
     /// An unreadable entry that may have this identifier. An object that is known only by other
     /// properties, such as its name, may be any of them.
     pub fn hiding(&self, id: Option<&str>) -> Option<&UnreadableEntry> {
-        self.0.iter().find(|entry| entry.id.as_deref().zip(id).is_none_or(|(one, other)| one == other))
+        self.0.iter().find(|entry| {
+            entry
+                .id
+                .as_deref()
+                .zip(id)
+                .is_none_or(|(one, other)| one == other)
+        })
     }
 }
 
@@ -119,7 +125,10 @@ impl<T> Listed<T> {
 
     /// Looks for the object that `is_it` recognizes, with this identifier if one is known.
     pub fn find(&self, id: Option<&str>, is_it: impl Fn(&T) -> bool) -> Shown<'_, T> {
-        match (self.shown.iter().find(|entry| is_it(entry)), self.unreadable.hiding(id)) {
+        match (
+            self.shown.iter().find(|entry| is_it(entry)),
+            self.unreadable.hiding(id),
+        ) {
             (Some(found), _) => Shown::Entry(found),
             (None, Some(entry)) => Shown::Unclear(entry),
             (None, None) => Shown::Absent,
@@ -136,7 +145,10 @@ impl<T> Default for Listed<T> {
 /// A list without unreadable entries.
 impl<T> From<Vec<T>> for Listed<T> {
     fn from(shown: Vec<T>) -> Self {
-        Self { shown, unreadable: Unreadable::default() }
+        Self {
+            shown,
+            unreadable: Unreadable::default(),
+        }
     }
 }
 
@@ -151,7 +163,10 @@ mod tests {
     use super::*;
 
     fn odd(id: Option<&str>) -> UnreadableEntry {
-        UnreadableEntry { id: id.map(str::to_owned), field: "type".to_owned() }
+        UnreadableEntry {
+            id: id.map(str::to_owned),
+            field: "type".to_owned(),
+        }
     }
 
     fn list(unreadable: &[Option<&str>]) -> Listed<&'static str> {
@@ -186,10 +201,19 @@ mod tests {
     #[test]
     fn few_are_named_and_all_are_counted() {
         let few = list(&[Some("ep-b"), None]);
-        assert_eq!(few.unreadable().to_string(), "one whose identifier cannot be read (type), ep-b (type)");
+        assert_eq!(
+            few.unreadable().to_string(),
+            "one whose identifier cannot be read (type), ep-b (type)"
+        );
         assert_eq!(few.count(), 3);
         let ids: Vec<String> = (0..8).map(|number| format!("ep-{number}")).collect();
         let many = list(&ids.iter().map(|id| Some(id.as_str())).collect::<Vec<_>>());
-        assert!(many.unreadable().to_string().ends_with("ep-4 (type) and 3 more"), "{}", many.unreadable());
+        assert!(
+            many.unreadable()
+                .to_string()
+                .ends_with("ep-4 (type) and 3 more"),
+            "{}",
+            many.unreadable()
+        );
     }
 }

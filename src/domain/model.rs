@@ -77,7 +77,11 @@ impl fmt::Display for PoolerMode {
 /// Parses the platform's word.
 impl From<String> for PoolerMode {
     fn from(word: String) -> Self {
-        if word == Self::Transaction.to_string() { Self::Transaction } else { Self::Other(word) }
+        if word == Self::Transaction.to_string() {
+            Self::Transaction
+        } else {
+            Self::Other(word)
+        }
     }
 }
 
@@ -151,7 +155,10 @@ pub struct Compute {
 impl Compute {
     /// The current or pending state, if dbplane does not know it.
     pub fn unknown_state(&self) -> Option<&ComputeState> {
-        [Some(&self.current_state), self.pending_state.as_ref()].into_iter().flatten().find(|state| !state.is_known())
+        [Some(&self.current_state), self.pending_state.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|state| !state.is_known())
     }
 }
 

@@ -43,9 +43,18 @@ pub fn layout(projects: &BTreeMap<&str, Project>, preface: &[String]) -> Vec<Fil
     for (id, project) in projects {
         let mut beside = project.keys.clone();
         beside.sort();
-        let commented: String = project.replacements.keys().map(|name| format!("# - {KEYS}/{name}.yaml\n")).collect();
+        let commented: String = project
+            .replacements
+            .keys()
+            .map(|name| format!("# - {KEYS}/{name}.yaml\n"))
+            .collect();
         let resources = project.computes.keys().map(|name| format!("{name}.yaml"));
-        files.push(kustomization(id, &about_keys(&beside, project), resources, &commented));
+        files.push(kustomization(
+            id,
+            &about_keys(&beside, project),
+            resources,
+            &commented,
+        ));
         files.extend(project.computes.iter().map(|(name, text)| File {
             path: format!("{id}/{name}.yaml"),
             text: text.clone(),
@@ -60,13 +69,30 @@ pub fn layout(projects: &BTreeMap<&str, Project>, preface: &[String]) -> Vec<Fil
     files
 }
 
-fn kustomization(folder: &str, above: &str, resources: impl Iterator<Item = String>, below: &str) -> File {
-    let listed: String = resources.map(|resource| format!("- {resource}\n")).collect();
-    let resources = if listed.is_empty() { "resources: []\n".to_owned() } else { format!("resources:\n{listed}") };
-    let path = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+fn kustomization(
+    folder: &str,
+    above: &str,
+    resources: impl Iterator<Item = String>,
+    below: &str,
+) -> File {
+    let listed: String = resources
+        .map(|resource| format!("- {resource}\n"))
+        .collect();
+    let resources = if listed.is_empty() {
+        "resources: []\n".to_owned()
+    } else {
+        format!("resources:\n{listed}")
+    };
+    let path = if folder.is_empty() {
+        String::new()
+    } else {
+        format!("{folder}/")
+    };
     File {
         path: format!("{path}kustomization.yaml"),
-        text: format!("{above}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n{resources}{below}"),
+        text: format!(
+            "{above}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n{resources}{below}"
+        ),
         role: FileRole::Kustomization,
     }
 }

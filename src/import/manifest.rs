@@ -70,7 +70,10 @@ struct Reference<'a> {
 impl<'a> Reference<'a> {
     fn of(choices: &'a Choices) -> Self {
         let kind = Some(choices.account.kind).filter(|kind| *kind != AccountKind::default());
-        Self { name: &choices.account.name, kind }
+        Self {
+            name: &choices.account.name,
+            kind,
+        }
     }
 }
 
@@ -79,18 +82,34 @@ impl<'a> Reference<'a> {
 ///
 /// # Errors
 /// The reasons why nothing can be declared.
-pub fn of_compute(found: &Found, name: &str, choices: &Choices, checker: &Checker) -> Result<String, String> {
-    let settings = if choices.all_fields { found.settings.clone() } else { beyond_defaults(&found.settings) };
+pub fn of_compute(
+    found: &Found,
+    name: &str,
+    choices: &Choices,
+    checker: &Checker,
+) -> Result<String, String> {
+    let settings = if choices.all_fields {
+        found.settings.clone()
+    } else {
+        beyond_defaults(&found.settings)
+    };
     let mut declared = fields(&settings);
     let mut left_out = Vec::new();
-    if let Some(PoolerMode::Other(word)) = settings.pooler_mode.filter(|_| declared.pooler.is_some()) {
-        left_out.push(format!("Not declared: spec.pooler.mode, which has no word for {word}."));
+    if let Some(PoolerMode::Other(word)) =
+        settings.pooler_mode.filter(|_| declared.pooler.is_some())
+    {
+        left_out.push(format!(
+            "Not declared: spec.pooler.mode, which has no word for {word}."
+        ));
     }
     loop {
         let manifest = Manifest {
             api_version: format!("{GROUP}/v1alpha1"),
             kind: "Compute",
-            metadata: Metadata { name, namespace: choices.namespace.as_deref() },
+            metadata: Metadata {
+                name,
+                namespace: choices.namespace.as_deref(),
+            },
             spec: ComputeFields {
                 account_ref: Reference::of(choices),
                 project_id: &found.project,
@@ -126,16 +145,28 @@ pub fn of_compute(found: &Found, name: &str, choices: &Choices, checker: &Checke
 ///
 /// # Errors
 /// The reasons why it cannot be declared.
-pub fn of_key(key: &Key, name: &str, address: &str, choices: &Choices, checker: &Checker) -> Result<String, String> {
+pub fn of_key(
+    key: &Key,
+    name: &str,
+    address: &str,
+    choices: &Choices,
+    checker: &Checker,
+) -> Result<String, String> {
     let manifest = Manifest {
         api_version: format!("{GROUP}/v1alpha1"),
         kind: "ProjectKey",
-        metadata: Metadata { name, namespace: choices.namespace.as_deref() },
+        metadata: Metadata {
+            name,
+            namespace: choices.namespace.as_deref(),
+        },
         spec: KeyFields {
             account_ref: Reference::of(choices),
             project_id: &key.project,
             key_name: name,
-            secret: KeySecret { name: format!("{name}-platform-key"), key: "api-key" },
+            secret: KeySecret {
+                name: format!("{name}-platform-key"),
+                key: "api-key",
+            },
         },
     };
     check(&manifest, checker).map_err(|problems| joined(&problems))?;
@@ -143,14 +174,19 @@ pub fn of_key(key: &Key, name: &str, address: &str, choices: &Choices, checker: 
         format!(
             "Replaces {address}: applying this creates another key on the platform, and writes it to the Secret below."
         ),
-        "Then have what uses the old key read that Secret, and destroy the old key with Terraform:".to_owned(),
+        "Then have what uses the old key read that Secret, and destroy the old key with Terraform:"
+            .to_owned(),
         format!("  terraform destroy -target={}", text::quoted(address)),
     ];
     Ok(text::comment(comments) + &yaml(&manifest)?)
 }
 
 fn joined(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+    problems
+        .iter()
+        .map(Problem::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn above(found: &Found, name: &str) -> Vec<String> {
@@ -162,7 +198,11 @@ fn above(found: &Found, name: &str) -> Vec<String> {
             mark.cluster
         )
     });
-    shown.into_iter().chain(mark).chain(found.notes.iter().cloned()).collect()
+    shown
+        .into_iter()
+        .chain(mark)
+        .chain(found.notes.iter().cloned())
+        .collect()
 }
 
 fn check<S: Serialize>(manifest: &Manifest<S>, checker: &Checker) -> Result<(), Vec<Problem>> {

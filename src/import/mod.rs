@@ -72,7 +72,12 @@ pub struct Key {
 impl Key {
     /// `None` for a key of the whole organization.
     pub fn of(entry: KeyEntry) -> Option<Self> {
-        Some(Self { project: entry.project_id?, name: entry.name, id: entry.id.to_string(), address: None })
+        Some(Self {
+            project: entry.project_id?,
+            name: entry.name,
+            id: entry.id.to_string(),
+            address: None,
+        })
     }
 }
 
@@ -104,27 +109,44 @@ pub fn import(subjects: &Subjects, choices: &Choices, checker: &Checker) -> Impo
     let mut import = Import::default();
     let mut projects = BTreeMap::<&str, files::Project>::new();
     for found in &subjects.computes {
-        let name = names.get(&found.id).map_or(found.id.as_str(), String::as_str);
+        let name = names
+            .get(&found.id)
+            .map_or(found.id.as_str(), String::as_str);
         match manifest::of_compute(found, name, choices, checker) {
             Ok(text) => {
                 import.computes += 1;
-                projects.entry(&found.project).or_default().computes.insert(name.to_owned(), text);
+                projects
+                    .entry(&found.project)
+                    .or_default()
+                    .computes
+                    .insert(name.to_owned(), text);
             }
-            Err(problems) => import.undeclared.push(format!("compute {}: {problems}", text::line(&found.id))),
+            Err(problems) => import
+                .undeclared
+                .push(format!("compute {}: {problems}", text::line(&found.id))),
         }
     }
     let key_names = names::of_keys(&subjects.keys);
     for (key, name) in subjects.keys.iter().zip(&key_names) {
         let Some(address) = &key.address else {
             // Keys matter only in projects with declared resources.
-            projects.get_mut(key.project.as_str()).into_iter().for_each(|project| project.keys.push(key.clone()));
+            projects
+                .get_mut(key.project.as_str())
+                .into_iter()
+                .for_each(|project| project.keys.push(key.clone()));
             continue;
         };
         match manifest::of_key(key, name, address, choices, checker) {
             Ok(text) => {
-                projects.entry(&key.project).or_default().replacements.insert(name.clone(), text);
+                projects
+                    .entry(&key.project)
+                    .or_default()
+                    .replacements
+                    .insert(name.clone(), text);
             }
-            Err(problems) => import.undeclared.push(format!("key {}: {problems}", text::line(&key.name))),
+            Err(problems) => import
+                .undeclared
+                .push(format!("key {}: {problems}", text::line(&key.name))),
         }
     }
     import.projects = projects.len();

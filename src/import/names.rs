@@ -24,8 +24,9 @@ pub fn assign(computes: &[Found], taken: &BTreeSet<String>) -> BTreeMap<String, 
     let mut names = BTreeMap::new();
     for found in ordered {
         let digest = digest(&format!("{}/{}", found.project, found.id));
-        let name =
-            numbered(readable(found), &digest).find(|name| !used.contains(name)).unwrap_or_else(|| found.id.clone());
+        let name = numbered(readable(found), &digest)
+            .find(|name| !used.contains(name))
+            .unwrap_or_else(|| found.id.clone());
         used.insert(name.clone());
         names.insert(found.id.clone(), name);
     }
@@ -37,9 +38,19 @@ pub fn of_keys(keys: &[Key]) -> Vec<String> {
     let mut used = BTreeSet::new();
     let name = |key: &Key| {
         let plain = plain(&key.name, LONGEST_READABLE);
-        let readable = if plain.is_empty() { "key".to_owned() } else { plain };
-        let digest = digest(&format!("{}/{}", key.project, key.address.as_deref().unwrap_or(&key.id)));
-        let name = numbered(readable, &digest).find(|name| !used.contains(name)).unwrap_or_else(|| digest.clone());
+        let readable = if plain.is_empty() {
+            "key".to_owned()
+        } else {
+            plain
+        };
+        let digest = digest(&format!(
+            "{}/{}",
+            key.project,
+            key.address.as_deref().unwrap_or(&key.id)
+        ));
+        let name = numbered(readable, &digest)
+            .find(|name| !used.contains(name))
+            .unwrap_or_else(|| digest.clone());
         used.insert(name.clone());
         name
     };
@@ -48,20 +59,27 @@ pub fn of_keys(keys: &[Key]) -> Vec<String> {
 
 /// The readable name, and then the same with increasing parts of the digest.
 fn numbered(readable: String, digest: &str) -> impl Iterator<Item = String> {
-    let longer: Vec<String> =
-        (SHORTEST_DIGEST..=digest.len()).map(|length| format!("{readable}-{}", &digest[..length])).collect();
+    let longer: Vec<String> = (SHORTEST_DIGEST..=digest.len())
+        .map(|length| format!("{readable}-{}", &digest[..length]))
+        .collect();
     std::iter::once(readable).chain(longer)
 }
 
 fn readable(found: &Found) -> String {
-    let named = found.name.as_deref().map(chosen).map(|name| plain(name, LONGEST_READABLE));
+    let named = found
+        .name
+        .as_deref()
+        .map(chosen)
+        .map(|name| plain(name, LONGEST_READABLE));
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| {
         let role = match found.role {
             Role::Primary => "primary",
             Role::Replica => "replica",
         };
         let branch = plain(&found.branch, LONGEST_READABLE - role.len() - 1);
-        format!("{branch}-{role}").trim_start_matches('-').to_owned()
+        format!("{branch}-{role}")
+            .trim_start_matches('-')
+            .to_owned()
     })
 }
 

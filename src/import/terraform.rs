@@ -38,24 +38,38 @@ pub fn read(text: &str) -> Result<Contents, StateError> {
     let mut contents = Contents::default();
     let mut within = Vec::new();
     for instance in state::instances(text)? {
-        let Some(kind) = instance.kind.strip_prefix(PREFIX) else { continue };
+        let Some(kind) = instance.kind.strip_prefix(PREFIX) else {
+            continue;
+        };
         match kind {
             "endpoint" => contents.compute(&instance.address, &instance.attributes),
             _ if kind.ends_with("api_key") => contents.key(instance.address, &instance.attributes),
             _ => {
-                within.extend(compute_within(kind, &instance.address, &instance.attributes));
+                within.extend(compute_within(
+                    kind,
+                    &instance.address,
+                    &instance.attributes,
+                ));
                 contents.staying.push(instance.address);
             }
         }
     }
     // A compute may also be a resource of its own, besides the project that names it.
     for found in within {
-        if !contents.computes.iter().any(|known| (&known.project, &known.id) == (&found.project, &found.id)) {
+        if !contents
+            .computes
+            .iter()
+            .any(|known| (&known.project, &known.id) == (&found.project, &found.id))
+        {
             contents.computes.push(found);
         }
     }
     contents.keys.sort();
-    for list in [&mut contents.taken_over, &mut contents.staying, &mut contents.unclear] {
+    for list in [
+        &mut contents.taken_over,
+        &mut contents.staying,
+        &mut contents.unclear,
+    ] {
         list.sort();
     }
     Ok(contents)
@@ -63,9 +77,15 @@ pub fn read(text: &str) -> Result<Contents, StateError> {
 
 impl Contents {
     fn compute(&mut self, address: &str, attributes: &Attributes) {
-        let identity = (attributes.text("id"), attributes.text("project_id"), attributes.text("branch_id"));
+        let identity = (
+            attributes.text("id"),
+            attributes.text("project_id"),
+            attributes.text("branch_id"),
+        );
         let (Some(id), Some(project), Some(branch)) = identity else {
-            self.unclear.push(format!("{address}: the state does not say its id, project and branch"));
+            self.unclear.push(format!(
+                "{address}: the state does not say its id, project and branch"
+            ));
             return;
         };
         let notes = vec![
@@ -77,14 +97,32 @@ impl Contents {
             Some(_) => Role::Replica,
         };
         let (name, settings) = (attributes.text("name"), settings(attributes));
-        self.computes.push(Found { id, project, branch, role, name, created_at: None, settings, notes });
+        self.computes.push(Found {
+            id,
+            project,
+            branch,
+            role,
+            name,
+            created_at: None,
+            settings,
+            notes,
+        });
         self.taken_over.push(address.to_owned());
     }
 
     fn key(&mut self, address: String, attributes: &Attributes) {
-        let identity = (attributes.text("project_id"), attributes.text("name"), attributes.text("id"));
+        let identity = (
+            attributes.text("project_id"),
+            attributes.text("name"),
+            attributes.text("id"),
+        );
         match identity {
-            (Some(project), Some(name), Some(id)) => self.keys.push(Key { project, name, id, address: Some(address) }),
+            (Some(project), Some(name), Some(id)) => self.keys.push(Key {
+                project,
+                name,
+                id,
+                address: Some(address),
+            }),
             // The key of a user or of the whole organization.
             _ => self.staying.push(address),
         }
@@ -102,18 +140,26 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
     let settings = settings(&endpoint);
     let told = match settings == Settings::default() {
         true => "The state does not say what it is like: apply this, and see what status shows.",
-        false => "Before management: Full, have Terraform ignore its size and suspension (lifecycle: ignore_changes).",
+        false => {
+            "Before management: Full, have Terraform ignore its size and suspension (lifecycle: ignore_changes)."
+        }
     };
     Some(Found {
-        id: endpoint.text("id").or_else(|| attributes.text("default_endpoint_id"))?,
+        id: endpoint
+            .text("id")
+            .or_else(|| attributes.text("default_endpoint_id"))?,
         project: project?,
-        branch: attributes.text("default_branch_id").or_else(|| branch.text("id"))?,
+        branch: attributes
+            .text("default_branch_id")
+            .or_else(|| branch.text("id"))?,
         role: Role::Primary,
         name: None,
         created_at: None,
         settings,
         notes: vec![
-            format!("The compute of {address}, which stays with Terraform, and deletes it with itself."),
+            format!(
+                "The compute of {address}, which stays with Terraform, and deletes it with itself."
+            ),
             told.to_owned(),
         ],
     })
@@ -122,10 +168,18 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
 /// The providers use two sets of names for the same attributes.
 fn settings(attributes: &Attributes) -> Settings {
     let nested = attributes.block("settings").texts("pg_settings");
-    let postgres = attributes.texts("pg_settings").into_iter().chain(nested).collect();
+    let postgres = attributes
+        .texts("pg_settings")
+        .into_iter()
+        .chain(nested)
+        .collect();
     Settings {
-        min: attributes.size("autoscaling_limit_min_cu").or_else(|| attributes.size("min_cu")),
-        max: attributes.size("autoscaling_limit_max_cu").or_else(|| attributes.size("max_cu")),
+        min: attributes
+            .size("autoscaling_limit_min_cu")
+            .or_else(|| attributes.size("min_cu")),
+        max: attributes
+            .size("autoscaling_limit_max_cu")
+            .or_else(|| attributes.size("max_cu")),
         suspend_after: attributes
             .whole("suspend_timeout_seconds")
             .or_else(|| attributes.whole("suspend_timeout"))

@@ -21,7 +21,10 @@ fn found(id: &str, branch: &str, name: Option<&str>) -> Found {
 
 fn choices() -> Choices {
     Choices {
-        account: AccountRef { name: "prod".into(), kind: AccountKind::Account },
+        account: AccountRef {
+            name: "prod".into(),
+            kind: AccountKind::Account,
+        },
         namespace: None,
         management: Management::Observe,
         deletion: Deletion::Orphan,
@@ -30,12 +33,21 @@ fn choices() -> Choices {
 }
 
 fn declared(computes: Vec<Found>, choices: &Choices) -> Import {
-    import(&Subjects { computes, ..Subjects::default() }, choices, &Checker::new().unwrap())
+    import(
+        &Subjects {
+            computes,
+            ..Subjects::default()
+        },
+        choices,
+        &Checker::new().unwrap(),
+    )
 }
 
 fn text<'a>(import: &'a Import, path: &str) -> &'a str {
     let file = import.files.iter().find(|file| file.path == path);
-    &file.unwrap_or_else(|| panic!("no {path} in {import:#?}")).text
+    &file
+        .unwrap_or_else(|| panic!("no {path} in {import:#?}"))
+        .text
 }
 
 #[test]
@@ -54,24 +66,45 @@ fn names_are_readable_and_no_two_are_alike() {
         let assigned = names::assign(&[found("ep-1", branch, name)], &BTreeSet::new());
         assert_eq!(assigned["ep-1"], expected, "{name:?}");
     }
-    let same: Vec<Found> = (0..2000).map(|n| found(&format!("ep-{n}"), "br-1", Some("Orders"))).collect();
+    let same: Vec<Found> = (0..2000)
+        .map(|n| found(&format!("ep-{n}"), "br-1", Some("Orders")))
+        .collect();
     let assigned = names::assign(&same, &BTreeSet::new());
     let distinct: BTreeSet<&String> = assigned.values().collect();
     assert_eq!(distinct.len(), same.len());
-    assert!(distinct.iter().all(|name| name.starts_with("orders") && name.len() <= 63));
+    assert!(
+        distinct
+            .iter()
+            .all(|name| name.starts_with("orders") && name.len() <= 63)
+    );
 }
 
 #[test]
 fn a_younger_compute_never_takes_the_name_of_an_older_one() {
-    let at = |found: Found, time: &str| Found { created_at: Some(time.parse().unwrap()), ..found };
-    let older = at(found("ep-z", "br-1", Some("orders")), "2026-01-01T00:00:00Z");
-    let younger = at(found("ep-a", "br-2", Some("orders")), "2026-02-01T00:00:00Z");
+    let at = |found: Found, time: &str| Found {
+        created_at: Some(time.parse().unwrap()),
+        ..found
+    };
+    let older = at(
+        found("ep-z", "br-1", Some("orders")),
+        "2026-01-01T00:00:00Z",
+    );
+    let younger = at(
+        found("ep-a", "br-2", Some("orders")),
+        "2026-02-01T00:00:00Z",
+    );
     let alone = names::assign(std::slice::from_ref(&older), &BTreeSet::new());
     let both = names::assign(&[younger, older], &BTreeSet::new());
-    assert_eq!((alone["ep-z"].as_str(), both["ep-z"].as_str()), ("orders", "orders"));
+    assert_eq!(
+        (alone["ep-z"].as_str(), both["ep-z"].as_str()),
+        ("orders", "orders")
+    );
     assert!(both["ep-a"].starts_with("orders-"), "{both:?}");
     let taken = BTreeSet::from(["orders".to_owned()]);
-    assert_ne!(names::assign(&[found("ep-z", "br-1", Some("orders"))], &taken)["ep-z"], "orders");
+    assert_ne!(
+        names::assign(&[found("ep-z", "br-1", Some("orders"))], &taken)["ep-z"],
+        "orders"
+    );
 }
 
 #[test]
@@ -89,11 +122,21 @@ fn what_no_resource_can_say_is_left_out_and_named() {
     };
     let import = declared(vec![odd], &choices());
     let manifest = text(&import, "p-1/odd.yaml");
-    for field in ["spec.size", "spec.scaleToZero", "spec.pooler.mode", "spec.postgresSettings"] {
-        let named = manifest.lines().any(|line| line.starts_with(&format!("# Not declared: {field}")));
+    for field in [
+        "spec.size",
+        "spec.scaleToZero",
+        "spec.pooler.mode",
+        "spec.postgresSettings",
+    ] {
+        let named = manifest
+            .lines()
+            .any(|line| line.starts_with(&format!("# Not declared: {field}")));
         assert!(named, "{field}: {manifest}");
     }
-    assert!(manifest.ends_with("  pooler:\n    enabled: true\n  passwordlessAccess: false\n"), "{manifest}");
+    assert!(
+        manifest.ends_with("  pooler:\n    enabled: true\n  passwordlessAccess: false\n"),
+        "{manifest}"
+    );
     assert!(!manifest.contains("canary"), "{manifest}");
     assert_eq!((import.computes, import.undeclared.len()), (1, 0));
 }
@@ -101,8 +144,14 @@ fn what_no_resource_can_say_is_left_out_and_named() {
 #[test]
 fn a_platform_leads_no_file_out_of_the_folder() {
     let wrong = [
-        Found { project: "../../etc".into(), ..found("ep-1", "br-1", Some("a")) },
-        Found { project: "P/1".into(), ..found("ep-2", "br-1", Some("b")) },
+        Found {
+            project: "../../etc".into(),
+            ..found("ep-1", "br-1", Some("a"))
+        },
+        Found {
+            project: "P/1".into(),
+            ..found("ep-2", "br-1", Some("b"))
+        },
         found("../ep-3", "br-1", Some("c")),
         found("ep-4", "br 1", Some("../../d")),
     ];
@@ -110,13 +159,20 @@ fn a_platform_leads_no_file_out_of_the_folder() {
     assert_eq!(import.undeclared.len(), wrong.len(), "{import:#?}");
     let paths: Vec<&str> = import.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["kustomization.yaml"]);
-    assert!(import.undeclared[0].starts_with("compute ep-1: spec.projectID: "), "{:?}", import.undeclared);
+    assert!(
+        import.undeclared[0].starts_with("compute ep-1: spec.projectID: "),
+        "{:?}",
+        import.undeclared
+    );
 }
 
 #[test]
 fn what_is_chosen_stands_in_each_manifest() {
     let choices = Choices {
-        account: AccountRef { name: "company".into(), kind: AccountKind::ClusterAccount },
+        account: AccountRef {
+            name: "company".into(),
+            kind: AccountKind::ClusterAccount,
+        },
         namespace: Some("shop".into()),
         management: Management::Full,
         deletion: Deletion::Delete,
@@ -161,17 +217,39 @@ spec:
 fn comments_stay_comments() {
     let mut odd = found("ep-1", "br-1", Some("a\nspec: {deletion: Delete}\u{2028}"));
     odd.notes = vec!["first\r\nsecond".into()];
-    let keys = [Key { project: "p-1".into(), name: "b\n- evil.yaml".into(), id: "7".into(), address: None }];
-    let subjects = Subjects { computes: vec![odd], keys: keys.to_vec(), ..Subjects::default() };
+    let keys = [Key {
+        project: "p-1".into(),
+        name: "b\n- evil.yaml".into(),
+        id: "7".into(),
+        address: None,
+    }];
+    let subjects = Subjects {
+        computes: vec![odd],
+        keys: keys.to_vec(),
+        ..Subjects::default()
+    };
     let import = import(&subjects, &choices(), &Checker::new().unwrap());
     let name = "p-1/a-spec-deletion-delete.yaml";
-    assert!(text(&import, name).contains("# The platform calls it a?spec: {deletion: Delete}?.\n# first??second\n"));
+    assert!(
+        text(&import, name)
+            .contains("# The platform calls it a?spec: {deletion: Delete}?.\n# first??second\n")
+    );
     assert!(text(&import, "p-1/kustomization.yaml").contains("#   b?- evil.yaml (id 7)\n"));
 }
 
 #[test]
 fn a_compute_of_another_cluster_is_told() {
-    let import = declared(vec![found("ep-1", "br-1", Some("orders-c1u57e-0a1b2c3d-000000ff"))], &choices());
+    let import = declared(
+        vec![found(
+            "ep-1",
+            "br-1",
+            Some("orders-c1u57e-0a1b2c3d-000000ff"),
+        )],
+        &choices(),
+    );
     let manifest = text(&import, "p-1/orders.yaml");
-    assert!(manifest.contains("for a cluster with the identity c1u57e"), "{manifest}");
+    assert!(
+        manifest.contains("for a cluster with the identity c1u57e"),
+        "{manifest}"
+    );
 }

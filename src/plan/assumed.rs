@@ -9,7 +9,9 @@ use kube::ResourceExt;
 
 use super::objects::Objects;
 use super::secrets::Secrets;
-use crate::api::{Account, AccountKind, ClusterAccount, Compute, Connection, ProjectKey, ReadReplicaSet};
+use crate::api::{
+    Account, AccountKind, ClusterAccount, Compute, Connection, ProjectKey, ReadReplicaSet,
+};
 use crate::cluster::{Owner, secrets};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::PassSettings;
@@ -19,20 +21,48 @@ use crate::controller::{NOT_READ, assumed_key_secret};
 /// Assumes a content for every Secret that resources name.
 pub fn assume(objects: &Objects, secrets: &mut Secrets, settings: &PassSettings) {
     // Keys come first, because an account may have its credentials in the Secret of a key.
-    objects.all::<ProjectKey>().iter().for_each(|key| of_key(key, objects, secrets));
-    objects.all::<Account>().iter().for_each(|account| of_account(account.as_ref(), secrets, settings));
-    objects.all::<ClusterAccount>().iter().for_each(|account| of_account(account.as_ref(), secrets, settings));
+    objects
+        .all::<ProjectKey>()
+        .iter()
+        .for_each(|key| of_key(key, objects, secrets));
+    objects
+        .all::<Account>()
+        .iter()
+        .for_each(|account| of_account(account.as_ref(), secrets, settings));
+    objects
+        .all::<ClusterAccount>()
+        .iter()
+        .for_each(|account| of_account(account.as_ref(), secrets, settings));
     for compute in objects.all::<Compute>() {
-        let wrote = compute.status.as_ref().and_then(|status| status.connection_secret.as_ref());
-        let unused = compute.status.iter().flat_map(|status| &status.unused_secrets);
+        let wrote = compute
+            .status
+            .as_ref()
+            .and_then(|status| status.connection_secret.as_ref());
+        let unused = compute
+            .status
+            .iter()
+            .flat_map(|status| &status.unused_secrets);
         let namespace = compute.namespace().unwrap_or_default();
-        of_connection((&namespace, Owner::of(compute.as_ref())), compute.spec.connection.as_deref(), wrote, secrets);
+        of_connection(
+            (&namespace, Owner::of(compute.as_ref())),
+            compute.spec.connection.as_deref(),
+            wrote,
+            secrets,
+        );
         unused.for_each(|name| secrets.assume((namespace.clone(), name.clone()), None));
     }
     for set in objects.all::<ReadReplicaSet>() {
-        let wrote = set.status.as_ref().and_then(|status| status.connection_secret.as_ref());
+        let wrote = set
+            .status
+            .as_ref()
+            .and_then(|status| status.connection_secret.as_ref());
         let namespace = set.namespace().unwrap_or_default();
-        of_connection((&namespace, Owner::of(set.as_ref())), set.spec.connection.as_ref(), wrote, secrets);
+        of_connection(
+            (&namespace, Owner::of(set.as_ref())),
+            set.spec.connection.as_ref(),
+            wrote,
+            secrets,
+        );
     }
 }
 
@@ -44,9 +74,14 @@ fn of_account<A: AnyAccount>(account: &A, secrets: &mut Secrets, settings: &Pass
 }
 
 fn holding(entries: impl IntoIterator<Item = String>) -> Secret {
-    let data: BTreeMap<String, ByteString> =
-        entries.into_iter().map(|entry| (entry, ByteString(NOT_READ.as_bytes().to_vec()))).collect();
-    Secret { data: Some(data), ..Secret::default() }
+    let data: BTreeMap<String, ByteString> = entries
+        .into_iter()
+        .map(|entry| (entry, ByteString(NOT_READ.as_bytes().to_vec())))
+        .collect();
+    Secret {
+        data: Some(data),
+        ..Secret::default()
+    }
 }
 
 fn of_connection(
@@ -72,13 +107,19 @@ fn of_connection(
 fn of_key(key: &ProjectKey, objects: &Objects, secrets: &mut Secrets) {
     let account = AccountName::of(&key.spec.account_ref, key);
     let base_url = match account.kind {
-        AccountKind::Account => {
-            objects.get::<Account>(&account.object_ref()).map(|account| account.access().base_url.clone())
-        }
-        AccountKind::ClusterAccount => {
-            objects.get::<ClusterAccount>(&account.object_ref()).map(|account| account.access().base_url.clone())
-        }
+        AccountKind::Account => objects
+            .get::<Account>(&account.object_ref())
+            .map(|account| account.access().base_url.clone()),
+        AccountKind::ClusterAccount => objects
+            .get::<ClusterAccount>(&account.object_ref())
+            .map(|account| account.access().base_url.clone()),
     };
     let guess = assumed_key_secret(key, &base_url.unwrap_or_default());
-    secrets.assume((key.namespace().unwrap_or_default(), key.spec.secret.name.clone()), guess);
+    secrets.assume(
+        (
+            key.namespace().unwrap_or_default(),
+            key.spec.secret.name.clone(),
+        ),
+        guess,
+    );
 }

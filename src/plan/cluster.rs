@@ -32,7 +32,11 @@ fn refused(code: u16) -> kube::Error {
         409 => "somebody else was faster",
         _ => "not as its kind",
     };
-    kube::Error::Api(Box::new(Status { code, message: message.to_owned(), ..Status::default() }))
+    kube::Error::Api(Box::new(Status {
+        code,
+        message: message.to_owned(),
+        ..Status::default()
+    }))
 }
 
 fn read<K: Object>(value: Value) -> Result<K, kube::Error> {
@@ -51,7 +55,13 @@ impl Overlay {
         trail: Arc<Trail>,
         now: Timestamp,
     ) -> Self {
-        Self { objects: Mutex::new(objects), secrets: Mutex::new(secrets), outside, trail, now }
+        Self {
+            objects: Mutex::new(objects),
+            secrets: Mutex::new(secrets),
+            outside,
+            trail,
+            now,
+        }
     }
 
     pub fn objects(&self) -> MutexGuard<'_, Objects> {
@@ -68,7 +78,10 @@ impl Overlay {
 
     /// True if the content of a Secret is assumed.
     pub fn is_assumed(&self, place: &Place) -> bool {
-        self.secrets().known.get(place).is_some_and(|known| known.assumed)
+        self.secrets()
+            .known
+            .get(place)
+            .is_some_and(|known| known.assumed)
     }
 
     /// Reads each Secret once. The content of a Secret that may not be read is assumed.
@@ -77,7 +90,10 @@ impl Overlay {
             return Ok(known.secret.clone());
         }
         let known = match self.outside.secret(&place.0, &place.1).await {
-            Ok(secret) => Known { secret, assumed: false },
+            Ok(secret) => Known {
+                secret,
+                assumed: false,
+            },
             Err(error) if is_forbidden(&error) => {
                 let assumed = self.secrets().assumed.get(place).cloned();
                 self.trail
@@ -94,10 +110,16 @@ impl Overlay {
     /// Reports a write of a Secret, unless its previous content is unknown.
     fn tell(&self, (namespace, name): (&str, &str), written: &Written) {
         if written.assumed && !written.new {
-            self.trail.not_read(format!("Whether Secret {namespace}/{name} would be written anew."));
+            self.trail.not_read(format!(
+                "Whether Secret {namespace}/{name} would be written anew."
+            ));
         } else if written.new || !written.entries.is_empty() {
             let entries = written.entries.iter().cloned().collect();
-            self.trail.note(Step::WriteSecret { name: name.to_owned(), new: written.new, entries });
+            self.trail.note(Step::WriteSecret {
+                name: name.to_owned(),
+                new: written.new,
+                entries,
+            });
         }
     }
 
@@ -108,7 +130,10 @@ impl Overlay {
         change: impl FnOnce(&mut Value),
     ) -> Result<K, kube::Error> {
         let uid = object.uid();
-        let written = self.objects().change(&Id::of(object), (uid.as_deref(), version), change).map_err(refused)?;
+        let written = self
+            .objects()
+            .change(&Id::of(object), (uid.as_deref(), version), change)
+            .map_err(refused)?;
         self.forget_secrets();
         read(written)
     }
@@ -132,8 +157,13 @@ impl Cluster for Overlay {
         let before = self.objects().value(&Id::of(object)).cloned();
         let version = patch["metadata"]["resourceVersion"].as_str();
         let patched = self.change(object, version, |stands| merge(stands, patch))?;
-        if patch.get("spec").is_some() && before.is_some_and(|before| before["spec"] != json!(patched)["spec"]) {
-            self.trail.note(Step::ChangeObject { kind: K::kind(&()).into_owned(), name: object.name_any() });
+        if patch.get("spec").is_some()
+            && before.is_some_and(|before| before["spec"] != json!(patched)["spec"])
+        {
+            self.trail.note(Step::ChangeObject {
+                kind: K::kind(&()).into_owned(),
+                name: object.name_any(),
+            });
         }
         Ok(patched)
     }
@@ -143,7 +173,9 @@ impl Cluster for Overlay {
         K: Object + HasStatus<Status: Serialize + Sync>,
     {
         let status = json!(status);
-        self.change(object, object.resource_version().as_deref(), |stands| stands["status"] = status)
+        self.change(object, object.resource_version().as_deref(), |stands| {
+            stands["status"] = status
+        })
     }
 
     async fn current<K: Object>(&self, object: &K) -> Result<Option<K>, kube::Error> {
@@ -154,7 +186,11 @@ impl Cluster for Overlay {
 
     async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
         let namespace = Some(namespace.to_owned());
-        let id = Id { kind: K::kind(&()).into_owned(), namespace, name: name.to_owned() };
+        let id = Id {
+            kind: K::kind(&()).into_owned(),
+            namespace,
+            name: name.to_owned(),
+        };
         Ok(self.objects().value(&id).is_some())
     }
 
@@ -163,16 +199,24 @@ impl Cluster for Overlay {
         value["apiVersion"] = json!(K::api_version(&()));
         value["kind"] = json!(K::kind(&()));
         let created = self.objects().create(value, self.now).map_err(refused)?;
-        self.trail.note(Step::CreateObject { kind: K::kind(&()).into_owned(), name: object.name_any() });
+        self.trail.note(Step::CreateObject {
+            kind: K::kind(&()).into_owned(),
+            name: object.name_any(),
+        });
         read(created)
     }
 
     async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
         let (uid, version) = (object.uid(), object.resource_version());
         let stands = (uid.as_deref(), version.as_deref());
-        self.objects().delete(&Id::of(object), stands, self.now).map_err(refused)?;
+        self.objects()
+            .delete(&Id::of(object), stands, self.now)
+            .map_err(refused)?;
         self.forget_secrets();
-        self.trail.note(Step::DeleteObject { kind: K::kind(&()).into_owned(), name: object.name_any() });
+        self.trail.note(Step::DeleteObject {
+            kind: K::kind(&()).into_owned(),
+            name: object.name_any(),
+        });
         Ok(())
     }
 
@@ -197,15 +241,24 @@ impl Cluster for Overlay {
         secret: &AppliedSecret,
         dry_run: bool,
     ) -> Result<Secret, kube::Error> {
-        self.known(&(namespace.to_owned(), secret.name.clone())).await?;
-        let (stands, written) = self.secrets().apply(namespace, secret, dry_run).map_err(refused)?;
+        self.known(&(namespace.to_owned(), secret.name.clone()))
+            .await?;
+        let (stands, written) = self
+            .secrets()
+            .apply(namespace, secret, dry_run)
+            .map_err(refused)?;
         if !dry_run {
             self.tell((namespace, &secret.name), &written);
         }
         Ok(stands)
     }
 
-    async fn patch_secret(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
+    async fn patch_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<(), kube::Error> {
         let place = (namespace.to_owned(), name.to_owned());
         self.known(&place).await?;
         let written = self.secrets().patch(&place, patch).map_err(refused)?;
@@ -216,7 +269,9 @@ impl Cluster for Overlay {
     async fn is_namespace_terminating(&self, name: &str) -> Result<bool, kube::Error> {
         match self.outside.is_namespace_terminating(name).await {
             Err(error) if is_forbidden(&error) => {
-                self.trail.not_read(format!("Namespace {name}: you may not. It is assumed to stay."));
+                self.trail.not_read(format!(
+                    "Namespace {name}: you may not. It is assumed to stay."
+                ));
                 Ok(false)
             }
             other => other,

@@ -47,7 +47,11 @@ impl Credentials {
         key: &SecretString,
         cluster: &Overlay,
     ) -> Result<Arc<dyn Platform>, ConnectError> {
-        if let Some(given) = self.given.as_ref().filter(|given| is_same(&given.base_url, &access.base_url)) {
+        if let Some(given) = self
+            .given
+            .as_ref()
+            .filter(|given| is_same(&given.base_url, &access.base_url))
+        {
             return self.outside.connect(access, &given.key);
         }
         let why = match (self.stands.get(name), credential(name, cluster)) {
@@ -80,6 +84,10 @@ fn credential(name: &AccountName, cluster: &Overlay) -> Option<CredentialRef> {
     let objects = cluster.objects();
     match name.kind {
         AccountKind::Account => Some(objects.get::<Account>(&name.object_ref())?.credential()),
-        AccountKind::ClusterAccount => Some(objects.get::<ClusterAccount>(&name.object_ref())?.credential()),
+        AccountKind::ClusterAccount => Some(
+            objects
+                .get::<ClusterAccount>(&name.object_ref())?
+                .credential(),
+        ),
     }
 }

@@ -21,8 +21,8 @@ use crate::controller::registry::AllKinds;
 use crate::controller::state::{Connection, ProcessState};
 use crate::domain::Fault;
 use crate::platform::{
-    Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter, Platform, RateLimited,
-    Tick, Ticks,
+    Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter,
+    Platform, RateLimited, Tick, Ticks,
 };
 
 /// A list that a pass needs and that was not read yet.
@@ -76,7 +76,8 @@ impl Planner {
 
     /// Reads the lists that passes have requested. Returns true if there were any.
     pub async fn read_wanted(&self) -> bool {
-        let wanted = std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+        let wanted =
+            std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
         for want in &wanted {
             // If a list cannot be read, the next pass sees the failure.
             match want {
@@ -96,21 +97,38 @@ impl Planner {
     }
 
     pub fn platform(&self, account: &AccountName) -> Option<Arc<Imagined>> {
-        self.with_platforms(|platforms| platforms.get(account).map(|(_, platform)| platform.clone()))
+        self.with_platforms(|platforms| {
+            platforms.get(account).map(|(_, platform)| platform.clone())
+        })
     }
 
     fn with_platforms<T>(&self, run: impl FnOnce(&mut Platforms) -> T) -> T {
-        run(&mut self.platforms.lock().unwrap_or_else(PoisonError::into_inner))
+        run(&mut self
+            .platforms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner))
     }
 
     fn want(&self, wanted: Wanted) {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).insert(wanted);
+        self.wanted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(wanted);
     }
 
-    fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>, after: Option<Tick>) -> LatestKeys {
-        let Some(organization) = &connection.access.organization_id else { return LatestKeys::default() };
+    fn keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        after: Option<Tick>,
+    ) -> LatestKeys {
+        let Some(organization) = &connection.access.organization_id else {
+            return LatestKeys::default();
+        };
         let account = AccountName::of(&object.spec.account_ref, object);
-        let known = self.platform(&account).and_then(|platform| platform.keys(organization, self.tick(), after));
+        let known = self
+            .platform(&account)
+            .and_then(|platform| platform.keys(organization, self.tick(), after));
         known.unwrap_or_else(|| {
             self.want(Wanted::Keys(account, organization.clone()));
             LatestKeys::default()
@@ -185,7 +203,11 @@ impl Environment for Planner {
         };
         let named = (access.base_url.clone(), platform.clone());
         self.with_platforms(|platforms| platforms.insert(name.clone(), named));
-        Ok(RateLimited::new(platform, Arc::new(Budget::unlimited()), Arc::new(NoMeter)))
+        Ok(RateLimited::new(
+            platform,
+            Arc::new(Budget::unlimited()),
+            Arc::new(NoMeter),
+        ))
     }
 
     fn latest_snapshot(
@@ -197,7 +219,8 @@ impl Environment for Planner {
         let account = AccountName::of(&object.spec.account_ref, object);
         let project = &object.spec.project_id;
         let known = self.platform(&account);
-        let known = known.and_then(|platform| platform.snapshot(project, self.tick(), interest.after));
+        let known =
+            known.and_then(|platform| platform.snapshot(project, self.tick(), interest.after));
         known.unwrap_or_else(|| {
             self.want(Wanted::Computes(account, project.clone()));
             LatestSnapshot::default()
@@ -215,7 +238,12 @@ impl Environment for Planner {
         self.keys(object, connection, interest.after)
     }
 
-    async fn read_keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
+    async fn read_keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        _: KeyInterest,
+    ) -> LatestKeys {
         if let Some(organization) = &connection.access.organization_id {
             let account = AccountName::of(&object.spec.account_ref, object);
             if let Some(platform) = self.platform(&account) {

@@ -8,28 +8,43 @@ use serde_json::{Map, Value};
 /// The entries of a Secret that `manager` has applied.
 pub fn applied_entries(secret: &Secret, manager: &str) -> BTreeSet<String> {
     let managed = secret.metadata.managed_fields.iter().flatten();
-    let applied = managed
-        .filter(|entry| entry.manager.as_deref() == Some(manager) && entry.operation.as_deref() == Some("Apply"));
+    let applied = managed.filter(|entry| {
+        entry.manager.as_deref() == Some(manager) && entry.operation.as_deref() == Some("Apply")
+    });
     let fields = applied.filter_map(|entry| entry.fields_v1.as_ref()?.0.get("f:data")?.as_object());
-    fields.flat_map(Map::keys).filter_map(|name| name.strip_prefix("f:")).map(str::to_owned).collect()
+    fields
+        .flat_map(Map::keys)
+        .filter_map(|name| name.strip_prefix("f:"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Removes the fields from `object` that `applied` (in the form of managed fields) has and
 /// `manifest` lacks.
 pub fn remove_applied(object: &mut Value, manifest: &Value, applied: &Value) {
-    let (Some(fields), Some(applied)) = (object.as_object_mut(), applied.as_object()) else { return };
-    for (name, below) in applied.iter().filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below))) {
+    let (Some(fields), Some(applied)) = (object.as_object_mut(), applied.as_object()) else {
+        return;
+    };
+    for (name, below) in applied
+        .iter()
+        .filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below)))
+    {
         remove_field(
             fields,
             (name, &manifest[name]),
-            below.as_object().is_some_and(|below| below.keys().any(|name| name.starts_with("f:"))).then_some(below),
+            below
+                .as_object()
+                .is_some_and(|below| below.keys().any(|name| name.starts_with("f:")))
+                .then_some(below),
         );
     }
 }
 
 /// Removes the fields from `object` that `before`, an applied manifest, has and `manifest` lacks.
 pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
-    let (Some(fields), Some(before)) = (object.as_object_mut(), before.as_object()) else { return };
+    let (Some(fields), Some(before)) = (object.as_object_mut(), before.as_object()) else {
+        return;
+    };
     for (name, below) in before {
         match (&manifest[name.as_str()], below) {
             (Value::Null, _) => drop(fields.remove(name)),
@@ -43,11 +58,17 @@ pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
     }
 }
 
-fn remove_field(fields: &mut Map<String, Value>, (name, declared): (&str, &Value), below: Option<&Value>) {
+fn remove_field(
+    fields: &mut Map<String, Value>,
+    (name, declared): (&str, &Value),
+    below: Option<&Value>,
+) {
     match (declared, below) {
         // Fields below may belong to other managers too, so only applied ones are removed.
         (Value::Null, Some(below)) => {
-            let Some(field) = fields.get_mut(name) else { return };
+            let Some(field) = fields.get_mut(name) else {
+                return;
+            };
             remove_applied(field, &Value::Null, below);
             if field.as_object().is_some_and(Map::is_empty) {
                 fields.remove(name);
@@ -79,14 +100,22 @@ mod tests {
         remove_applied(&mut object, &manifest, &applied);
         assert_eq!(object, expected);
         let mut object = stands;
-        remove_declared(&mut object, &manifest, &json!({"size": {"fixed": 1}, "pooler": {"enabled": true}}));
+        remove_declared(
+            &mut object,
+            &manifest,
+            &json!({"size": {"fixed": 1}, "pooler": {"enabled": true}}),
+        );
         assert_eq!(object, expected);
     }
 
     #[test]
     fn what_others_have_set_below_stays() {
         let mut object = json!({"pooler": {"enabled": true, "mode": "transaction"}});
-        remove_applied(&mut object, &json!({}), &json!({"f:pooler": {"f:enabled": {}}}));
+        remove_applied(
+            &mut object,
+            &json!({}),
+            &json!({"f:pooler": {"f:enabled": {}}}),
+        );
         assert_eq!(object, json!({"pooler": {"mode": "transaction"}}));
     }
 }

@@ -87,24 +87,41 @@ pub async fn list(client: &Client, listing: &Listing) -> Result<Listed, ListErro
     Ok(listed)
 }
 
-async fn of_kind(client: &Client, listing: &Listing, kind: &Described, listed: &mut Listed) -> Result<(), ListError> {
+async fn of_kind(
+    client: &Client,
+    listing: &Listing,
+    kind: &Described,
+    listed: &mut Listed,
+) -> Result<(), ListError> {
     if kind.namespaced && !listing.watched.is_empty() {
         return of_namespaces(client, &listing.watched, kind, listed).await;
     }
     match items(client, (kind.url)(None), &ListParams::default()).await {
         Ok(found) => {
-            listed.objects.extend(found.into_iter().map(|item| named(item, kind)));
+            listed
+                .objects
+                .extend(found.into_iter().map(|item| named(item, kind)));
             return Ok(());
         }
-        Err(error) if !is_forbidden(&error) => return Err(ListError { what: kind.plural.clone(), cause: error }),
+        Err(error) if !is_forbidden(&error) => {
+            return Err(ListError {
+                what: kind.plural.clone(),
+                cause: error,
+            });
+        }
         Err(_) if !kind.namespaced => {
-            listed.not_read.push(format!("{}s: you may not list them.", kind.kind));
+            listed
+                .not_read
+                .push(format!("{}s: you may not list them.", kind.kind));
             return Ok(());
         }
         Err(_) => {}
     }
     of_namespaces(client, &listing.namespaces, kind, listed).await?;
-    listed.not_read.push(format!("{}s of other namespaces: you may not list them.", kind.kind));
+    listed.not_read.push(format!(
+        "{}s of other namespaces: you may not list them.",
+        kind.kind
+    ));
     Ok(())
 }
 
@@ -116,8 +133,13 @@ async fn of_namespaces(
 ) -> Result<(), ListError> {
     for namespace in namespaces {
         let found = items(client, (kind.url)(Some(namespace)), &ListParams::default()).await;
-        let found = found.map_err(|cause| ListError { what: format!("{} in {namespace}", kind.plural), cause })?;
-        listed.objects.extend(found.into_iter().map(|item| named(item, kind)));
+        let found = found.map_err(|cause| ListError {
+            what: format!("{} in {namespace}", kind.plural),
+            cause,
+        })?;
+        listed
+            .objects
+            .extend(found.into_iter().map(|item| named(item, kind)));
     }
     Ok(())
 }
@@ -129,8 +151,14 @@ fn named(mut item: Value, kind: &Described) -> Value {
     item
 }
 
-async fn items(client: &Client, url: String, params: &ListParams) -> Result<Vec<Value>, kube::Error> {
-    let request = Request::new(url).list(params).map_err(kube::Error::BuildRequest)?;
+async fn items(
+    client: &Client,
+    url: String,
+    params: &ListParams,
+) -> Result<Vec<Value>, kube::Error> {
+    let request = Request::new(url)
+        .list(params)
+        .map_err(kube::Error::BuildRequest)?;
     let mut listed: Value = client.request(request).await?;
     match listed["items"].take() {
         Value::Array(items) => Ok(items),
@@ -138,18 +166,39 @@ async fn items(client: &Client, url: String, params: &ListParams) -> Result<Vec<
     }
 }
 
-async fn select(client: &Client, listing: &Listing, kinds: &[Described], listed: &mut Listed) -> Result<(), ListError> {
+async fn select(
+    client: &Client,
+    listing: &Listing,
+    kinds: &[Described],
+    listed: &mut Listed,
+) -> Result<(), ListError> {
     let is_selected = |id: &Id| listing.selected.is_none() || id.namespace == listing.selected;
     if listing.labels.label_selector.is_none() {
-        listed.selected = listed.objects.iter().filter_map(Id::of_value).filter(is_selected).collect();
+        listed.selected = listed
+            .objects
+            .iter()
+            .filter_map(Id::of_value)
+            .filter(is_selected)
+            .collect();
         return Ok(());
     }
     // The API server evaluates the selector.
-    for kind in kinds.iter().filter(|kind| kind.namespaced || listing.selected.is_none()) {
+    for kind in kinds
+        .iter()
+        .filter(|kind| kind.namespaced || listing.selected.is_none())
+    {
         let url = (kind.url)(listing.selected.as_deref());
         let found = items(client, url, &listing.labels).await;
-        let found = found.map_err(|cause| ListError { what: kind.plural.clone(), cause })?;
-        listed.selected.extend(found.into_iter().map(|item| named(item, kind)).filter_map(|item| Id::of_value(&item)));
+        let found = found.map_err(|cause| ListError {
+            what: kind.plural.clone(),
+            cause,
+        })?;
+        listed.selected.extend(
+            found
+                .into_iter()
+                .map(|item| named(item, kind))
+                .filter_map(|item| Id::of_value(&item)),
+        );
     }
     Ok(())
 }
@@ -158,10 +207,17 @@ async fn namespaces(client: &Client, listed: &mut Listed) {
     let api: Api<Namespace> = Api::all(client.clone());
     match api.list_metadata(&ListParams::default()).await {
         Ok(found) => {
-            let labelled = found.items.iter().map(|it| (it.name_any(), it.labels().clone()));
+            let labelled = found
+                .items
+                .iter()
+                .map(|it| (it.name_any(), it.labels().clone()));
             listed.namespaces.extend(labelled);
-            let system = found.items.iter().find(|namespace| namespace.name_any() == "kube-system");
-            listed.cluster = system.and_then(|system| ClusterId::of_uid(system.metadata.uid.as_deref()?));
+            let system = found
+                .items
+                .iter()
+                .find(|namespace| namespace.name_any() == "kube-system");
+            listed.cluster =
+                system.and_then(|system| ClusterId::of_uid(system.metadata.uid.as_deref()?));
         }
         Err(_) => {
             if let Ok(system) = api.get_metadata("kube-system").await {

@@ -26,7 +26,10 @@ pub fn lay(
     (namespace, now): (&str, Timestamp),
 ) -> Result<Option<(Id, Manifest)>, String> {
     let mut manifest = manifest.clone();
-    let (api_version, kind) = (manifest["apiVersion"].as_str().unwrap_or_default(), manifest["kind"].as_str());
+    let (api_version, kind) = (
+        manifest["apiVersion"].as_str().unwrap_or_default(),
+        manifest["kind"].as_str(),
+    );
     if (api_version, kind) == ("v1", Some("Secret")) {
         declare(secrets, manifest, namespace)?;
         return Ok(None);
@@ -35,8 +38,14 @@ pub fn lay(
         return Ok(None);
     }
     match is_namespaced(kind.unwrap_or_default()) {
-        true if manifest["metadata"]["namespace"].is_null() => manifest["metadata"]["namespace"] = json!(namespace),
-        false => drop(manifest["metadata"].as_object_mut().map(|metadata| metadata.remove("namespace"))),
+        true if manifest["metadata"]["namespace"].is_null() => {
+            manifest["metadata"]["namespace"] = json!(namespace)
+        }
+        false => drop(
+            manifest["metadata"]
+                .as_object_mut()
+                .map(|metadata| metadata.remove("namespace")),
+        ),
         true => {}
     }
     let id = Id::of_value(&manifest).ok_or("a manifest has no kind or no name")?;
@@ -49,7 +58,9 @@ pub fn lay(
                 "labels": metadata["labels"], "annotations": metadata["annotations"],
             },
         });
-        objects.create(without_nulls(named), now).map_err(|_| format!("{id} cannot be read"))?;
+        objects
+            .create(without_nulls(named), now)
+            .map_err(|_| format!("{id} cannot be read"))?;
         return Ok(Some((id, Manifest::New)));
     };
     let next = applied(&stands, &manifest);
@@ -57,7 +68,9 @@ pub fn lay(
     if !differs {
         return Ok(Some((id, Manifest::Unchanged)));
     }
-    objects.change(&id, (None, None), |object| *object = next).map_err(|_| format!("{id} cannot be read"))?;
+    objects
+        .change(&id, (None, None), |object| *object = next)
+        .map_err(|_| format!("{id} cannot be read"))?;
     Ok(Some((id, Manifest::Changed)))
 }
 
@@ -66,27 +79,41 @@ pub fn lay(
 fn applied(stands: &Value, manifest: &Value) -> Value {
     let mut next = stands.clone();
     let before = stands["metadata"]["annotations"][LAST_APPLIED].as_str();
-    let before: Value = before.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let before: Value = before
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
     let managers = stands["metadata"]["managedFields"].as_array();
     let by_others = |entry: &&Value| {
-        entry["operation"] == "Apply" && entry["manager"] != FIELD_MANAGER && entry["subresource"].is_null()
+        entry["operation"] == "Apply"
+            && entry["manager"] != FIELD_MANAGER
+            && entry["subresource"].is_null()
     };
     for entry in managers.into_iter().flatten().filter(by_others) {
         let fields = &entry["fieldsV1"];
         remove_applied(&mut next["spec"], &manifest["spec"], &fields["f:spec"]);
         for part in ["labels", "annotations"] {
             let applied = &fields["f:metadata"][format!("f:{part}")];
-            remove_applied(&mut next["metadata"][part], &manifest["metadata"][part], applied);
+            remove_applied(
+                &mut next["metadata"][part],
+                &manifest["metadata"][part],
+                applied,
+            );
         }
     }
     remove_declared(&mut next["spec"], &manifest["spec"], &before["spec"]);
     for part in ["labels", "annotations"] {
-        remove_declared(&mut next["metadata"][part], &manifest["metadata"][part], &before["metadata"][part]);
+        remove_declared(
+            &mut next["metadata"][part],
+            &manifest["metadata"][part],
+            &before["metadata"][part],
+        );
         if let declared @ Value::Object(_) = &manifest["metadata"][part] {
             merge(&mut next["metadata"][part], declared);
         }
         if next["metadata"][part].is_null() {
-            next["metadata"].as_object_mut().map(|metadata| metadata.remove(part));
+            next["metadata"]
+                .as_object_mut()
+                .map(|metadata| metadata.remove(part));
         }
     }
     merge(&mut next["spec"], &manifest["spec"]);
@@ -104,7 +131,9 @@ fn canonical(object: &Value) -> Option<Value> {
         fn visit<K: Kind>(&mut self) {
             if *self.0["kind"].as_str().unwrap_or_default() == K::Object::kind(&()) {
                 let read = serde_json::from_value::<K::Object>(self.0.clone()).ok();
-                self.1 = read.and_then(|object| serde_json::to_value(object).ok()).map(|mut it| it["spec"].take());
+                self.1 = read
+                    .and_then(|object| serde_json::to_value(object).ok())
+                    .map(|mut it| it["spec"].take());
             }
         }
     }
@@ -133,7 +162,9 @@ pub fn is_namespaced(kind: &str) -> bool {
 fn without_nulls(mut value: Value) -> Value {
     if let Value::Object(fields) = &mut value {
         fields.retain(|_, field| !field.is_null());
-        fields.values_mut().for_each(|field| *field = without_nulls(field.take()));
+        fields
+            .values_mut()
+            .for_each(|field| *field = without_nulls(field.take()));
     }
     value
 }
@@ -141,13 +172,21 @@ fn without_nulls(mut value: Value) -> Value {
 /// A Secret that is applied together with resources that refer to it.
 fn declare(secrets: &mut Secrets, mut manifest: Value, namespace: &str) -> Result<(), String> {
     let text = manifest["stringData"].take();
-    let mut secret: Secret = serde_json::from_value(manifest).map_err(|_| "a Secret cannot be read".to_owned())?;
+    let mut secret: Secret =
+        serde_json::from_value(manifest).map_err(|_| "a Secret cannot be read".to_owned())?;
     let data = secret.data.get_or_insert_default();
     for (entry, value) in text.as_object().into_iter().flatten() {
-        data.insert(entry.clone(), ByteString(value.as_str().unwrap_or_default().as_bytes().to_vec()));
+        data.insert(
+            entry.clone(),
+            ByteString(value.as_str().unwrap_or_default().as_bytes().to_vec()),
+        );
     }
     let place = (
-        secret.metadata.namespace.clone().unwrap_or_else(|| namespace.to_owned()),
+        secret
+            .metadata
+            .namespace
+            .clone()
+            .unwrap_or_else(|| namespace.to_owned()),
         secret.metadata.name.clone().unwrap_or_default(),
     );
     secret.metadata.namespace = Some(place.0.clone());

@@ -84,17 +84,37 @@ pub enum PlanError {
 ///
 /// # Errors
 /// If there are several platforms to choose from.
-pub fn given(key: SecretString, base_url: Option<&String>, objects: &[Value]) -> Result<Given, PlanError> {
+pub fn given(
+    key: SecretString,
+    base_url: Option<&String>,
+    objects: &[Value],
+) -> Result<Given, PlanError> {
     if let Some(base_url) = base_url {
-        return Ok(Given { key, base_url: base_url.clone() });
+        return Ok(Given {
+            key,
+            base_url: base_url.clone(),
+        });
     }
-    let accounts =
-        objects.iter().filter(|object| ["Account", "ClusterAccount"].iter().any(|kind| object["kind"] == *kind));
+    let accounts = objects.iter().filter(|object| {
+        ["Account", "ClusterAccount"]
+            .iter()
+            .any(|kind| object["kind"] == *kind)
+    });
     let urls: BTreeSet<String> = accounts
-        .filter_map(|account| Some(account["spec"]["baseURL"].as_str()?.trim_end_matches('/').to_owned()))
+        .filter_map(|account| {
+            Some(
+                account["spec"]["baseURL"]
+                    .as_str()?
+                    .trim_end_matches('/')
+                    .to_owned(),
+            )
+        })
         .collect();
     match urls.len() {
-        0 | 1 => Ok(Given { key, base_url: urls.into_iter().next().unwrap_or_default() }),
+        0 | 1 => Ok(Given {
+            key,
+            base_url: urls.into_iter().next().unwrap_or_default(),
+        }),
         _ => Err(PlanError::SeveralPlatforms(urls.into_iter().collect())),
     }
 }
@@ -104,39 +124,66 @@ pub fn given(key: SecretString, base_url: Option<&String>, objects: &[Value]) ->
 /// # Errors
 /// If a manifest cannot be read.
 pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Plan, PlanError> {
-    let Beginning { now, settings, objects: listed, namespaces, manifests, namespace, selected, given, not_read } =
-        beginning;
+    let Beginning {
+        now,
+        settings,
+        objects: listed,
+        namespaces,
+        manifests,
+        namespace,
+        selected,
+        given,
+        not_read,
+    } = beginning;
     let trail = Arc::new(Trail::default());
     not_read.into_iter().for_each(|what| trail.not_read(what));
     let (mut objects, mut secrets) = (Objects::default(), Secrets::default());
     listed.into_iter().for_each(|object| objects.insert(object));
     assumed::assume(&objects, &mut secrets, &settings);
-    let credentials =
-        Credentials { outside: outside.clone(), given, stands: stands(&objects), recorded: recorded(&objects) };
+    let credentials = Credentials {
+        outside: outside.clone(),
+        given,
+        stands: stands(&objects),
+        recorded: recorded(&objects),
+    };
     let mut declared = BTreeMap::new();
     for manifest in &manifests {
         let laid = manifests::lay((&mut objects, &mut secrets), manifest, (&namespace, now));
         declared.extend(laid.map_err(PlanError::Manifest)?);
     }
     assumed::assume(&objects, &mut secrets, &settings);
-    let selected = if manifests.is_empty() { selected } else { declared.keys().cloned().collect() };
+    let selected = if manifests.is_empty() {
+        selected
+    } else {
+        declared.keys().cloned().collect()
+    };
     let before = told::bindings(&objects);
     let cluster = Overlay::new((objects, secrets), outside, trail.clone(), now);
     let planner = Planner::new((now, settings), (cluster, trail), credentials, namespaces);
     let planned: BTreeSet<Id> = planner.planned(&selected);
     let ended = planner.come_to_rest(&selected).await;
-    let all: BTreeSet<Id> = planned.into_iter().chain(planner.planned(&selected)).chain(selected).collect();
+    let all: BTreeSet<Id> = planned
+        .into_iter()
+        .chain(planner.planned(&selected))
+        .chain(selected)
+        .collect();
     Ok(told::plan(&planner, &all, &ended, (&before, &declared)))
 }
 
 fn stands(objects: &Objects) -> BTreeMap<AccountName, Stands> {
     let own = objects.all::<Account>();
     let shared = objects.all::<ClusterAccount>();
-    own.iter().map(|it| said(it.as_ref())).chain(shared.iter().map(|it| said(it.as_ref()))).collect()
+    own.iter()
+        .map(|it| said(it.as_ref()))
+        .chain(shared.iter().map(|it| said(it.as_ref())))
+        .collect()
 }
 
 fn said<A: AnyAccount>(account: &A) -> (AccountName, Stands) {
-    let stands = Stands { base_url: account.access().base_url.clone(), credential: account.credential() };
+    let stands = Stands {
+        base_url: account.access().base_url.clone(),
+        credential: account.credential(),
+    };
     (account.account_name(), stands)
 }
 
@@ -150,5 +197,7 @@ fn recorded(objects: &Objects) -> BTreeMap<AccountName, Arc<Recorded>> {
         let account = AccountName::of(&key.spec.account_ref, key.as_ref());
         all.entry(account).or_default().add_key(&key);
     }
-    all.into_iter().map(|(account, recorded)| (account, Arc::new(recorded))).collect()
+    all.into_iter()
+        .map(|(account, recorded)| (account, Arc::new(recorded)))
+        .collect()
 }

@@ -28,7 +28,11 @@ pub struct Id {
 
 impl Id {
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
-        Self { kind: K::kind(&()).into_owned(), namespace: object.namespace(), name: object.name_any() }
+        Self {
+            kind: K::kind(&()).into_owned(),
+            namespace: object.namespace(),
+            name: object.name_any(),
+        }
     }
 
     /// The identity of an object as JSON, or `None` if it has no kind or name.
@@ -44,7 +48,11 @@ impl Id {
 
     fn of_reference<K: Managed>(reference: &ObjectRef<K>) -> Self {
         let namespace = reference.namespace.clone().filter(|_| K::is_namespaced());
-        Self { kind: K::kind(&()).into_owned(), namespace, name: reference.name.clone() }
+        Self {
+            kind: K::kind(&()).into_owned(),
+            namespace,
+            name: reference.name.clone(),
+        }
     }
 }
 
@@ -69,7 +77,9 @@ pub struct Stored {
 
 impl fmt::Debug for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("keys", &self.keys).finish_non_exhaustive()
+        f.debug_struct("Stored")
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
     }
 }
 
@@ -77,9 +87,14 @@ impl Stored {
     /// # Errors
     /// If it cannot be read as its kind, or is not a kind of dbplane.
     fn read(value: Value) -> Result<Self, String> {
-        let mut read = Read { value: &value, found: None };
+        let mut read = Read {
+            value: &value,
+            found: None,
+        };
         AllKinds::each(&mut read);
-        let (typed, keys) = read.found.ok_or_else(|| format!("{} is not a kind of dbplane", value["kind"]))??;
+        let (typed, keys) = read
+            .found
+            .ok_or_else(|| format!("{} is not a kind of dbplane", value["kind"]))??;
         Ok(Self { value, typed, keys })
     }
 
@@ -92,7 +107,10 @@ impl Stored {
     }
 
     fn version(&self) -> u64 {
-        self.value["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default()
+        self.value["metadata"]["resourceVersion"]
+            .as_str()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default()
     }
 
     fn is_deleting(&self) -> bool {
@@ -101,7 +119,10 @@ impl Stored {
 
     pub fn is_owned_by(&self, uid: &str) -> bool {
         let owners = self.value["metadata"]["ownerReferences"].as_array();
-        owners.into_iter().flatten().any(|owner| owner["uid"] == uid)
+        owners
+            .into_iter()
+            .flatten()
+            .any(|owner| owner["uid"] == uid)
     }
 }
 
@@ -147,12 +168,18 @@ pub const NOT_FOUND: u16 = 404;
 impl Objects {
     /// Adds an object as stored in the API server. It may be unreadable.
     pub fn insert(&mut self, value: Value) {
-        let Some(id) = Id::of_value(&value) else { return };
+        let Some(id) = Id::of_value(&value) else {
+            return;
+        };
         match Stored::read(value.clone()) {
             Ok(stored) => self.set(id, stored),
             Err(_) => {
-                let meta: ObjectMeta = serde_json::from_value(value["metadata"].clone()).unwrap_or_default();
-                self.unreadable.entry(id.kind).or_default().push(Arc::new(meta));
+                let meta: ObjectMeta =
+                    serde_json::from_value(value["metadata"].clone()).unwrap_or_default();
+                self.unreadable
+                    .entry(id.kind)
+                    .or_default()
+                    .push(Arc::new(meta));
             }
         }
     }
@@ -175,16 +202,26 @@ impl Objects {
 
     pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
         let kind = K::kind(&());
-        self.all.iter().filter(|(id, _)| id.kind == kind).filter_map(|(_, stored)| stored.typed()).collect()
+        self.all
+            .iter()
+            .filter(|(id, _)| id.kind == kind)
+            .filter_map(|(_, stored)| stored.typed())
+            .collect()
     }
 
     pub fn having<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
         let ids = self.by_key.get(&(K::kind(&()).into_owned(), key.clone()));
-        ids.into_iter().flatten().filter_map(|id| self.all.get(id)?.typed()).collect()
+        ids.into_iter()
+            .flatten()
+            .filter_map(|id| self.all.get(id)?.typed())
+            .collect()
     }
 
     pub fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
-        self.unreadable.get(K::kind(&()).as_ref()).cloned().unwrap_or_default()
+        self.unreadable
+            .get(K::kind(&()).as_ref())
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// A UID for an object that does not exist yet.
@@ -196,7 +233,10 @@ impl Objects {
     fn set(&mut self, id: Id, stored: Stored) {
         self.forget(&id);
         for key in &stored.keys {
-            self.by_key.entry((id.kind.clone(), key.clone())).or_default().insert(id.clone());
+            self.by_key
+                .entry((id.kind.clone(), key.clone()))
+                .or_default()
+                .insert(id.clone());
         }
         self.all.insert(id, stored);
     }
@@ -242,8 +282,14 @@ impl Objects {
         change: impl FnOnce(&mut Value),
     ) -> Result<Value, u16> {
         let stored = self.all.get(id).ok_or(NOT_FOUND)?;
-        let is_other = |wanted: Option<&str>, stands: Option<&str>| wanted.is_some() && wanted != stands;
-        if is_other(uid, stored.uid()) || is_other(version, stored.value["metadata"]["resourceVersion"].as_str()) {
+        let is_other =
+            |wanted: Option<&str>, stands: Option<&str>| wanted.is_some() && wanted != stands;
+        if is_other(uid, stored.uid())
+            || is_other(
+                version,
+                stored.value["metadata"]["resourceVersion"].as_str(),
+            )
+        {
             return Err(CONFLICT);
         }
         let mut next = stored.value.clone();
@@ -252,7 +298,8 @@ impl Objects {
             return Ok(next);
         }
         if next["spec"] != stored.value["spec"] {
-            next["metadata"]["generation"] = json!(next["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
+            next["metadata"]["generation"] =
+                json!(next["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
         }
         let before = stored.version();
         next["metadata"]["resourceVersion"] = json!((before + 1).to_string());
@@ -272,7 +319,12 @@ impl Objects {
     ///
     /// # Errors
     /// As [`Self::change`].
-    pub fn delete(&mut self, id: &Id, stands: (Option<&str>, Option<&str>), now: jiff::Timestamp) -> Result<(), u16> {
+    pub fn delete(
+        &mut self,
+        id: &Id,
+        stands: (Option<&str>, Option<&str>),
+        now: jiff::Timestamp,
+    ) -> Result<(), u16> {
         let at = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
         self.change(id, stands, |object| {
             if object["metadata"]["deletionTimestamp"].is_null() {
@@ -285,16 +337,25 @@ impl Objects {
     /// Removes a deleted object without finalizers, and deletes the objects that it owns. Returns
     /// true if it was removed.
     fn collect(&mut self, id: &Id) -> bool {
-        let Some(stored) = self.all.get(id) else { return false };
-        let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        let Some(stored) = self.all.get(id) else {
+            return false;
+        };
+        let held = stored.value["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty());
         if held || !stored.is_deleting() {
             return false;
         }
-        let at = stored.value["metadata"]["deletionTimestamp"].as_str().and_then(|time| time.parse().ok());
+        let at = stored.value["metadata"]["deletionTimestamp"]
+            .as_str()
+            .and_then(|time| time.parse().ok());
         let uid = stored.uid().unwrap_or_default().to_owned();
         let gone = self.forget(id).map(|stored| (id.clone(), stored));
         self.gone.extend(gone);
-        let owned = self.all.iter().filter(|(_, stored)| stored.is_owned_by(&uid));
+        let owned = self
+            .all
+            .iter()
+            .filter(|(_, stored)| stored.is_owned_by(&uid));
         let owned: Vec<Id> = owned.map(|(id, _)| id.clone()).collect();
         for child in owned {
             // It exists, because it was just found.

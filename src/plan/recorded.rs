@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use crate::api::{self, ComputeType};
 use crate::decide::{drift, identity};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, ComputeUnits, CreatedKey, Fault, KeyEntry, Listed, NewCompute,
-    Operation, Project, Role, Settings, Support,
+    Compute, ComputeChange, ComputeId, ComputeState, ComputeUnits, CreatedKey, Fault, KeyEntry,
+    Listed, NewCompute, Operation, Project, Role, Settings, Support,
 };
 use crate::platform::{Answer, Platform};
 
@@ -26,8 +26,12 @@ impl Recorded {
     pub fn add_compute(&mut self, object: &api::Compute) {
         let project = &object.spec.project_id;
         let known = self.computes.entry(project.clone()).or_default();
-        let Ok(record) = identity::of_compute(object) else { return };
-        let (Some(binding), Some(status)) = (record.identity.binding, &object.status) else { return };
+        let Ok(record) = identity::of_compute(object) else {
+            return;
+        };
+        let (Some(binding), Some(status)) = (record.identity.binding, &object.status) else {
+            return;
+        };
         let role = match status.type_.unwrap_or(object.spec.type_) {
             ComputeType::ReadWrite => Role::Primary,
             ComputeType::ReadOnly => Role::Replica,
@@ -54,20 +58,33 @@ impl Recorded {
 
     /// Adds the keys of a resource.
     pub fn add_key(&mut self, object: &api::ProjectKey) {
-        let Ok(record) = identity::of_key(object) else { return };
+        let Ok(record) = identity::of_key(object) else {
+            return;
+        };
         let records = record.known().records;
         let current = records.current.iter().map(|key| (key.id, key.name.clone()));
-        let previous = records.previous.iter().map(|key| (key.id, key.name.clone()));
-        let lost = records.lost.iter().filter_map(|key| Some((key.id?, key.name.clone())));
+        let previous = records
+            .previous
+            .iter()
+            .map(|key| (key.id, key.name.clone()));
+        let lost = records
+            .lost
+            .iter()
+            .filter_map(|key| Some((key.id?, key.name.clone())));
         let project = Some(object.spec.project_id.clone());
-        self.keys.extend(current.chain(previous).chain(lost).map(|(id, name)| KeyEntry {
-            id,
-            name,
-            project_id: project.clone(),
-            created_at: None,
-            last_used_at: None,
-            last_used_from: None,
-        }));
+        self.keys.extend(
+            current
+                .chain(previous)
+                .chain(lost)
+                .map(|(id, name)| KeyEntry {
+                    id,
+                    name,
+                    project_id: project.clone(),
+                    created_at: None,
+                    last_used_at: None,
+                    last_used_from: None,
+                }),
+        );
     }
 }
 
@@ -85,7 +102,11 @@ fn settings(object: &api::Compute, status: &api::ComputeStatus) -> Settings {
             && condition.observed_generation == object.metadata.generation
     });
     let size = status.size.as_deref().and_then(size);
-    let declared = if is_synced { drift::declared(&object.spec) } else { Settings::default() };
+    let declared = if is_synced {
+        drift::declared(&object.spec)
+    } else {
+        Settings::default()
+    };
     Settings {
         min: size.map(|(min, _)| min).or(declared.min),
         max: size.map(|(_, max)| max).or(declared.max),
@@ -101,25 +122,39 @@ fn size(text: &str) -> Option<(ComputeUnits, ComputeUnits)> {
 }
 
 fn nowhere() -> Fault {
-    Fault::Transport { message: "the platform is not called for a plan without an API key".to_owned() }
+    Fault::Transport {
+        message: "the platform is not called for a plan without an API key".to_owned(),
+    }
 }
 
 #[async_trait]
 impl Platform for Recorded {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
-        let project = |id: &String| Project { id: id.clone(), ..Project::default() };
+        let project = |id: &String| Project {
+            id: id.clone(),
+            ..Project::default()
+        };
         Ok(self.computes.keys().map(project).collect())
     }
 
     async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
-        Ok(self.computes.get(project).cloned().unwrap_or_default().into())
+        Ok(self
+            .computes
+            .get(project)
+            .cloned()
+            .unwrap_or_default()
+            .into())
     }
 
     async fn has_compute(&self, _: &str, _: &str) -> Result<bool, Fault> {
         Err(nowhere())
     }
 
-    async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
+    async fn create_compute(
+        &self,
+        _: &str,
+        _: &NewCompute,
+    ) -> Result<(Compute, Vec<Operation>), Fault> {
         Err(nowhere())
     }
 

@@ -61,16 +61,31 @@ impl Planner {
     async fn passes(&self, id: &Id) -> Ended {
         self.trail.begin(id);
         for _ in 0..AT_ONCE {
-            let mut one = One { planner: self, id, pass: None };
+            let mut one = One {
+                planner: self,
+                id,
+                pass: None,
+            };
             AllKinds::each(&mut one);
-            let Some(pass) = one.pass.take() else { return Ended::Rests(None, Wake::OnChange) };
+            let Some(pass) = one.pass.take() else {
+                return Ended::Rests(None, Wake::OnChange);
+            };
             match pass.await {
                 // The pass conflicted with its own write, which the next pass sees.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
                 Err(error) => return Ended::Failed(explained(&error)),
-                Ok(Pass { next: Next::Now | Next::OnOwnWrite, .. }) => {}
-                Ok(Pass { next: Next::On(Wake::At(time)), .. }) if time <= self.now => {}
-                Ok(Pass { next: Next::On(wake), report }) => return Ended::Rests(report, wake),
+                Ok(Pass {
+                    next: Next::Now | Next::OnOwnWrite,
+                    ..
+                }) => {}
+                Ok(Pass {
+                    next: Next::On(Wake::At(time)),
+                    ..
+                }) if time <= self.now => {}
+                Ok(Pass {
+                    next: Next::On(wake),
+                    report,
+                }) => return Ended::Rests(report, wake),
             }
         }
         Ended::Busy
@@ -80,7 +95,11 @@ impl Planner {
     fn hear(&self) {
         let gone = std::mem::take(&mut self.cluster.objects().gone);
         for (id, stored) in &gone {
-            AllKinds::each(&mut Gone { planner: self, id, stored });
+            AllKinds::each(&mut Gone {
+                planner: self,
+                id,
+                stored,
+            });
         }
     }
 
@@ -88,18 +107,37 @@ impl Planner {
     fn concerned(&self, selected: &BTreeSet<Id>) -> Vec<Id> {
         let planned = self.planned(selected);
         let objects = self.cluster.objects();
-        let mut needs = Needs { accounts: BTreeSet::new(), secrets: BTreeSet::new(), stored: None };
+        let mut needs = Needs {
+            accounts: BTreeSet::new(),
+            secrets: BTreeSet::new(),
+            stored: None,
+        };
         for id in &planned {
-            needs.stored = objects.stored(id).map(|stored| (id.clone(), stored.clone()));
+            needs.stored = objects
+                .stored(id)
+                .map(|stored| (id.clone(), stored.clone()));
             AllKinds::each(&mut needs);
         }
         let mut ids = BTreeSet::new();
-        ids.extend(objects.all::<Account>().iter().filter(|it| needs.has(it.as_ref())).map(|it| Id::of(it.as_ref())));
         ids.extend(
-            objects.all::<ClusterAccount>().iter().filter(|it| needs.has(it.as_ref())).map(|it| Id::of(it.as_ref())),
+            objects
+                .all::<Account>()
+                .iter()
+                .filter(|it| needs.has(it.as_ref()))
+                .map(|it| Id::of(it.as_ref())),
+        );
+        ids.extend(
+            objects
+                .all::<ClusterAccount>()
+                .iter()
+                .filter(|it| needs.has(it.as_ref()))
+                .map(|it| Id::of(it.as_ref())),
         );
         let accounts: Vec<Id> = ids.iter().cloned().collect();
-        accounts.into_iter().chain(planned.into_iter().filter(|id| !ids.contains(id))).collect()
+        accounts
+            .into_iter()
+            .chain(planned.into_iter().filter(|id| !ids.contains(id)))
+            .collect()
     }
 
     /// The selected resources that still exist, and those that they own.
@@ -107,10 +145,18 @@ impl Planner {
         let objects = self.cluster.objects();
         let uids: BTreeSet<String> = selected
             .iter()
-            .filter_map(|id| objects.value(id)?["metadata"]["uid"].as_str().map(str::to_owned))
+            .filter_map(|id| {
+                objects.value(id)?["metadata"]["uid"]
+                    .as_str()
+                    .map(str::to_owned)
+            })
             .collect();
         let is_planned = |id: &&Id| {
-            let owned = || objects.stored(id).is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)));
+            let owned = || {
+                objects
+                    .stored(id)
+                    .is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)))
+            };
             selected.contains(*id) || owned()
         };
         objects.ids().filter(is_planned).cloned().collect()
@@ -128,8 +174,15 @@ impl KindVisitor for One<'_> {
         if *self.id.kind != *K::Object::kind(&()) {
             return;
         }
-        let found = self.planner.cluster.objects().stored(self.id).and_then(Stored::typed::<K::Object>);
-        let (Some(object), planner) = (found, self.planner) else { return };
+        let found = self
+            .planner
+            .cluster
+            .objects()
+            .stored(self.id)
+            .and_then(Stored::typed::<K::Object>);
+        let (Some(object), planner) = (found, self.planner) else {
+            return;
+        };
         self.pass = Some(async move { pass::<K, Planner>(planner, &object).await }.boxed());
     }
 }
@@ -161,20 +214,29 @@ struct Needs {
 
 impl Needs {
     fn has<A: AnyAccount>(&self, account: &A) -> bool {
-        let CredentialRef { namespace, name, .. } = account.credential();
+        let CredentialRef {
+            namespace, name, ..
+        } = account.credential();
         self.accounts.contains(&account.account_name()) || self.secrets.contains(&(namespace, name))
     }
 }
 
 impl KindVisitor for Needs {
     fn visit<K: Kind>(&mut self) {
-        let Some((id, stored)) = &self.stored else { return };
+        let Some((id, stored)) = &self.stored else {
+            return;
+        };
         if *id.kind != *K::Object::kind(&()) {
             return;
         }
-        let Some(object) = stored.typed::<K::Object>() else { return };
-        self.accounts.extend(K::account(&object).map(|reference| AccountName::of(reference, object.as_ref())));
+        let Some(object) = stored.typed::<K::Object>() else {
+            return;
+        };
+        self.accounts.extend(
+            K::account(&object).map(|reference| AccountName::of(reference, object.as_ref())),
+        );
         let namespace = id.namespace.clone().unwrap_or_default();
-        self.secrets.extend(K::written_secret(&object).map(|name| (namespace, name.to_owned())));
+        self.secrets
+            .extend(K::written_secret(&object).map(|name| (namespace, name.to_owned())));
     }
 }

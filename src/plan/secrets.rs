@@ -27,7 +27,9 @@ pub struct Known {
 
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").field("assumed", &self.assumed).finish_non_exhaustive()
+        f.debug_struct("Known")
+            .field("assumed", &self.assumed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,8 +56,14 @@ pub struct Written {
 impl Secrets {
     fn number(&mut self, secret: &mut Secret) {
         self.made += 1;
-        secret.metadata.uid.get_or_insert_with(|| format!("secret-{}", self.made));
-        secret.metadata.resource_version.get_or_insert_with(|| "0".to_owned());
+        secret
+            .metadata
+            .uid
+            .get_or_insert_with(|| format!("secret-{}", self.made));
+        secret
+            .metadata
+            .resource_version
+            .get_or_insert_with(|| "0".to_owned());
     }
 
     fn get(&self, place: &Place) -> Option<Secret> {
@@ -68,17 +76,27 @@ impl Secrets {
             secret.metadata = before.metadata;
         }
         self.number(&mut secret);
-        self.known.insert(place, Known { secret: Some(secret), assumed: false });
+        self.known.insert(
+            place,
+            Known {
+                secret: Some(secret),
+                assumed: false,
+            },
+        );
     }
 
     /// Sets the assumed content of a Secret, unless there is one already.
     pub fn assume(&mut self, place: Place, guess: Option<Secret>) {
         let secret = guess.map(|mut secret| {
-            (secret.metadata.namespace, secret.metadata.name) = (Some(place.0.clone()), Some(place.1.clone()));
+            (secret.metadata.namespace, secret.metadata.name) =
+                (Some(place.0.clone()), Some(place.1.clone()));
             self.number(&mut secret);
             secret
         });
-        self.assumed.entry(place).or_insert(Known { secret, assumed: true });
+        self.assumed.entry(place).or_insert(Known {
+            secret,
+            assumed: true,
+        });
     }
 
     pub fn create(&mut self, place: &Place, secret: &Secret) -> Result<Written, u16> {
@@ -92,25 +110,37 @@ impl Secrets {
     }
 
     /// A forced server-side apply. A dry run has no effect.
-    pub fn apply(&mut self, namespace: &str, applied: &AppliedSecret, dry_run: bool) -> Result<(Secret, Written), u16> {
+    pub fn apply(
+        &mut self,
+        namespace: &str,
+        applied: &AppliedSecret,
+        dry_run: bool,
+    ) -> Result<(Secret, Written), u16> {
         let place = (namespace.to_owned(), applied.name.clone());
         let stands = self.get(&place);
-        let differs = |wanted: &Option<String>, stands: Option<String>| wanted.is_some() && *wanted != stands;
+        let differs =
+            |wanted: &Option<String>, stands: Option<String>| wanted.is_some() && *wanted != stands;
         if differs(&applied.uid, stands.as_ref().and_then(Secret::uid))
-            || differs(&applied.version, stands.as_ref().and_then(Secret::resource_version))
+            || differs(
+                &applied.version,
+                stands.as_ref().and_then(Secret::resource_version),
+            )
         {
             return Err(CONFLICT);
         }
         let mut next = stands.unwrap_or_else(|| {
             let mut secret = Secret::default();
-            (secret.metadata.name, secret.metadata.namespace) = (Some(place.1.clone()), Some(place.0.clone()));
+            (secret.metadata.name, secret.metadata.namespace) =
+                (Some(place.1.clone()), Some(place.0.clone()));
             secret
         });
         self.number(&mut next);
         let mine = applied_entries(&next, FIELD_MANAGER);
         let wanted = &applied.secret;
         let entries = next.data.get_or_insert_default();
-        entries.retain(|entry, _| !mine.contains(entry) || wanted.data.iter().any(|data| data.contains_key(entry)));
+        entries.retain(|entry, _| {
+            !mine.contains(entry) || wanted.data.iter().any(|data| data.contains_key(entry))
+        });
         entries.extend(wanted.data.clone().unwrap_or_default());
         next.labels_mut().extend(wanted.labels().clone());
         next.annotations_mut().extend(wanted.annotations().clone());
@@ -121,7 +151,12 @@ impl Secrets {
             }
         }
         if dry_run {
-            let unchanged = Written { new: false, entries: BTreeSet::new(), assumed: false, changed: false };
+            let unchanged = Written {
+                new: false,
+                entries: BTreeSet::new(),
+                assumed: false,
+                changed: false,
+            };
             return Ok((next, unchanged));
         }
         let written = self.put(&place, next);
@@ -138,8 +173,19 @@ impl Secrets {
         merge(&mut value, patch);
         let next: Secret = serde_json::from_value(value).map_err(|_| 422_u16)?;
         if next.metadata.deletion_timestamp.is_some() && next.finalizers().is_empty() {
-            self.known.insert(place.clone(), Known { secret: None, assumed: false });
-            return Ok(Written { new: false, entries: BTreeSet::new(), assumed: false, changed: true });
+            self.known.insert(
+                place.clone(),
+                Known {
+                    secret: None,
+                    assumed: false,
+                },
+            );
+            return Ok(Written {
+                new: false,
+                entries: BTreeSet::new(),
+                assumed: false,
+                changed: true,
+            });
         }
         Ok(self.put(place, next))
     }
@@ -148,7 +194,11 @@ impl Secrets {
     pub fn collect(&mut self, uid: &str) {
         for known in self.known.values_mut() {
             let owned = known.secret.as_ref().is_some_and(|secret| {
-                !secret.owner_references().is_empty() && secret.owner_references().iter().all(|owner| owner.uid == uid)
+                !secret.owner_references().is_empty()
+                    && secret
+                        .owner_references()
+                        .iter()
+                        .all(|owner| owner.uid == uid)
             });
             if owned {
                 known.secret = None;
@@ -163,19 +213,38 @@ impl Secrets {
         let changed = stands != Some(&next);
         let entries = differing(stands, &next);
         if changed {
-            let version = next.resource_version().and_then(|text| text.parse::<u64>().ok()).unwrap_or_default();
+            let version = next
+                .resource_version()
+                .and_then(|text| text.parse::<u64>().ok())
+                .unwrap_or_default();
             next.metadata.resource_version = Some((version + 1).to_string());
         }
-        let written = Written { new: stands.is_none(), entries, assumed, changed };
-        self.known.insert(place.clone(), Known { secret: Some(next), assumed });
+        let written = Written {
+            new: stands.is_none(),
+            entries,
+            assumed,
+            changed,
+        };
+        self.known.insert(
+            place.clone(),
+            Known {
+                secret: Some(next),
+                assumed,
+            },
+        );
         written
     }
 }
 
 fn differing(before: Option<&Secret>, after: &Secret) -> BTreeSet<String> {
     let nothing = BTreeMap::<String, ByteString>::new();
-    let before = before.and_then(|secret| secret.data.as_ref()).unwrap_or(&nothing);
+    let before = before
+        .and_then(|secret| secret.data.as_ref())
+        .unwrap_or(&nothing);
     let after = after.data.as_ref().unwrap_or(&nothing);
     let names = before.keys().chain(after.keys());
-    names.filter(|name| before.get(*name) != after.get(*name)).cloned().collect()
+    names
+        .filter(|name| before.get(*name) != after.get(*name))
+        .cloned()
+        .collect()
 }

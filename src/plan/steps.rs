@@ -7,7 +7,11 @@ use super::objects::Id;
 
 /// A step of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "action",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum Step {
     CreateCompute {
         project: String,
@@ -199,15 +203,26 @@ impl Plan {
 
     /// True if a planned resource has an unknown part.
     pub fn is_incomplete(&self) -> bool {
-        self.resources.iter().any(|planned| planned.unknown.is_some())
+        self.resources
+            .iter()
+            .any(|planned| planned.unknown.is_some())
     }
 }
 
 impl Counts {
     pub fn of(resources: &[Planned]) -> Self {
-        let mut counts = Self { resources: resources.len(), ..Self::default() };
-        resources.iter().flat_map(|planned| &planned.steps).for_each(|step| counts.add(step));
-        counts.waiting = resources.iter().filter(|planned| planned.waits.is_some()).count();
+        let mut counts = Self {
+            resources: resources.len(),
+            ..Self::default()
+        };
+        resources
+            .iter()
+            .flat_map(|planned| &planned.steps)
+            .for_each(|step| counts.add(step));
+        counts.waiting = resources
+            .iter()
+            .filter(|planned| planned.waits.is_some())
+            .count();
         counts
     }
 

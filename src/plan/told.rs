@@ -24,14 +24,25 @@ pub struct Bound {
 
 /// The binding of every Compute.
 pub fn bindings(objects: &Objects) -> BTreeMap<Id, Bound> {
-    objects.all::<Compute>().iter().filter_map(|compute| bound(compute)).collect()
+    objects
+        .all::<Compute>()
+        .iter()
+        .filter_map(|compute| bound(compute))
+        .collect()
 }
 
 fn bound(compute: &Compute) -> Option<(Id, Bound)> {
     let identity = identity::of_compute(compute).ok()?.identity;
     let binding = identity.binding?;
     let account = AccountName::of(&compute.spec.account_ref, compute);
-    Some((Id::of(compute), Bound { account, project: binding.project, compute: binding.id }))
+    Some((
+        Id::of(compute),
+        Bound {
+            account,
+            project: binding.project,
+            compute: binding.id,
+        },
+    ))
 }
 
 pub fn plan(
@@ -49,7 +60,9 @@ pub fn plan(
             planned(planner, (id, ended.get(id)), declared.get(id), steps)
         })
         .collect();
-    let concerned = ids.iter().flat_map(|id| before.get(id).into_iter().chain(after.get(id)));
+    let concerned = ids
+        .iter()
+        .flat_map(|id| before.get(id).into_iter().chain(after.get(id)));
     Plan {
         at: planner.now,
         counts: Counts::of(&resources),
@@ -61,13 +74,18 @@ pub fn plan(
 
 /// The step that binds a resource to an existing compute, if there is one.
 fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> Option<Step> {
-    let after = after.filter(|after| before.is_none_or(|before| before.compute != after.compute))?;
+    let after =
+        after.filter(|after| before.is_none_or(|before| before.compute != after.compute))?;
     let existed = change_of(planner, after)?.before.is_some();
-    existed.then(|| Step::LinkCompute { compute: after.compute.clone() })
+    existed.then(|| Step::LinkCompute {
+        compute: after.compute.clone(),
+    })
 }
 
 fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
-    planner.platform(&bound.account).map(|platform| platform.change_of(&bound.project, &bound.compute))
+    planner
+        .platform(&bound.account)
+        .map(|platform| platform.change_of(&bound.project, &bound.compute))
 }
 
 fn planned(
@@ -92,29 +110,47 @@ fn planned(
         _ if gone => {}
         Some(Ended::Rests(Some(report), wake)) => {
             let conditions = report.conditions(&[], 0, planner.now);
-            (planned.ready, planned.synced) = (said(&conditions, "Ready"), said(&conditions, "Synced"));
+            (planned.ready, planned.synced) =
+                (said(&conditions, "Ready"), said(&conditions, "Synced"));
             planned.next = at(*wake);
             planned.waits = waits(report, *wake);
         }
         Some(Ended::Rests(None, _)) => planned.unknown = Some(silent(planner, id)),
         Some(Ended::Failed(error)) => planned.unknown = Some(error.clone()),
         Some(Ended::Busy) => {
-            planned.unknown = Some("The plan comes to no end: the same is decided again and again.".to_owned());
+            planned.unknown =
+                Some("The plan comes to no end: the same is decided again and again.".to_owned());
         }
-        None => planned.unknown = Some("It cannot be read as a resource of this version.".to_owned()),
+        None => {
+            planned.unknown = Some("It cannot be read as a resource of this version.".to_owned())
+        }
     }
     planned
 }
 
 fn silent(planner: &Planner, id: &Id) -> String {
-    let value = planner.cluster.objects().value(id).cloned().unwrap_or_default();
-    let account = value["spec"]["accountRef"]["name"].as_str().unwrap_or("its account").to_owned();
+    let value = planner
+        .cluster
+        .objects()
+        .value(id)
+        .cloned()
+        .unwrap_or_default();
+    let account = value["spec"]["accountRef"]["name"]
+        .as_str()
+        .unwrap_or("its account")
+        .to_owned();
     format!("The platform of account {account} was not read, so nothing is decided.")
 }
 
 fn said(conditions: &[Condition], type_: &str) -> Option<Said> {
-    let found = conditions.iter().find(|condition| condition.type_ == type_)?;
-    Some(Said { status: found.status.clone(), reason: found.reason.clone(), message: found.message.clone() })
+    let found = conditions
+        .iter()
+        .find(|condition| condition.type_ == type_)?;
+    Some(Said {
+        status: found.status.clone(),
+        reason: found.reason.clone(),
+        message: found.message.clone(),
+    })
 }
 
 fn at(wake: Wake) -> Option<jiff::Timestamp> {
@@ -130,13 +166,22 @@ fn waits(report: &Report, wake: Wake) -> Option<Waits> {
     let (reason, message) = match (&report.health, &report.sync) {
         (
             Health::Ready(..),
-            Sync::OutOfSync(reason, message) | Sync::Refused(reason, message) | Sync::Unknown(reason, message),
+            Sync::OutOfSync(reason, message)
+            | Sync::Refused(reason, message)
+            | Sync::Unknown(reason, message),
         ) => (*reason, message.as_str()),
         (Health::Ready(..), Sync::InSync | Sync::NotApplicable) => return None,
         _ => report.headline(),
     };
-    let until = report.waiting.as_ref().map_or_else(|| at(wake), |waiting| waiting.until);
-    Some(Waits { reason: reason.to_string(), message: message.to_owned(), until })
+    let until = report
+        .waiting
+        .as_ref()
+        .map_or_else(|| at(wake), |waiting| waiting.until);
+    Some(Waits {
+        reason: reason.to_string(),
+        message: message.to_owned(),
+        until,
+    })
 }
 
 /// Compute units of the planned resources' computes, before and after. `None` if a size is unknown.
@@ -152,7 +197,12 @@ fn cost<'a>(planner: &Planner, bound: impl Iterator<Item = &'a Bound>) -> Option
 }
 
 fn plus(sum: Units, compute: Option<&domain::Compute>) -> Option<Units> {
-    let Some(compute) = compute else { return Some(sum) };
+    let Some(compute) = compute else {
+        return Some(sum);
+    };
     let (min, max) = compute.settings.min.zip(compute.settings.max)?;
-    Some(Units { min: sum.min + min.value(), max: sum.max + max.value() })
+    Some(Units {
+        min: sum.min + min.value(),
+        max: sum.max + max.value(),
+    })
 }

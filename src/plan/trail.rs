@@ -29,7 +29,9 @@ impl Trail {
     pub fn note(&self, step: Step) {
         self.with(|noted| {
             noted.count += 1;
-            let Some(id) = noted.acting.clone() else { return };
+            let Some(id) = noted.acting.clone() else {
+                return;
+            };
             let steps = noted.steps.entry(id).or_default();
             let known = steps.iter().position(|known| is_same_secret(known, &step));
             let known = known.map(|position| steps.remove(position));
@@ -71,9 +73,24 @@ fn is_same_secret(known: &Step, step: &Step) -> bool {
 /// Merges the create of an empty Secret and its later write, so that users see one step.
 fn together(known: Step, step: Step) -> Step {
     match (known, step) {
-        (Step::WriteSecret { new, entries: before, .. }, Step::WriteSecret { name, new: anew, entries }) => {
+        (
+            Step::WriteSecret {
+                new,
+                entries: before,
+                ..
+            },
+            Step::WriteSecret {
+                name,
+                new: anew,
+                entries,
+            },
+        ) => {
             let all: BTreeSet<String> = before.into_iter().chain(entries).collect();
-            Step::WriteSecret { name, new: new || anew, entries: all.into_iter().collect() }
+            Step::WriteSecret {
+                name,
+                new: new || anew,
+                entries: all.into_iter().collect(),
+            }
         }
         (_, step) => step,
     }

@@ -142,7 +142,9 @@ impl State {
 
     fn left(&self, of: Quota) -> u32 {
         let most = of.burst_size().get();
-        let Some((at, left)) = self.left else { return most };
+        let Some((at, left)) = self.left else {
+            return most;
+        };
         let regained = at.elapsed().as_nanos() / of.replenish_interval().as_nanos().max(1);
         u32::try_from(regained).map_or(most, |regained| left.saturating_add(regained).min(most))
     }
@@ -150,7 +152,9 @@ impl State {
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget").field("state", &*self.state()).finish_non_exhaustive()
+        f.debug_struct("Budget")
+            .field("state", &*self.state())
+            .finish_non_exhaustive()
     }
 }
 
@@ -162,7 +166,8 @@ impl Budget {
     /// A full budget. `jitter` shortens its pauses by a random part.
     pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
         let ticks = Ticks(Instant::now());
-        let limiter = |quota| -> Limiter { RateLimiter::direct_with_clock(quota, ticks).with_middleware() };
+        let limiter =
+            |quota| -> Limiter { RateLimiter::direct_with_clock(quota, ticks).with_middleware() };
         let share = |percent| limiter(rate.share(percent));
         Self {
             shares: [share(100), share(READ_SHARE), share(POLL_SHARE), share(100)],
@@ -180,7 +185,10 @@ impl Budget {
 
     /// A budget without limits, for simulated time, in which waiting is not possible.
     pub fn unlimited() -> Self {
-        Self { unlimited: true, ..Self::with_jitter(Rate::default(), || 0.0) }
+        Self {
+            unlimited: true,
+            ..Self::with_jitter(Rate::default(), || 0.0)
+        }
     }
 
     /// Waits until one request may be sent. If the caller stops waiting, only the limiters that it
@@ -253,10 +261,16 @@ impl Budget {
         }
         let pause = retry_after.unwrap_or_else(|| {
             let doubled = FIRST_PAUSE.saturating_mul(1 << (state.pauses.saturating_sub(1)).min(6));
-            doubled.min(LONGEST_PAUSE).mul_f64(1.0 - (self.jitter)() / 2.0)
+            doubled
+                .min(LONGEST_PAUSE)
+                .mul_f64(1.0 - (self.jitter)() / 2.0)
         });
         let until = now + pause;
-        state.paused_until = Some(state.paused_until.map_or(until, |earlier| earlier.max(until)));
+        state.paused_until = Some(
+            state
+                .paused_until
+                .map_or(until, |earlier| earlier.max(until)),
+        );
     }
 
     /// The platform carried out a request, so the next pause is short again.
@@ -270,7 +284,9 @@ impl Budget {
     /// The remaining pause, if there is one.
     pub fn pause(&self) -> Option<Duration> {
         let until = self.state().paused_until?;
-        until.checked_duration_since(Instant::now()).filter(|pause| !pause.is_zero())
+        until
+            .checked_duration_since(Instant::now())
+            .filter(|pause| !pause.is_zero())
     }
 
     pub fn figures(&self) -> BudgetFigures {
@@ -279,11 +295,19 @@ impl Budget {
         state.count_waits();
         let waits = |priority| {
             let lane = priority as usize;
-            Waits { priority, waiting: state.waiting[lane], waited: state.waited[lane] }
+            Waits {
+                priority,
+                waiting: state.waiting[lane],
+                waited: state.waited[lane],
+            }
         };
         BudgetFigures {
             requests_per_minute: self.rate.requests_per_minute,
-            left: if pause.is_some() { 0 } else { state.left(self.rate.share(100)) },
+            left: if pause.is_some() {
+                0
+            } else {
+                state.left(self.rate.share(100))
+            },
             pause: pause.unwrap_or_default(),
             waits: Priority::ALL.map(waits).to_vec(),
         }
@@ -308,7 +332,9 @@ impl Budget {
             let granted = match limiter.check() {
                 Ok(granted) => granted,
                 Err(refused) => {
-                    return Attempt::At(Instant::now() + refused.wait_time_from(limiter.clock().now()));
+                    return Attempt::At(
+                        Instant::now() + refused.wait_time_from(limiter.clock().now()),
+                    );
                 }
             };
             if *share == 0 {

@@ -6,7 +6,13 @@ use tokio::time::advance;
 use super::*;
 
 fn budget(requests_per_minute: u32, burst: u32) -> Arc<Budget> {
-    Arc::new(Budget::with_jitter(Rate { requests_per_minute, burst }, || 0.0))
+    Arc::new(Budget::with_jitter(
+        Rate {
+            requests_per_minute,
+            burst,
+        },
+        || 0.0,
+    ))
 }
 
 fn of(namespace: &str) -> Party {
@@ -68,7 +74,10 @@ async fn no_minute_has_more_than_is_allowed_and_hardly_less() {
             sent.iter().filter(|at| minute.contains(at)).count()
         });
         let (most, allowed) = (most.max().unwrap_or_default(), per_minute as usize);
-        assert!((allowed - allowed.div_ceil(40)..=allowed).contains(&most), "{most} of {allowed} with {burst} at once");
+        assert!(
+            (allowed - allowed.div_ceil(40)..=allowed).contains(&most),
+            "{most} of {allowed} with {burst} at once"
+        );
     }
 }
 
@@ -79,7 +88,10 @@ async fn polls_and_reads_leave_room_for_changes() {
     let (granted, mut order) = mpsc::unbounded_channel();
     enqueue(&budget, Priority::Poll, "sixth poll", &granted).await;
     assert!(order.try_recv().is_err());
-    assert_eq!(time_for(&budget, Priority::FreshRead, 3).await, Duration::ZERO);
+    assert_eq!(
+        time_for(&budget, Priority::FreshRead, 3).await,
+        Duration::ZERO
+    );
     assert_eq!(time_for(&budget, Priority::Change, 2).await, Duration::ZERO);
     assert_eq!(order.recv().await, Some("sixth poll"));
     // A minute of nothing but polling uses half of the budget.
@@ -145,7 +157,10 @@ async fn a_cancelled_wait_delays_nobody() {
     let budget = budget(60, 1);
     budget.acquire(Priority::Change, &of("a")).await;
     let party = of("a");
-    let impatient = tokio::time::timeout(Duration::from_millis(100), budget.acquire(Priority::Change, &party));
+    let impatient = tokio::time::timeout(
+        Duration::from_millis(100),
+        budget.acquire(Priority::Change, &party),
+    );
     assert!(impatient.await.is_err());
     let took = time_for(&budget, Priority::Poll, 1).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
@@ -160,7 +175,10 @@ async fn a_pause_is_for_all_and_ends_without_a_burst() {
     let took = time_for(&budget, Priority::Change, 1).await;
     assert!((30.0..31.1).contains(&took.as_secs_f64()), "{took:?}");
     let took = time_for(&budget, Priority::Change, 5).await;
-    assert!(took > Duration::from_secs(4), "a burst after a pause: {took:?}");
+    assert!(
+        took > Duration::from_secs(4),
+        "a burst after a pause: {took:?}"
+    );
     assert_eq!(budget.pause(), None);
 }
 
@@ -208,7 +226,10 @@ async fn keys_have_a_limit_of_their_own_that_delays_nothing_else() {
     }
     let took = start.elapsed().as_secs_f64();
     assert!((1.9..2.1).contains(&took), "{took}");
-    assert_eq!(time_for(&budget, Priority::Change, 10).await, Duration::ZERO);
+    assert_eq!(
+        time_for(&budget, Priority::Change, 10).await,
+        Duration::ZERO
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,25 +258,49 @@ async fn the_figures_say_what_is_left_and_how_long_requests_wait() {
     }
     advance(Duration::from_millis(500)).await;
     let waits = |priority: Priority| {
-        let Waits { waiting, waited, .. } = budget.figures().waits[priority as usize];
+        let Waits {
+            waiting, waited, ..
+        } = budget.figures().waits[priority as usize];
         (waiting, waited.as_millis())
     };
-    assert_eq!(waits(Priority::Change), (2, 1000), "each half a second so far");
-    assert_eq!((order.recv().await, order.recv().await), (Some("one"), Some("two")));
-    assert_eq!(waits(Priority::Change), (0, 3000), "one of them a second, the other two");
+    assert_eq!(
+        waits(Priority::Change),
+        (2, 1000),
+        "each half a second so far"
+    );
+    assert_eq!(
+        (order.recv().await, order.recv().await),
+        (Some("one"), Some("two"))
+    );
+    assert_eq!(
+        waits(Priority::Change),
+        (0, 3000),
+        "one of them a second, the other two"
+    );
     assert_eq!(waits(Priority::Poll), (0, 0));
 
     advance(Duration::from_secs(60)).await;
     budget.throttled(Some(Duration::from_secs(10)));
-    assert_eq!((left(), budget.figures().pause), (0, Duration::from_secs(10)));
+    assert_eq!(
+        (left(), budget.figures().pause),
+        (0, Duration::from_secs(10))
+    );
     advance(Duration::from_secs(10)).await;
-    assert_eq!(time_for(&budget, Priority::Change, 1).await, Duration::from_secs(1), "what was saved up is gone");
+    assert_eq!(
+        time_for(&budget, Priority::Change, 1).await,
+        Duration::from_secs(1),
+        "what was saved up is gone"
+    );
     assert_eq!((left(), budget.figures().pause), (0, Duration::ZERO));
 }
 
 /// Number of requests that are granted before the last one. It is a single request of `quiet`,
 /// behind a thousand of `noisy`.
-async fn before_the_single(priority: Option<Priority>, noisy: &'static str, quiet: &'static str) -> usize {
+async fn before_the_single(
+    priority: Option<Priority>,
+    noisy: &'static str,
+    quiet: &'static str,
+) -> usize {
     let budget = budget(6000, 1);
     let (granted, mut order) = mpsc::unbounded_channel();
     for number in 0..=1000 {
@@ -284,6 +329,10 @@ async fn a_thousand_requests_of_one_namespace_delay_that_of_another_by_about_a_t
         // Some requests are granted before the last one is queued.
         let before = before_the_single(class, "evil", "shop").await;
         assert!(before <= 6, "{class:?}: {before}");
-        assert_eq!(before_the_single(class, "evil", "evil").await, 1000, "in one namespace the first comes first");
+        assert_eq!(
+            before_the_single(class, "evil", "evil").await,
+            1000,
+            "in one namespace the first comes first"
+        );
     }
 }

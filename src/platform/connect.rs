@@ -10,7 +10,9 @@ use reqwest::Url;
 use secrecy::SecretString;
 use thiserror::Error;
 
-use super::{Budget, Clients, HttpOptions, HttpPlatform, Meter, Rate, RateLimited, Reach, Room, Transport};
+use super::{
+    Budget, Clients, HttpOptions, HttpPlatform, Meter, Rate, RateLimited, Reach, Room, Transport,
+};
 use crate::leadership::Leadership;
 
 /// The address of a platform, and the organization that it is called for.
@@ -38,7 +40,12 @@ pub struct Platforms(BTreeMap<String, String>);
 impl Platforms {
     /// Treats these base URLs as other names of a platform.
     pub fn with_aliases(aliases: impl IntoIterator<Item = PlatformAlias>) -> Self {
-        Self(aliases.into_iter().map(|PlatformAlias { alias, platform }| (alias, platform)).collect())
+        Self(
+            aliases
+                .into_iter()
+                .map(|PlatformAlias { alias, platform }| (alias, platform))
+                .collect(),
+        )
     }
 
     /// The platform of a base URL. Follows several aliases, because its host may have changed more
@@ -60,13 +67,18 @@ impl FromStr for PlatformAlias {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let urls = text.split_once('=').map(|(alias, platform)| [alias, platform].map(Url::parse));
+        let urls = text
+            .split_once('=')
+            .map(|(alias, platform)| [alias, platform].map(Url::parse));
         let Some([Ok(alias), Ok(platform)]) = urls else {
             return Err(
                 "expected two base URLs, as in https://old.example/api/v2=https://new.example/api/v2".to_owned()
             );
         };
-        Ok(Self { alias: normalized(alias.as_str()), platform: normalized(platform.as_str()) })
+        Ok(Self {
+            alias: normalized(alias.as_str()),
+            platform: normalized(platform.as_str()),
+        })
     }
 }
 
@@ -145,11 +157,17 @@ impl Connect for OverHttp {
         };
         let endpoint = access.endpoint.clone();
         let platform = match &self.transport {
-            Some(transport) => HttpPlatform::over(Arc::clone(transport), endpoint, secret, &options)?,
+            Some(transport) => {
+                HttpPlatform::over(Arc::clone(transport), endpoint, secret, &options)?
+            }
             None => HttpPlatform::new(endpoint, secret.clone(), &options)?,
         };
         let budget = Arc::new(Budget::new(access.rate));
-        let limited = RateLimited::new(Arc::new(platform.sharing(Arc::clone(&budget))), budget, meter);
+        let limited = RateLimited::new(
+            Arc::new(platform.sharing(Arc::clone(&budget))),
+            budget,
+            meter,
+        );
         Ok(limited.while_leading(access.leadership.clone()))
     }
 }

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
-    Project, Role, Settings, Support, UnreadableEntry,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
+    NewCompute, Operation, Project, Role, Settings, Support, UnreadableEntry,
 };
 
 /// An idle primary.
@@ -38,15 +38,27 @@ pub(crate) fn compute(id: &str, branch: &str) -> Compute {
 
 /// A key that was never used.
 pub(super) fn key(id: i64, name: &str) -> KeyEntry {
-    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
+    KeyEntry {
+        id,
+        name: name.to_owned(),
+        project_id: None,
+        created_at: None,
+        last_used_at: None,
+        last_used_from: None,
+    }
 }
 
 pub(super) fn unauthorized() -> Fault {
-    Fault::Unauthorized { message: "revoked".to_owned() }
+    Fault::Unauthorized {
+        message: "revoked".to_owned(),
+    }
 }
 
 pub(super) fn broken() -> Fault {
-    Fault::Server { status: 500, message: "broken".to_owned() }
+    Fault::Server {
+        status: 500,
+        message: "broken".to_owned(),
+    }
 }
 
 /// A clock that always shows the same time.
@@ -89,11 +101,21 @@ impl Fake {
 
     pub fn edit(&self, id: &str, edit: impl FnOnce(&mut Compute)) {
         let mut computes = self.computes.lock().unwrap();
-        edit(computes.iter_mut().find(|compute| compute.id == id).unwrap());
+        edit(
+            computes
+                .iter_mut()
+                .find(|compute| compute.id == id)
+                .unwrap(),
+        );
     }
 
     pub fn calls(&self) -> Vec<&'static str> {
-        self.calls.lock().unwrap().iter().map(|(name, _)| *name).collect()
+        self.calls
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(name, _)| *name)
+            .collect()
     }
 
     pub fn count(&self) -> usize {
@@ -103,17 +125,27 @@ impl Fake {
     /// The times between calls, in seconds.
     pub fn gaps(&self) -> Vec<f64> {
         let calls = self.calls.lock().unwrap();
-        calls.windows(2).map(|pair| (pair[1].1 - pair[0].1).as_secs_f64()).collect()
+        calls
+            .windows(2)
+            .map(|pair| (pair[1].1 - pair[0].1).as_secs_f64())
+            .collect()
     }
 
     /// With a budget that a test does not exhaust by accident.
     pub fn rate_limited(self: &Arc<Self>) -> Arc<RateLimited> {
-        self.within(Rate { requests_per_minute: 6000, burst: 100 })
+        self.within(Rate {
+            requests_per_minute: 6000,
+            burst: 100,
+        })
     }
 
     pub fn within(self: &Arc<Self>, rate: Rate) -> Arc<RateLimited> {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
-        Arc::new(RateLimited::new(Arc::clone(self) as Arc<dyn Platform>, budget, Arc::new(super::NoMeter)))
+        Arc::new(RateLimited::new(
+            Arc::clone(self) as Arc<dyn Platform>,
+            budget,
+            Arc::new(super::NoMeter),
+        ))
     }
 
     async fn called<T>(&self, name: &'static str, answer: impl FnOnce() -> T) -> Result<T, Fault> {
@@ -125,7 +157,11 @@ impl Fake {
         if *self.panics.lock().unwrap() {
             panic!("a bug");
         }
-        let fails = self.failing.lock().unwrap().is_none_or(|failing| failing == name);
+        let fails = self
+            .failing
+            .lock()
+            .unwrap()
+            .is_none_or(|failing| failing == name);
         match &*self.fault.lock().unwrap() {
             Some(fault) if fails => Err(fault.clone()),
             _ => Ok(answer),
@@ -140,13 +176,28 @@ impl Platform for Fake {
     }
     async fn list_computes(&self, _: &str) -> Result<Listed<Compute>, Fault> {
         let unreadable = || self.unreadable.lock().unwrap().clone().into();
-        self.called("list_computes", || Listed::new(self.computes.lock().unwrap().clone(), unreadable())).await
+        self.called("list_computes", || {
+            Listed::new(self.computes.lock().unwrap().clone(), unreadable())
+        })
+        .await
     }
     async fn has_compute(&self, _: &str, id: &str) -> Result<bool, Fault> {
-        self.called("has_compute", || self.computes.lock().unwrap().iter().any(|compute| compute.id == id)).await
+        self.called("has_compute", || {
+            self.computes
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|compute| compute.id == id)
+        })
+        .await
     }
-    async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
-        self.called("create_compute", || (compute("ep-new", "br-1"), Vec::new())).await
+    async fn create_compute(
+        &self,
+        _: &str,
+        _: &NewCompute,
+    ) -> Result<(Compute, Vec<Operation>), Fault> {
+        self.called("create_compute", || (compute("ep-new", "br-1"), Vec::new()))
+            .await
     }
     async fn update_compute(&self, _: &str, _: &str, _: &ComputeChange) -> Result<Answer, Fault> {
         self.called("update_compute", Answer::default).await
@@ -175,7 +226,8 @@ impl Platform for Fake {
         self.called("list_operations", Listed::default).await
     }
     async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
-        self.called("list_keys", || self.keys.lock().unwrap().clone().into()).await
+        self.called("list_keys", || self.keys.lock().unwrap().clone().into())
+            .await
     }
     async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
         self.called("revoke_key", || ()).await

@@ -27,7 +27,9 @@ impl Gate {
     pub fn refuse(&self) {
         self.0.send_if_modified(|why| match why {
             Some(Fault::KeyInDoubt { message }) => {
-                *why = Some(Fault::Unauthorized { message: message.clone() });
+                *why = Some(Fault::Unauthorized {
+                    message: message.clone(),
+                });
                 true
             }
             _ => false,
@@ -39,13 +41,19 @@ impl Gate {
     pub fn note<T>(&self, outcome: Result<T, Fault>, asks: bool) -> Result<T, Fault> {
         match outcome {
             Err(Fault::Unauthorized { message }) => {
-                let doubt = Fault::KeyInDoubt { message: message.clone() };
+                let doubt = Fault::KeyInDoubt {
+                    message: message.clone(),
+                };
                 self.0.send_if_modified(|why| {
                     let news = why.is_none();
                     why.get_or_insert_with(|| doubt.clone());
                     news
                 });
-                Err(if asks { Fault::Unauthorized { message } } else { doubt })
+                Err(if asks {
+                    Fault::Unauthorized { message }
+                } else {
+                    doubt
+                })
             }
             outcome => {
                 if asks && proves_acceptance(&outcome) {

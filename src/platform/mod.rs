@@ -18,12 +18,13 @@ mod turns;
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, Waits};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp, PlatformAlias, Platforms};
 pub use http::{
-    Answered, Clients, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs,
-    without_tokens,
+    Answered, Clients, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error,
+    replace_runs, without_tokens,
 };
 pub use observer::{
-    ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,
-    LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source, Subscriber, Tick, Ticks,
+    ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys,
+    Latest, LatestKeys, LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source,
+    Subscriber, Tick, Ticks,
 };
 pub use organizations::Organizations;
 pub use port::{Answer, Platform, PlatformClient};

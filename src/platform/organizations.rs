@@ -50,8 +50,15 @@ pub struct Candidate {
 impl Organizations {
     pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> Candidate {
         let platform = normalized(base_url);
-        let place = (platform.trim_end_matches('/').to_owned(), organization.to_owned());
-        Candidate { organizations: self.clone(), place, rate }
+        let place = (
+            platform.trim_end_matches('/').to_owned(),
+            organization.to_owned(),
+        );
+        Candidate {
+            organizations: self.clone(),
+            place,
+            rate,
+        }
     }
 }
 
@@ -62,7 +69,11 @@ impl Candidate {
         if organization != self.place.1 {
             return None;
         }
-        let mut known = self.organizations.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .organizations
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, organization| organization.strong_count() > 0);
         let found = known.get(&self.place).and_then(Weak::upgrade);
         let organization = found.unwrap_or_else(|| Arc::new(Organization::new(Rate::default())));
@@ -84,13 +95,26 @@ mod tests {
     use crate::platform::{NoMeter, Platform, PlatformClient, RateLimited};
 
     const URL: &str = "https://platform.example/api/v2";
-    const FULL: Rate = Rate { requests_per_minute: 600, burst: 20 };
+    const FULL: Rate = Rate {
+        requests_per_minute: 600,
+        burst: 20,
+    };
 
     /// An account in its own namespace.
-    fn account(all: &Organizations, fake: &Arc<Fake>, (url, organization, rate): (&str, &str, Rate)) -> RateLimited {
+    fn account(
+        all: &Organizations,
+        fake: &Arc<Fake>,
+        (url, organization, rate): (&str, &str, Rate),
+    ) -> RateLimited {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
-        let client = RateLimited::new(Arc::clone(fake) as Arc<dyn Platform>, budget, Arc::new(NoMeter));
-        client.of_organization(all.candidate(url, organization, rate)).for_namespace(organization)
+        let client = RateLimited::new(
+            Arc::clone(fake) as Arc<dyn Platform>,
+            budget,
+            Arc::new(NoMeter),
+        );
+        client
+            .of_organization(all.candidate(url, organization, rate))
+            .for_namespace(organization)
     }
 
     /// The time that `count` requests of an account take.
@@ -145,7 +169,12 @@ mod tests {
         let quiet = account(&all, &mine, (URL, "org", FULL));
         let busy = account(&all, &theirs, (URL, "org", FULL)).for_namespace("evil");
         quiet.list_keys("org").await.unwrap();
-        theirs.fail_only("list_keys", Fault::NotFound { message: "no such organization".to_owned() });
+        theirs.fail_only(
+            "list_keys",
+            Fault::NotFound {
+                message: "no such organization".to_owned(),
+            },
+        );
         assert!(busy.list_keys("org").await.is_err());
         // Acceptance for another organization proves nothing about this one.
         theirs.fail(None);
@@ -158,12 +187,29 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_limit_of_one_account_and_its_pauses_are_its_own() {
         let (all, mine, theirs) = (Organizations::default(), Fake::of([]), Fake::of([]));
-        let more = Rate { requests_per_minute: 6000, burst: 100 };
-        let slow = account(&all, &theirs, (URL, "org", Rate { requests_per_minute: 1, burst: 1 }));
+        let more = Rate {
+            requests_per_minute: 6000,
+            burst: 100,
+        };
+        let slow = account(
+            &all,
+            &theirs,
+            (
+                URL,
+                "org",
+                Rate {
+                    requests_per_minute: 1,
+                    burst: 1,
+                },
+            ),
+        );
         let fast = account(&all, &mine, (URL, "org", more));
         slow.list_keys("org").await.unwrap();
         fast.list_keys("org").await.unwrap();
-        theirs.fail(Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(3600)) });
+        theirs.fail(Fault::Throttled {
+            status: 429,
+            retry_after: Some(Duration::from_secs(3600)),
+        });
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert!(slow.list_projects().await.is_err());
         assert!(slow.budget().pause().is_some());
@@ -177,8 +223,17 @@ mod tests {
         let client = account(&all, &fake, (URL, "org", FULL));
         client.list_keys("org").await.unwrap();
         drop(client);
-        account(&all, &fake, (URL, "another", FULL)).list_keys("another").await.unwrap();
-        let known: Vec<String> = all.0.lock().unwrap().keys().map(|(_, organization)| organization.clone()).collect();
+        account(&all, &fake, (URL, "another", FULL))
+            .list_keys("another")
+            .await
+            .unwrap();
+        let known: Vec<String> = all
+            .0
+            .lock()
+            .unwrap()
+            .keys()
+            .map(|(_, organization)| organization.clone())
+            .collect();
         assert_eq!(known, ["another"]);
     }
 }

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
+    Project,
 };
 
 /// The result of a change of a compute: the compute, if the answer contains it, and the operations
@@ -30,22 +31,40 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     /// Checks with its own request if a compute exists. Changes nothing.
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault>;
     /// Creates a compute, and returns it with the operations that were started. Not idempotent.
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault>;
+    async fn create_compute(
+        &self,
+        project: &str,
+        new: &NewCompute,
+    ) -> Result<(Compute, Vec<Operation>), Fault>;
     /// Changes the named attributes of a compute.
-    async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault>;
+    async fn update_compute(
+        &self,
+        project: &str,
+        compute: &str,
+        change: &ComputeChange,
+    ) -> Result<Answer, Fault>;
     /// Deletes a compute. An already deleted one is a success if the platform answers 204.
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault>;
     /// Restarts a compute, which interrupts connections.
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault>;
     /// Creates a project-scoped key of an organization. Not idempotent. The secret is returned only
     /// this once. A key with another name or project than requested is [`Fault::OtherKey`].
-    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault>;
+    async fn create_key(
+        &self,
+        organization: &str,
+        name: &str,
+        project: &str,
+    ) -> Result<CreatedKey, Fault>;
     /// Checks if the platform accepts another secret for the project. `Ok` means that it does. A
     /// fault other than a refusal or [`Fault::Unauthorized`] proves nothing.
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;
 
     /// The operations of a compute among the latest ones of its project, newest first.
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault>;
+    async fn list_operations(
+        &self,
+        project: &str,
+        compute: &str,
+    ) -> Result<Listed<Operation>, Fault>;
     /// All keys of the organization.
     async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault>;
     /// Revokes a key of the organization permanently.

@@ -13,7 +13,8 @@ use super::gate::{Gate, proves_acceptance};
 use super::organizations::Candidate;
 use super::{Answer, Budget, FOR, Party, Platform, PlatformClient, Priority};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
+    Project,
 };
 use crate::leadership::Leadership;
 use crate::spans;
@@ -66,7 +67,11 @@ impl Shared {
     }
 
     async fn room_for_a_key(&self, party: &Party) {
-        spans::budget(Priority::Change.name(), self.budget.acquire_key_creation(party)).await;
+        spans::budget(
+            Priority::Change.name(),
+            self.budget.acquire_key_creation(party),
+        )
+        .await;
     }
 }
 
@@ -98,7 +103,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 impl RateLimited {
     /// `inner` within `budget`, with an open gate and reads of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
-        let shared = Shared { inner, budget, meter, gate: Gate::open(), candidate: OnceLock::new() };
+        let shared = Shared {
+            inner,
+            budget,
+            meter,
+            gate: Gate::open(),
+            candidate: OnceLock::new(),
+        };
         let leadership = Leadership::default();
         Self {
             shared: Arc::new(shared),
@@ -126,7 +137,10 @@ impl RateLimited {
     /// The same platform, with reads of this priority. Changes always have [`Priority::Change`].
     #[must_use]
     pub fn at(&self, priority: Priority) -> Self {
-        Self { reads: priority, ..self.clone() }
+        Self {
+            reads: priority,
+            ..self.clone()
+        }
     }
 
     /// Waits for the budget, so that the caller can record the real start of its read.
@@ -135,7 +149,10 @@ impl RateLimited {
         if self.suspended().is_none() {
             self.shared.room(priority, party).await;
         }
-        Admitted(Self { party: Arc::clone(party), ..self.with_place() })
+        Admitted(Self {
+            party: Arc::clone(party),
+            ..self.with_place()
+        })
     }
 
     /// Waits for the budget of one change, which the caller then makes with the result. A change
@@ -165,8 +182,16 @@ impl RateLimited {
 
     /// Returns a fault instead of a long wait, so that the caller can report it and can be stopped.
     fn not_paused(&self) -> Result<(), Fault> {
-        match self.shared.budget.pause().filter(|pause| *pause > LONGEST_WAIT) {
-            Some(pause) => Err(Fault::Throttled { status: 429, retry_after: Some(pause) }),
+        match self
+            .shared
+            .budget
+            .pause()
+            .filter(|pause| *pause > LONGEST_WAIT)
+        {
+            Some(pause) => Err(Fault::Throttled {
+                status: 429,
+                retry_after: Some(pause),
+            }),
             None => Ok(()),
         }
     }
@@ -186,7 +211,11 @@ impl RateLimited {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    async fn read<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    async fn read<T>(
+        &self,
+        name: &'static str,
+        call: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         // Another process may lead and use the same rate limit.
         self.leadership.resumed().await;
         self.gate()?;
@@ -198,7 +227,11 @@ impl RateLimited {
         self.own(self.timed(name, call).await)
     }
 
-    async fn change<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    async fn change<T>(
+        &self,
+        name: &'static str,
+        call: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
@@ -212,14 +245,21 @@ impl RateLimited {
     /// Checked right before a change is sent.
     fn leads(&self) -> Result<(), Fault> {
         let message = || "this process may no longer be the leader; nothing was sent".to_owned();
-        self.leadership.holds().then_some(()).ok_or_else(|| Fault::Transport { message: message() })
+        self.leadership
+            .holds()
+            .then_some(())
+            .ok_or_else(|| Fault::Transport { message: message() })
     }
 
     /// Handles the answer to a call whose path names the organization.
     fn organization<T>(&self, organization: &str, outcome: Result<T, Fault>) -> Result<T, Fault> {
         if outcome.is_ok()
             && !self.shared.budget.has_joined()
-            && let Some(accepted) = self.shared.candidate.get().and_then(|it| it.accepted_for(organization))
+            && let Some(accepted) = self
+                .shared
+                .candidate
+                .get()
+                .and_then(|it| it.accepted_for(organization))
         {
             self.shared.budget.join(accepted);
         }
@@ -243,16 +283,27 @@ impl RateLimited {
         self.shared.gate.note(outcome, self.entry == Entry::Budget)
     }
 
-    async fn timed<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    async fn timed<T>(
+        &self,
+        name: &'static str,
+        call: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
         let start = Instant::now();
         let outcome = FOR.scope(Arc::clone(&self.party), call).await;
         let kind = outcome.as_ref().map_or_else(Fault::kind, |_| "ok");
-        self.shared.meter.call(name, kind, start.elapsed().as_secs_f64());
+        self.shared
+            .meter
+            .call(name, kind, start.elapsed().as_secs_f64());
         match &outcome {
             Err(Fault::Throttled { retry_after, .. }) => self.shared.budget.throttled(*retry_after),
             // For a change, 503 leaves the outcome unknown; the account pauses as well.
             Err(Fault::Server { status: 503, .. }) => self.shared.budget.throttled(None),
-            Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. } | Fault::Gateway { .. }) => {}
+            Err(
+                Fault::Transport { .. }
+                | Fault::Unknown { .. }
+                | Fault::Server { .. }
+                | Fault::Gateway { .. },
+            ) => {}
             _ => self.shared.budget.succeeded(),
         }
         outcome
@@ -283,16 +334,25 @@ impl Admitted {
 
 impl PlatformClient for RateLimited {
     fn with_place(&self) -> Self {
-        Self { entry: Entry::Gate, ..self.clone() }
+        Self {
+            entry: Entry::Gate,
+            ..self.clone()
+        }
     }
 
     /// The same platform, called even if the gate is closed. An accepted key opens the gate.
     fn probing(&self) -> Self {
-        Self { entry: Entry::Budget, ..self.clone() }
+        Self {
+            entry: Entry::Budget,
+            ..self.clone()
+        }
     }
 
     fn for_namespace(&self, namespace: &str) -> Self {
-        Self { party: Party::from([Arc::from(namespace)]), ..self.clone() }
+        Self {
+            party: Party::from([Arc::from(namespace)]),
+            ..self.clone()
+        }
     }
 
     fn refused(&self) {
@@ -311,35 +371,67 @@ impl PlatformClient for RateLimited {
 #[async_trait]
 impl Platform for RateLimited {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
-        self.read("list_projects", self.shared.inner.list_projects()).await
+        self.read("list_projects", self.shared.inner.list_projects())
+            .await
     }
 
     async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
-        self.read("list_computes", self.shared.inner.list_computes(project)).await
+        self.read("list_computes", self.shared.inner.list_computes(project))
+            .await
     }
 
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
-        self.read("has_compute", self.shared.inner.has_compute(project, compute)).await
+        self.read(
+            "has_compute",
+            self.shared.inner.has_compute(project, compute),
+        )
+        .await
     }
 
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
-        self.change("create_compute", self.shared.inner.create_compute(project, new)).await
+    async fn create_compute(
+        &self,
+        project: &str,
+        new: &NewCompute,
+    ) -> Result<(Compute, Vec<Operation>), Fault> {
+        self.change(
+            "create_compute",
+            self.shared.inner.create_compute(project, new),
+        )
+        .await
     }
 
-    async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault> {
+    async fn update_compute(
+        &self,
+        project: &str,
+        compute: &str,
+        change: &ComputeChange,
+    ) -> Result<Answer, Fault> {
         let call = self.shared.inner.update_compute(project, compute, change);
         self.change("update_compute", call).await
     }
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
-        self.change("delete_compute", self.shared.inner.delete_compute(project, compute)).await
+        self.change(
+            "delete_compute",
+            self.shared.inner.delete_compute(project, compute),
+        )
+        .await
     }
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
-        self.change("restart_compute", self.shared.inner.restart_compute(project, compute)).await
+        self.change(
+            "restart_compute",
+            self.shared.inner.restart_compute(project, compute),
+        )
+        .await
     }
 
-    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault> {
+    async fn create_key(
+        &self,
+        organization: &str,
+        name: &str,
+        project: &str,
+    ) -> Result<CreatedKey, Fault> {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
@@ -356,7 +448,9 @@ impl Platform for RateLimited {
             return Err(fault);
         }
         self.shared.room(self.reads, &self.party).await;
-        let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
+        let asked = self
+            .timed("probe_key", self.shared.inner.probe_key(secret, project))
+            .await;
         match asked {
             Err(Fault::Unauthorized { .. }) if !self.is_accepted(project).await => {
                 let message = "the platform refuses the key, but also the account's own: that does not show that the key is revoked".to_owned();
@@ -367,18 +461,25 @@ impl Platform for RateLimited {
     }
 
     /// Only a report waits for it.
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault> {
+    async fn list_operations(
+        &self,
+        project: &str,
+        compute: &str,
+    ) -> Result<Listed<Operation>, Fault> {
         let call = self.shared.inner.list_operations(project, compute);
         self.at(Priority::Poll).read("list_operations", call).await
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
-        let listed = self.read("list_keys", self.shared.inner.list_keys(organization)).await;
+        let listed = self
+            .read("list_keys", self.shared.inner.list_keys(organization))
+            .await;
         self.organization(organization, listed)
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
-        self.change("revoke_key", self.shared.inner.revoke_key(organization, id)).await
+        self.change("revoke_key", self.shared.inner.revoke_key(organization, id))
+            .await
     }
 }
 

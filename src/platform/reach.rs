@@ -22,7 +22,9 @@ impl Reach {
     /// True if the administrator named the host of `url` in full. A pattern with a star also
     /// matches names that others own.
     pub(super) fn names(&self, url: &Url) -> bool {
-        self.platforms.iter().any(|pattern| !pattern.below && pattern.matches(url))
+        self.platforms
+            .iter()
+            .any(|pattern| !pattern.below && pattern.matches(url))
     }
 
     /// True if an account may name `url`.
@@ -47,7 +49,12 @@ impl PlatformPattern {
     pub fn of(base_url: &str) -> Option<Self> {
         let url = Url::parse(base_url.trim()).ok()?;
         let (scheme, host) = (url.scheme().to_owned(), url.host_str()?.to_owned());
-        Some(Self { scheme, host, port: url.port_or_known_default(), below: false })
+        Some(Self {
+            scheme,
+            host,
+            port: url.port_or_known_default(),
+            below: false,
+        })
     }
 
     fn matches(&self, url: &Url) -> bool {
@@ -66,9 +73,12 @@ impl FromStr for PlatformPattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            format!("{why}; write https://api.example.com, or https://*.example.com for the names one level below")
+            format!(
+                "{why}; write https://api.example.com, or https://*.example.com for the names one level below"
+            )
         };
-        let url = Url::parse(text.trim()).map_err(|error| wrong(&format!("it is no URL ({error})")))?;
+        let url =
+            Url::parse(text.trim()).map_err(|error| wrong(&format!("it is no URL ({error})")))?;
         if !matches!(url.scheme(), "https" | "http") {
             return Err(wrong("its scheme is neither https nor http"));
         }
@@ -77,17 +87,31 @@ impl FromStr for PlatformPattern {
             return Err(wrong("it has more than scheme, host and port"));
         }
         let host = url.host_str().unwrap_or_default();
-        let (host, below) = host.strip_prefix("*.").map_or((host, false), |parent| (parent, true));
+        let (host, below) = host
+            .strip_prefix("*.")
+            .map_or((host, false), |parent| (parent, true));
         if host.is_empty() || host.contains('*') {
-            return Err(wrong("a star stands only for the first label of a host name"));
+            return Err(wrong(
+                "a star stands only for the first label of a host name",
+            ));
         }
-        Ok(Self { scheme: url.scheme().to_owned(), host: host.to_owned(), port: url.port_or_known_default(), below })
+        Ok(Self {
+            scheme: url.scheme().to_owned(),
+            host: host.to_owned(),
+            port: url.port_or_known_default(),
+            below,
+        })
     }
 }
 
 impl fmt::Debug for PlatformPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scheme, host, port, below } = self;
+        let Self {
+            scheme,
+            host,
+            port,
+            below,
+        } = self;
         let star = if *below { "*." } else { "" };
         write!(f, "{scheme}://{star}{host}:{}", port.unwrap_or_default())
     }
@@ -98,7 +122,10 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, url: &str) -> bool {
-        let reach = Reach { platforms: vec![pattern.parse().unwrap()], ..Reach::default() };
+        let reach = Reach {
+            platforms: vec![pattern.parse().unwrap()],
+            ..Reach::default()
+        };
         reach.admits(&Url::parse(url).unwrap())
     }
 
@@ -110,13 +137,33 @@ mod tests {
             (plain, "https://api.example.com", true),
             (plain, "https://api.example.com/api/v2", true),
             (plain, "https://API.Example.COM:443/v2", true),
-            ("https://api.example.com/", "https://api.example.com/v2", true),
-            ("HTTPS://API.example.com:443", "https://api.example.com/v2", true),
+            (
+                "https://api.example.com/",
+                "https://api.example.com/v2",
+                true,
+            ),
+            (
+                "HTTPS://API.example.com:443",
+                "https://api.example.com/v2",
+                true,
+            ),
             (plain, "https://api.example.com:8443/v2", false),
-            ("https://api.example.com:8443", "https://api.example.com:8443/v2", true),
-            ("https://api.example.com:8443", "https://api.example.com/v2", false),
+            (
+                "https://api.example.com:8443",
+                "https://api.example.com:8443/v2",
+                true,
+            ),
+            (
+                "https://api.example.com:8443",
+                "https://api.example.com/v2",
+                false,
+            ),
             (plain, "http://api.example.com/v2", false),
-            ("http://api.example.com:443", "https://api.example.com/v2", false),
+            (
+                "http://api.example.com:443",
+                "https://api.example.com/v2",
+                false,
+            ),
             (plain, "https://api.example.com.evil.org/v2", false),
             (plain, "https://api.example.com@evil.org/v2", false),
             (plain, "https://api.example.com:x@evil.org/v2", false),
@@ -134,8 +181,16 @@ mod tests {
             (below, "https://evilexample.com/v2", false),
             (below, "https://api.example.com.evil.org/v2", false),
             (below, "https://api.example.com:8443/v2", false),
-            ("https://*.example.com:8443", "https://api.example.com:8443/v2", true),
-            ("https://bücher.example", "https://xn--bcher-kva.example/v2", true),
+            (
+                "https://*.example.com:8443",
+                "https://api.example.com:8443/v2",
+                true,
+            ),
+            (
+                "https://bücher.example",
+                "https://xn--bcher-kva.example/v2",
+                true,
+            ),
             ("https://192.0.2.7", "https://192.0.2.7/v2", true),
             ("https://192.0.2.7", "https://0xc0000207/v2", true),
             ("https://192.0.2.7", "https://192.0.2.70/v2", false),
@@ -149,9 +204,15 @@ mod tests {
     fn any_platform_where_no_pattern_is_given_and_else_one_of_them() {
         let url = |text: &str| Url::parse(text).unwrap();
         assert!(Reach::default().admits(&url("https://anything.example/v2")));
-        let platforms = ["https://a.example", "https://b.example"].map(|text| text.parse().unwrap()).to_vec();
-        let reach = Reach { platforms, ..Reach::default() };
-        let admitted = ["a", "b", "c"].map(|name| reach.admits(&url(&format!("https://{name}.example/v2"))));
+        let platforms = ["https://a.example", "https://b.example"]
+            .map(|text| text.parse().unwrap())
+            .to_vec();
+        let reach = Reach {
+            platforms,
+            ..Reach::default()
+        };
+        let admitted =
+            ["a", "b", "c"].map(|name| reach.admits(&url(&format!("https://{name}.example/v2"))));
         assert_eq!(admitted, [true, true, false]);
     }
 
@@ -176,7 +237,10 @@ mod tests {
             ("https://a*.example.com", "star"),
         ] {
             let error = text.parse::<PlatformPattern>().unwrap_err();
-            assert!(error.contains(why) && error.contains("https://*.example.com"), "{text}: {error}");
+            assert!(
+                error.contains(why) && error.contains("https://*.example.com"),
+                "{text}: {error}"
+            );
         }
     }
 }

@@ -22,7 +22,10 @@ pub struct Rooms {
 impl Rooms {
     /// Each room has `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { limit, all: Mutex::default() }
+        Self {
+            limit,
+            all: Mutex::default(),
+        }
     }
 
     pub fn of(&self, namespace: &str) -> Arc<Room> {
@@ -57,7 +60,12 @@ impl Default for Room {
 impl Room {
     pub fn new(limit: usize) -> Self {
         let turns = |count| Arc::new(Semaphore::new(count));
-        Self { limit, held: Mutex::default(), larger: turns(LARGER_ANSWERS), largest: turns(1) }
+        Self {
+            limit,
+            held: Mutex::default(),
+            larger: turns(LARGER_ANSWERS),
+            largest: turns(1),
+        }
     }
 
     pub fn limit(&self) -> usize {
@@ -82,7 +90,11 @@ impl Share {
     /// there is not enough room.
     pub fn hold(&mut self, bytes: usize) -> bool {
         let bytes = bytes.max(LEAST_SHARE);
-        let mut held = self.room.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self
+            .room
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let others = held.saturating_sub(self.bytes);
         if bytes > self.bytes && others.saturating_add(bytes) > self.room.limit {
             return false;
@@ -104,7 +116,11 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut held = self.room.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self
+            .room
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         *held = held.saturating_sub(self.bytes);
     }
 }
@@ -120,8 +136,14 @@ mod tests {
         let (mut first, mut second, mut elsewhere) = (list("shop"), list("shop"), list("bank"));
         assert!(first.hold(3 * LEAST_SHARE) && second.hold(0));
         assert!(!second.hold(LEAST_SHARE + 1), "there is no more");
-        assert!(elsewhere.hold(4 * LEAST_SHARE), "another namespace has its own");
-        assert!(first.hold(LEAST_SHARE) && second.hold(3 * LEAST_SHARE), "what the first one has given back");
+        assert!(
+            elsewhere.hold(4 * LEAST_SHARE),
+            "another namespace has its own"
+        );
+        assert!(
+            first.hold(LEAST_SHARE) && second.hold(3 * LEAST_SHARE),
+            "what the first one has given back"
+        );
         assert!(!list("shop").hold(0), "each list counts, however small");
         drop((first, second));
         assert!(list("shop").hold(4 * LEAST_SHARE));

@@ -77,7 +77,10 @@ impl Turns {
             state.enqueue(party)
         };
         // Dropped before `woken`, so that a request in the queue can always be woken.
-        let waits = Waits { turns: self, number };
+        let waits = Waits {
+            turns: self,
+            number,
+        };
         // The sender stays in the queue until it is used.
         let _ = (&mut woken).await;
         std::mem::forget(waits);
@@ -93,9 +96,16 @@ impl State {
     fn enqueue(&mut self, party: &Party) -> (u64, oneshot::Receiver<()>) {
         self.arrived += 1;
         let (wake, woken) = oneshot::channel();
-        let party = if party.is_empty() { Arc::from([Arc::default()]) } else { Arc::clone(party) };
+        let party = if party.is_empty() {
+            Arc::from([Arc::default()])
+        } else {
+            Arc::clone(party)
+        };
         for namespace in party.iter() {
-            self.queues.entry(Arc::clone(namespace)).or_default().push_back(self.arrived);
+            self.queues
+                .entry(Arc::clone(namespace))
+                .or_default()
+                .push_back(self.arrived);
         }
         self.waiting.insert(self.arrived, Waiting { party, wake });
         (self.arrived, woken)
@@ -103,7 +113,12 @@ impl State {
 
     fn pass_on(&mut self) {
         let next = (Bound::Excluded(Arc::clone(&self.last)), Bound::Unbounded);
-        let Some((namespace, queue)) = self.queues.range(next).next().or_else(|| self.queues.iter().next()) else {
+        let Some((namespace, queue)) = self
+            .queues
+            .range(next)
+            .next()
+            .or_else(|| self.queues.iter().next())
+        else {
             self.taken = false;
             return;
         };
@@ -139,7 +154,10 @@ mod tests {
     use super::*;
 
     fn party(namespaces: &[&str]) -> Party {
-        namespaces.iter().map(|namespace| Arc::from(*namespace)).collect()
+        namespaces
+            .iter()
+            .map(|namespace| Arc::from(*namespace))
+            .collect()
     }
 
     /// The order in which requests get their turns after one that has it now.
@@ -162,14 +180,26 @@ mod tests {
             task.await.unwrap();
         }
         let state = turns.state();
-        assert!(state.queues.is_empty() && state.waiting.is_empty() && !state.taken, "{state:?}");
+        assert!(
+            state.queues.is_empty() && state.waiting.is_empty() && !state.taken,
+            "{state:?}"
+        );
         Arc::try_unwrap(order).unwrap().into_inner().unwrap()
     }
 
     #[tokio::test]
     async fn namespaces_take_turns() {
         let of_a: Vec<(&str, &[&str])> = vec![("a", &["a"]); 1000];
-        let requests = [&of_a[..], &[("b", &["b"]), ("c1", &["c"]), ("c2", &["c"]), ("account", &[])]].concat();
+        let requests = [
+            &of_a[..],
+            &[
+                ("b", &["b"]),
+                ("c1", &["c"]),
+                ("c2", &["c"]),
+                ("account", &[]),
+            ],
+        ]
+        .concat();
         let order = order(&requests).await;
         assert_eq!(order[..8], ["account", "a", "b", "c1", "a", "c2", "a", "a"]);
     }
@@ -190,7 +220,10 @@ mod tests {
         let mut woken_too_late = Box::pin(turns.take(&b));
         let mut last = Box::pin(turns.take(&c));
         assert!(futures::poll!(&mut given_up).is_pending());
-        assert!(futures::poll!(&mut woken_too_late).is_pending() && futures::poll!(&mut last).is_pending());
+        assert!(
+            futures::poll!(&mut woken_too_late).is_pending()
+                && futures::poll!(&mut last).is_pending()
+        );
         drop(given_up);
         drop(first);
         assert!(futures::poll!(&mut last).is_pending(), "b has the turn");

@@ -23,7 +23,9 @@ use super::logs::LogFilter;
 /// # Errors
 /// If it is not one, with advice.
 pub fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text.parse().map_err(|error| format!("{error}; write 127.0.0.1:8082"))?;
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|error| format!("{error}; write 127.0.0.1:8082"))?;
     match address.ip().is_loopback() {
         true => Ok(address),
         false => {
@@ -45,11 +47,15 @@ pub struct Wanted {
 impl Wanted {
     /// Ignores case, because users write kinds as for kubectl.
     pub fn is_kind(&self, kind: &str) -> bool {
-        self.kind.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
+        self.kind
+            .as_deref()
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
     }
 
     pub fn is(&self, namespace: Option<&str>, name: &str) -> bool {
-        self.namespace.as_deref().is_none_or(|wanted| namespace == Some(wanted))
+        self.namespace
+            .as_deref()
+            .is_none_or(|wanted| namespace == Some(wanted))
             && self.name.as_deref().is_none_or(|wanted| wanted == name)
     }
 }
@@ -84,10 +90,18 @@ pub struct Pages {
 
 /// Serves `/debug/log` (GET shows the filter, PUT replaces it by the body) and `/debug/state` until
 /// `stop`.
-pub async fn serve_debug(listener: TcpListener, pages: Pages, stop: CancellationToken) -> std::io::Result<()> {
-    let router =
-        Router::new().route("/debug/log", get(show).put(replace)).route("/debug/state", get(state)).with_state(pages);
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+pub async fn serve_debug(
+    listener: TcpListener,
+    pages: Pages,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let router = Router::new()
+        .route("/debug/log", get(show).put(replace))
+        .route("/debug/state", get(state))
+        .with_state(pages);
+    axum::serve(listener, router)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
 }
 
 async fn show(State(pages): State<Pages>) -> String {
@@ -106,8 +120,16 @@ async fn state(State(pages): State<Pages>, Query(wanted): Query<Wanted>) -> Resp
         Some(tell) => Json(tell(&wanted)).into_response(),
         None => {
             let missing = pages.readiness.missing().join("; ");
-            let missing = if missing.is_empty() { "the lead, which another process has".to_owned() } else { missing };
-            (StatusCode::SERVICE_UNAVAILABLE, format!("waiting for: {missing}\n")).into_response()
+            let missing = if missing.is_empty() {
+                "the lead, which another process has".to_owned()
+            } else {
+                missing
+            };
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("waiting for: {missing}\n"),
+            )
+                .into_response()
         }
     }
 }
@@ -120,15 +142,26 @@ mod tests {
     fn it_listens_on_loopback_alone() {
         assert!(loopback("127.0.0.1:8082").is_ok() && loopback("[::1]:8082").is_ok());
         for refused in ["0.0.0.0:8082", "10.0.0.1:8082", "[::]:8082", "8082"] {
-            assert!(loopback(refused).unwrap_err().contains("127.0.0.1:8082"), "{refused}");
+            assert!(
+                loopback(refused).unwrap_err().contains("127.0.0.1:8082"),
+                "{refused}"
+            );
         }
     }
 
     #[test]
     fn resources_are_chosen_as_kubectl_names_them() {
-        let wanted = Wanted { kind: Some("compute".into()), namespace: Some("shop".into()), name: None };
+        let wanted = Wanted {
+            kind: Some("compute".into()),
+            namespace: Some("shop".into()),
+            name: None,
+        };
         assert!(wanted.is_kind("Compute") && !wanted.is_kind("Account"));
-        assert!(wanted.is(Some("shop"), "orders") && !wanted.is(Some("bank"), "orders") && !wanted.is(None, "company"));
+        assert!(
+            wanted.is(Some("shop"), "orders")
+                && !wanted.is(Some("bank"), "orders")
+                && !wanted.is(None, "company")
+        );
         assert!(Wanted::default().is_kind("Compute") && Wanted::default().is(None, "company"));
     }
 }

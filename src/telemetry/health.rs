@@ -22,12 +22,18 @@ pub struct Readiness(Arc<Mutex<BTreeSet<String>>>);
 impl Readiness {
     /// Records that something is missing.
     pub fn lacks(&self, what: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_owned());
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(what.to_owned());
     }
 
     /// Records that it is no longer missing.
     pub fn has(&self, what: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(what);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(what);
     }
 
     /// Records that exactly these are missing.
@@ -36,7 +42,12 @@ impl Readiness {
     }
 
     pub fn missing(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
     }
 }
 
@@ -76,9 +87,12 @@ pub async fn serve_health(
     (readiness, pulse): (Readiness, Pulse),
     stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let router =
-        Router::new().route("/livez", get(livez).with_state(pulse)).route("/readyz", get(readyz).with_state(readiness));
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    let router = Router::new()
+        .route("/livez", get(livez).with_state(pulse))
+        .route("/readyz", get(readyz).with_state(readiness));
+    axum::serve(listener, router)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
 }
 
 /// Serves `/metrics` until `stop`.
@@ -87,26 +101,38 @@ pub async fn serve_metrics(
     metrics: Arc<Metrics>,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    let router = Router::new()
+        .route("/metrics", get(expose))
+        .with_state(metrics);
+    axum::serve(listener, router)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
 }
 
 /// Binds `address`, which an error names.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
 async fn livez(State(pulse): State<Pulse>) -> (StatusCode, &'static str) {
     match pulse.is_there(Instant::now()) {
         true => (StatusCode::OK, "ok\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "no thread that makes passes has taken up a task for 2 minutes\n"),
+        false => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no thread that makes passes has taken up a task for 2 minutes\n",
+        ),
     }
 }
 
 async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {
     match readiness.missing().as_slice() {
         [] => (StatusCode::OK, "ok\n".to_owned()),
-        missing => (StatusCode::SERVICE_UNAVAILABLE, format!("waiting for: {}\n", missing.join("; "))),
+        missing => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("waiting for: {}\n", missing.join("; ")),
+        ),
     }
 }
 
@@ -114,10 +140,17 @@ async fn expose(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
     match metrics.text() {
         Ok(text) => (
             StatusCode::OK,
-            [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
+            [(
+                header::CONTENT_TYPE,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            )],
             text,
         ),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(header::CONTENT_TYPE, "text/plain")], error.to_string()),
+        Err(error) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            [(header::CONTENT_TYPE, "text/plain")],
+            error.to_string(),
+        ),
     }
 }
 

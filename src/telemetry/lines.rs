@@ -40,7 +40,10 @@ pub fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'stat
 pub struct Text(Format<Full>);
 
 impl Text {
-    #[allow(deprecated, reason = "the text that a line is put together in knows of no terminal")]
+    #[allow(
+        deprecated,
+        reason = "the text that a line is put together in knows of no terminal"
+    )]
     pub fn new(ansi: bool) -> Self {
         Self(Format::default().with_ansi(ansi))
     }
@@ -51,11 +54,23 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
 {
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let Some((trace, span)) = sampled() else { return self.0.format_event(context, writer, event) };
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let Some((trace, span)) = sampled() else {
+            return self.0.format_event(context, writer, event);
+        };
         let mut line = String::new();
-        self.0.format_event(context, Writer::new(&mut line), event)?;
-        writeln!(writer, "{} trace_id={trace} span_id={span}", line.trim_end_matches('\n'))
+        self.0
+            .format_event(context, Writer::new(&mut line), event)?;
+        writeln!(
+            writer,
+            "{} trace_id={trace} span_id={span}",
+            line.trim_end_matches('\n')
+        )
     }
 }
 
@@ -69,7 +84,12 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
 {
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
         let mut time = String::new();
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let mut line = Line::default();
@@ -77,11 +97,19 @@ where
         line.set("level", event.metadata().level().as_str());
         line.set("target", event.metadata().target());
         line.set("message", "");
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context
+            .event_scope()
+            .into_iter()
+            .flat_map(|scope| scope.from_root())
+        {
             let extensions = span.extensions();
-            let fields = extensions.get::<FormattedFields<JsonFields>>().map_or("", |fields| fields.fields.as_str());
+            let fields = extensions
+                .get::<FormattedFields<JsonFields>>()
+                .map_or("", |fields| fields.fields.as_str());
             let fields: Map<String, Value> = serde_json::from_str(fields).unwrap_or_default();
-            fields.into_iter().for_each(|(name, value)| line.set(&name, value));
+            fields
+                .into_iter()
+                .for_each(|(name, value)| line.set(&name, value));
         }
         event.record(&mut line);
         if let Some((trace, span)) = sampled() {
@@ -160,7 +188,8 @@ fn sampled() -> Option<(String, String)> {
     Context::map_current(|context| {
         let span = context.span();
         let ids = span.span_context();
-        (ids.is_valid() && ids.is_sampled()).then(|| (ids.trace_id().to_string(), ids.span_id().to_string()))
+        (ids.is_valid() && ids.is_sampled())
+            .then(|| (ids.trace_id().to_string(), ids.span_id().to_string()))
     })
 }
 
@@ -193,10 +222,18 @@ mod tests {
     fn logged(json: bool, log: impl FnOnce()) -> String {
         let written = Written::default();
         let writer = written.clone();
-        let lines = tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).with_ansi(false);
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(move || writer.clone())
+            .with_ansi(false);
         let lines: Box<dyn Layer<Registry> + Send + Sync> = match json {
-            false => lines.fmt_fields(fields()).event_format(Text::new(false)).boxed(),
-            true => lines.fmt_fields(JsonFields::new()).event_format(Json).boxed(),
+            false => lines
+                .fmt_fields(fields())
+                .event_format(Text::new(false))
+                .boxed(),
+            true => lines
+                .fmt_fields(JsonFields::new())
+                .event_format(Json)
+                .boxed(),
         };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), log);
         let bytes = written.0.lock().unwrap().clone();
@@ -213,7 +250,10 @@ mod tests {
             });
             assert_eq!(text.lines().count(), 1, "{text}");
             assert!(!text.trim_end().chars().any(is_hidden), "{text:?}");
-            assert!(text.contains("told of a 2026") && text.contains('7'), "{text}");
+            assert!(
+                text.contains("told of a 2026") && text.contains('7'),
+                "{text}"
+            );
         }
         let text = logged(false, || info!(reason = "a b", key = 7, "said"));
         assert!(text.ends_with("said reason=\"a b\" key=7\n"), "{text}");

@@ -14,9 +14,13 @@ pub(super) fn help(schema: &Value, object: &Value, problem: &Problem) -> Option<
         Check::Schema => {
             let field = at(schema, &problem.path)?;
             let is_text = field["type"] == "string";
-            let is_scalar =
-                value_at(object, &problem.path).is_some_and(|value| value.is_number() || value.is_boolean());
-            if is_text && is_scalar { Some("write it in quotes".to_owned()) } else { described(field) }
+            let is_scalar = value_at(object, &problem.path)
+                .is_some_and(|value| value.is_number() || value.is_boolean());
+            if is_text && is_scalar {
+                Some("write it in quotes".to_owned())
+            } else {
+                described(field)
+            }
         }
         // The messages of rules and of kinds already contain advice.
         Check::Rule | Check::Kind | Check::Yaml | Check::Schedule => problem.help.clone(),
@@ -25,21 +29,36 @@ pub(super) fn help(schema: &Value, object: &Value, problem: &Problem) -> Option<
 
 fn known_fields(schema: &Value, path: &str) -> Option<String> {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let fields: Vec<&str> = at(schema, parent)?["properties"].as_object()?.keys().map(String::as_str).collect();
+    let fields: Vec<&str> = at(schema, parent)?["properties"]
+        .as_object()?
+        .keys()
+        .map(String::as_str)
+        .collect();
     let plain = |name: &str| name.to_lowercase().replace(['_', '-'], "");
     let likeness = |field: &str| strsim::jaro_winkler(&plain(field), &plain(name));
-    let nearest = fields.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    let nearest = fields
+        .iter()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
     if likeness(nearest) >= ALIKE {
         return Some(format!("did you mean {nearest}?"));
     }
-    let place = if parent.is_empty() { "the object" } else { parent };
-    Some(format!("remove it; {place} has the fields {}", fields.join(", ")))
+    let place = if parent.is_empty() {
+        "the object"
+    } else {
+        parent
+    };
+    Some(format!(
+        "remove it; {place} has the fields {}",
+        fields.join(", ")
+    ))
 }
 
 /// The first paragraph of a field's description.
 fn described(field: &Value) -> Option<String> {
     let text = field["description"].as_str()?;
-    text.split("\n\n").next().map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+    text.split("\n\n")
+        .next()
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// The part of the schema at `path`.
@@ -47,11 +66,16 @@ fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {
         return Some(schema);
     }
-    if let Some((_, rest)) = path.strip_prefix('[').and_then(|index| index.split_once(']')) {
+    if let Some((_, rest)) = path
+        .strip_prefix('[')
+        .and_then(|index| index.split_once(']'))
+    {
         return at(schema.get("items")?, rest.trim_start_matches('.'));
     }
     let end = path.find(['.', '[']).unwrap_or(path.len());
-    let property = schema.get("properties").and_then(|properties| properties.get(&path[..end]));
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(&path[..end]));
     match property {
         Some(property) => at(property, path[end..].trim_start_matches('.')),
         // The names of a map may contain dots, and its values are scalars.
@@ -63,12 +87,23 @@ fn value_at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {
         return Some(value);
     }
-    if let Some((index, rest)) = path.strip_prefix('[').and_then(|index| index.split_once(']')) {
-        return value_at(value.get(index.parse::<usize>().ok()?)?, rest.trim_start_matches('.'));
+    if let Some((index, rest)) = path
+        .strip_prefix('[')
+        .and_then(|index| index.split_once(']'))
+    {
+        return value_at(
+            value.get(index.parse::<usize>().ok()?)?,
+            rest.trim_start_matches('.'),
+        );
     }
     let end = path.find(['.', '[']).unwrap_or(path.len());
     // The name of a map's entry may contain dots.
-    value.get(path).or_else(|| value_at(value.get(&path[..end])?, path[end..].trim_start_matches('.')))
+    value.get(path).or_else(|| {
+        value_at(
+            value.get(&path[..end])?,
+            path[end..].trim_start_matches('.'),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -85,29 +120,68 @@ mod tests {
                 "settings": {"additionalProperties": {"type": "string"}},
             }},
         }});
-        let problem = Problem { path: path.to_owned(), message: String::new(), help: None, check };
+        let problem = Problem {
+            path: path.to_owned(),
+            message: String::new(),
+            help: None,
+            check,
+        };
         help(&schema, object, &problem)
     }
 
     #[test]
     fn advice_comes_from_the_definition() {
         for (check, path, object, expected) in [
-            (Check::Schema, "spec.projectID", json!({}), Some("The project.")),
-            (Check::Schema, "spec.projectID", json!({"spec": {"projectID": 1}}), Some("write it in quotes")),
-            (Check::Schema, "spec.settings.a.b", json!({"spec": {"settings": {"a.b": 1}}}), Some("write it in quotes")),
+            (
+                Check::Schema,
+                "spec.projectID",
+                json!({}),
+                Some("The project."),
+            ),
+            (
+                Check::Schema,
+                "spec.projectID",
+                json!({"spec": {"projectID": 1}}),
+                Some("write it in quotes"),
+            ),
+            (
+                Check::Schema,
+                "spec.settings.a.b",
+                json!({"spec": {"settings": {"a.b": 1}}}),
+                Some("write it in quotes"),
+            ),
             (Check::Schema, "spec.names[0]", json!({}), Some("A name.")),
-            (Check::Schema, "spec.names[1]", json!({"spec": {"names": ["a", true]}}), Some("write it in quotes")),
-            (Check::UnknownField, "spec.project_id", json!({}), Some("did you mean projectID?")),
+            (
+                Check::Schema,
+                "spec.names[1]",
+                json!({"spec": {"names": ["a", true]}}),
+                Some("write it in quotes"),
+            ),
+            (
+                Check::UnknownField,
+                "spec.project_id",
+                json!({}),
+                Some("did you mean projectID?"),
+            ),
             (
                 Check::UnknownField,
                 "spec.x",
                 json!({}),
                 Some("remove it; spec has the fields names, projectID, settings"),
             ),
-            (Check::UnknownField, "x", json!({}), Some("remove it; the object has the fields spec")),
+            (
+                Check::UnknownField,
+                "x",
+                json!({}),
+                Some("remove it; the object has the fields spec"),
+            ),
             (Check::Rule, "spec.projectID", json!({}), None),
         ] {
-            assert_eq!(help_for(check, path, &object).as_deref(), expected, "{path}");
+            assert_eq!(
+                help_for(check, path, &object).as_deref(),
+                expected,
+                "{path}"
+            );
         }
     }
 }

@@ -54,17 +54,25 @@ pub(super) fn chunks(text: &str) -> Vec<Chunk<'_>> {
     let (mut begin, mut begin_line, mut offset) = (0, 0, 0);
     let mut is_preamble = true;
     for (number, line) in (0..).zip(text.split_inclusive('\n')) {
-        let is_marker =
-            line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
+        let is_marker = line
+            .strip_prefix("---")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
         if is_marker && !is_preamble {
-            chunks.push(Chunk { text: &text[begin..offset], lines_before: begin_line });
+            chunks.push(Chunk {
+                text: &text[begin..offset],
+                lines_before: begin_line,
+            });
             (begin, begin_line) = (offset, number);
         }
         // Comments and directives belong to the document after them.
-        is_preamble = !is_marker && is_preamble && (line.trim().is_empty() || line.starts_with(['#', '%']));
+        is_preamble =
+            !is_marker && is_preamble && (line.trim().is_empty() || line.starts_with(['#', '%']));
         offset += line.len();
     }
-    chunks.push(Chunk { text: &text[begin..], lines_before: begin_line });
+    chunks.push(Chunk {
+        text: &text[begin..],
+        lines_before: begin_line,
+    });
     chunks
 }
 
@@ -74,19 +82,32 @@ impl Chunk<'_> {
         // As kubectl reads it: YAML 1.1 for booleans, merges and octal numbers, and no duplicate
         // fields.
         let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
-        let parsed = serde_saphyr::from_multiple_with_options::<Spanned<Content>>(self.text, options);
-        let mut nodes: Vec<Node> =
-            parsed.map_err(|error| self.unreadable(&error))?.into_iter().map(Node::from).collect();
-        nodes.iter_mut().for_each(|node| node.shift(self.lines_before));
+        let parsed =
+            serde_saphyr::from_multiple_with_options::<Spanned<Content>>(self.text, options);
+        let mut nodes: Vec<Node> = parsed
+            .map_err(|error| self.unreadable(&error))?
+            .into_iter()
+            .map(Node::from)
+            .collect();
+        nodes
+            .iter_mut()
+            .for_each(|node| node.shift(self.lines_before));
         Ok(nodes)
     }
 
     fn unreadable(&self, error: &Error) -> Unreadable {
-        let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
-        let position = Position { line: at.line.max(1) + self.lines_before, column: at.column.max(1) };
+        let at = error
+            .location()
+            .map_or(Position { line: 1, column: 1 }, Position::from);
+        let position = Position {
+            line: at.line.max(1) + self.lines_before,
+            column: at.column.max(1),
+        };
         // Use only texts that quote nothing.
         let message = match error.without_snippet() {
-            Error::DuplicateMappingKey { .. } => "this key is already set in the same mapping".to_owned(),
+            Error::DuplicateMappingKey { .. } => {
+                "this key is already set in the same mapping".to_owned()
+            }
             Error::UnknownAnchor { .. } => "unknown anchor".to_owned(),
             Error::ExternalMessage { msg, .. } => msg.clone(),
             Error::Eof { .. } => "unexpected end".to_owned(),
@@ -108,9 +129,12 @@ impl Node {
         match &self.content {
             Content::Scalar(value) => value.clone(),
             Content::Sequence(items) => items.iter().map(Node::value).collect(),
-            Content::Mapping(entries) => {
-                Value::Object(entries.iter().map(|(key, node)| (key.name.clone(), node.value())).collect::<Map<_, _>>())
-            }
+            Content::Mapping(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|(key, node)| (key.name.clone(), node.value()))
+                    .collect::<Map<_, _>>(),
+            ),
         }
     }
 
@@ -144,20 +168,29 @@ impl Node {
     }
 
     /// `key` is the position of this node's key or list item.
-    fn walk(&self, path: &str, key: Position, end: &dyn Fn(Position, Position) -> Position) -> Position {
+    fn walk(
+        &self,
+        path: &str,
+        key: Position,
+        end: &dyn Fn(Position, Position) -> Position,
+    ) -> Position {
         let path = path.strip_prefix('.').unwrap_or(path);
         match &self.content {
             Content::Mapping(entries) => {
                 // Choose the longest key, because names of settings and of labels contain dots.
                 let inner = entries
                     .iter()
-                    .filter_map(|(key, node)| rest_after(path, &key.name).map(|rest| (key, node, rest)))
+                    .filter_map(|(key, node)| {
+                        rest_after(path, &key.name).map(|rest| (key, node, rest))
+                    })
                     .max_by_key(|(key, _, _)| key.name.len());
                 inner.map_or(key, |(key, node, rest)| node.walk(rest, key.position, end))
             }
             Content::Sequence(items) => {
                 let indexed = path.strip_prefix('[').and_then(|path| path.split_once(']'));
-                let item = indexed.and_then(|(index, rest)| Some((items.get(index.parse::<usize>().ok()?)?, rest)));
+                let item = indexed.and_then(|(index, rest)| {
+                    Some((items.get(index.parse::<usize>().ok()?)?, rest))
+                });
                 item.map_or(key, |(item, rest)| item.walk(rest, item.position, end))
             }
             // An empty value has no position of its own.
@@ -197,13 +230,19 @@ fn rest_after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
 
 impl From<Location> for Position {
     fn from(at: Location) -> Self {
-        Self { line: at.line(), column: at.column() }
+        Self {
+            line: at.line(),
+            column: at.column(),
+        }
     }
 }
 
 impl From<Spanned<Content>> for Node {
     fn from(spanned: Spanned<Content>) -> Self {
-        Self { position: spanned.referenced.into(), content: spanned.value }
+        Self {
+            position: spanned.referenced.into(),
+            content: spanned.value,
+        }
     }
 }
 
@@ -212,7 +251,11 @@ impl Content {
     fn float(value: f64) -> Self {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let whole = value.fract() == 0.0 && value.abs() <= EXACT;
-        let number = if whole { Some(Number::from(value as i64)) } else { Number::from_f64(value) };
+        let number = if whole {
+            Some(Number::from(value as i64))
+        } else {
+            Number::from_f64(value)
+        };
         Content::Scalar(number.map_or(Value::Null, Value::Number))
     }
 }
@@ -283,7 +326,13 @@ impl<'de> Visitor<'de> for ContentVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut mapping: A) -> Result<Content, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, node)) = mapping.next_entry::<Spanned<String>, Spanned<Content>>()? {
-            entries.push((Key { name: key.value, position: key.referenced.into() }, node.into()));
+            entries.push((
+                Key {
+                    name: key.value,
+                    position: key.referenced.into(),
+                },
+                node.into(),
+            ));
         }
         Ok(Content::Mapping(entries))
     }

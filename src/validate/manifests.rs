@@ -67,7 +67,11 @@ impl Checker {
                         check: Check::Yaml,
                     };
                     let position = unreadable.position;
-                    outcome.checked.push(Checked { object: None, position, findings: vec![finding] });
+                    outcome.checked.push(Checked {
+                        object: None,
+                        position,
+                        findings: vec![finding],
+                    });
                 }
             }
         }
@@ -75,12 +79,18 @@ impl Checker {
     }
 
     fn visit(&self, node: &Node, outcome: &mut Outcome) {
-        let (api_version, kind) = (node.text("apiVersion").unwrap_or_default(), node.text("kind").unwrap_or_default());
+        let (api_version, kind) = (
+            node.text("apiVersion").unwrap_or_default(),
+            node.text("kind").unwrap_or_default(),
+        );
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let is_list = kind == "List" && group.is_empty() || kind.ends_with("List") && group == GROUP;
+        let is_list =
+            kind == "List" && group.is_empty() || kind.ends_with("List") && group == GROUP;
         if let Some(items) = node.get("items").and_then(Node::items).filter(|_| is_list) {
             items.iter().for_each(|item| self.visit(item, outcome));
-        } else if group == GROUP || (group.is_empty() && self.kinds.iter().any(|known| known.kind == kind)) {
+        } else if group == GROUP
+            || (group.is_empty() && self.kinds.iter().any(|known| known.kind == kind))
+        {
             outcome.checked.push(self.judge(node));
         } else {
             outcome.skipped += 1;
@@ -90,16 +100,28 @@ impl Checker {
     fn judge(&self, node: &Node) -> Checked {
         let manifest = node.value();
         let problems = self.check(&manifest, None).err().unwrap_or_default();
-        let mut findings: Vec<Finding> = problems.into_iter().map(|problem| found(node, problem)).collect();
+        let mut findings: Vec<Finding> = problems
+            .into_iter()
+            .map(|problem| found(node, problem))
+            .collect();
         findings.sort_by_key(|finding| (finding.position.line, finding.position.column));
-        Checked { object: Some(title(&manifest)), position: node.position(), findings }
+        Checked {
+            object: Some(title(&manifest)),
+            position: node.position(),
+            findings,
+        }
     }
 }
 
 /// The objects in a stream of YAML or JSON, including those in lists. Unreadable documents are left
 /// out.
 pub fn objects(text: &str) -> Vec<Value> {
-    chunks(text).iter().filter_map(|chunk| chunk.parse().ok()).flatten().flat_map(|node| each(node.value())).collect()
+    chunks(text)
+        .iter()
+        .filter_map(|chunk| chunk.parse().ok())
+        .flatten()
+        .flat_map(|node| each(node.value()))
+        .collect()
 }
 
 fn each(mut value: Value) -> Vec<Value> {
@@ -114,16 +136,30 @@ fn found(node: &Node, problem: Problem) -> Finding {
         Check::UnknownField => node.locate_key(&problem.path),
         _ => node.locate(&problem.path),
     };
-    let Problem { path, message, help, check } = problem;
-    Finding { position, path, message, help, check }
+    let Problem {
+        path,
+        message,
+        help,
+        check,
+    } = problem;
+    Finding {
+        position,
+        path,
+        message,
+        help,
+        check,
+    }
 }
 
 fn title(manifest: &Value) -> String {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let metadata = &manifest["metadata"];
     let generated = || text(&metadata["generateName"]).map(|prefix| format!("{prefix}*"));
-    let name = text(&metadata["name"]).or_else(generated).unwrap_or_else(|| "without a name".to_owned());
-    let name = text(&metadata["namespace"]).map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+    let name = text(&metadata["name"])
+        .or_else(generated)
+        .unwrap_or_else(|| "without a name".to_owned());
+    let name = text(&metadata["namespace"])
+        .map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
     format!("{} {name}", manifest["kind"].as_str().unwrap_or("object"))
 }
 

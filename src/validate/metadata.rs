@@ -10,7 +10,10 @@ use super::{Check, Problem};
 /// The schema of `metadata` that Kubernetes publishes.
 pub(super) fn schema() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
-    let mut schema = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<ObjectMeta>()
+        .to_value();
     // fieldsV1 contains the fields of its own object, so any field is allowed.
     schema["properties"]["managedFields"]["items"]["properties"]["fieldsV1"] =
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -21,7 +24,10 @@ pub(super) fn schema() -> Value {
 pub(super) fn problems(object: &Value) -> Vec<Problem> {
     let metadata = &object["metadata"];
     let mut problems = Vec::from_iter(name(metadata));
-    if let Some(namespace) = metadata["namespace"].as_str().filter(|name| !is_label(name)) {
+    if let Some(namespace) = metadata["namespace"]
+        .as_str()
+        .filter(|name| !is_label(name))
+    {
         problems.push(invalid(
             "metadata.namespace",
             namespace,
@@ -40,7 +46,10 @@ pub(super) fn problems(object: &Value) -> Vec<Problem> {
                     '.', and must start and end with an alphanumeric character",
                 ));
             }
-            if let Some(value) = value.as_str().filter(|value| field == "labels" && !is_value(value)) {
+            if let Some(value) = value
+                .as_str()
+                .filter(|value| field == "labels" && !is_value(value))
+            {
                 problems.push(invalid(
                     &path,
                     value,
@@ -64,9 +73,10 @@ fn name(metadata: &Value) -> Option<Problem> {
         )),
         (None, Some(_)) => None,
         // The schema rejects a name that is not a text.
-        (None, None) if metadata["name"].is_null() => {
-            Some(problem("metadata.name", "Required value: name or generateName is required".to_owned()))
-        }
+        (None, None) if metadata["name"].is_null() => Some(problem(
+            "metadata.name",
+            "Required value: name or generateName is required".to_owned(),
+        )),
         (None, None) => None,
     }
 }
@@ -76,7 +86,12 @@ fn invalid(path: &str, value: &str, why: &str) -> Problem {
 }
 
 fn problem(path: &str, message: String) -> Problem {
-    Problem { path: path.to_owned(), message, help: None, check: Check::Schema }
+    Problem {
+        path: path.to_owned(),
+        message,
+        help: None,
+        check: Check::Schema,
+    }
 }
 
 fn is_subdomain(name: &str) -> bool {
@@ -95,10 +110,14 @@ fn is_dns_part(label: &str) -> bool {
 }
 
 fn is_qualified(key: &str) -> bool {
-    let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
+    let (prefix, name) = key
+        .split_once('/')
+        .map_or((None, key), |(prefix, name)| (Some(prefix), name));
     // The API server allows capitals in the prefix of an annotation, but not of a label. This check
     // allows both, because nobody writes such labels.
-    prefix.is_none_or(|prefix| is_subdomain(&prefix.to_ascii_lowercase())) && !name.is_empty() && is_value(name)
+    prefix.is_none_or(|prefix| is_subdomain(&prefix.to_ascii_lowercase()))
+        && !name.is_empty()
+        && is_value(name)
 }
 
 fn is_value(text: &str) -> bool {
@@ -107,7 +126,9 @@ fn is_value(text: &str) -> bool {
         || text.len() <= 63
             && text.starts_with(ends)
             && text.ends_with(ends)
-            && text.chars().all(|c| ends(c) || ['-', '_', '.'].contains(&c))
+            && text
+                .chars()
+                .all(|c| ends(c) || ['-', '_', '.'].contains(&c))
 }
 
 #[cfg(test)]
@@ -115,21 +136,42 @@ mod tests {
     use super::*;
 
     fn paths(metadata: Value) -> Vec<String> {
-        problems(&json!({"metadata": metadata})).into_iter().map(|problem| problem.path).collect()
+        problems(&json!({"metadata": metadata}))
+            .into_iter()
+            .map(|problem| problem.path)
+            .collect()
     }
 
     #[test]
     fn metadata_is_judged_as_kubernetes_does() {
         for (metadata, expected) in [
-            (json!({"name": "a.b-1", "namespace": "shop", "labels": {"a.io/b_c": "", "x": "A.b"}}), vec![]),
+            (
+                json!({"name": "a.b-1", "namespace": "shop", "labels": {"a.io/b_c": "", "x": "A.b"}}),
+                vec![],
+            ),
             (json!({"generateName": "a-"}), vec![]),
-            (json!({"name": "a", "annotations": {"a": "any text\n"}}), vec![]),
+            (
+                json!({"name": "a", "annotations": {"a": "any text\n"}}),
+                vec![],
+            ),
             (json!({}), vec!["metadata.name"]),
             (json!({"name": "-a"}), vec!["metadata.name"]),
-            (json!({"name": "a", "namespace": "a.b"}), vec!["metadata.namespace"]),
-            (json!({"name": "a", "labels": {"a": "b c"}}), vec!["metadata.labels.a"]),
-            (json!({"name": "a", "labels": {"a/b/c": ""}}), vec!["metadata.labels.a/b/c"]),
-            (json!({"name": "a", "annotations": {"": "x"}}), vec!["metadata.annotations."]),
+            (
+                json!({"name": "a", "namespace": "a.b"}),
+                vec!["metadata.namespace"],
+            ),
+            (
+                json!({"name": "a", "labels": {"a": "b c"}}),
+                vec!["metadata.labels.a"],
+            ),
+            (
+                json!({"name": "a", "labels": {"a/b/c": ""}}),
+                vec!["metadata.labels.a/b/c"],
+            ),
+            (
+                json!({"name": "a", "annotations": {"": "x"}}),
+                vec!["metadata.annotations."],
+            ),
         ] {
             assert_eq!(paths(metadata.clone()), expected, "{metadata}");
         }

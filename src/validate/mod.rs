@@ -48,8 +48,14 @@ pub enum Check {
 }
 
 impl Check {
-    pub const ALL: [Check; 6] =
-        [Check::Yaml, Check::Kind, Check::UnknownField, Check::Schema, Check::Rule, Check::Schedule];
+    pub const ALL: [Check; 6] = [
+        Check::Yaml,
+        Check::Kind,
+        Check::UnknownField,
+        Check::Schema,
+        Check::Rule,
+        Check::Schedule,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +81,9 @@ impl Check {
             Check::Yaml => "The document is YAML or JSON, and sets no field twice.",
             Check::Kind => "Kind and version are those of a resource of dbplane.",
             Check::UnknownField => "The object has no fields that its kind does not have.",
-            Check::Schema => "Types, required fields, supported values and bounds are those of the definition.",
+            Check::Schema => {
+                "Types, required fields, supported values and bounds are those of the definition."
+            }
             Check::Rule => "The validation rules of the definition hold.",
             Check::Schedule => "Each schedule comes at some time, and its time zone exists.",
         }
@@ -135,8 +143,14 @@ struct Kind {
 impl Checker {
     /// Compiles the schemas of the definitions that this program installs.
     pub fn new() -> Result<Self, Unusable> {
-        let kinds = definitions().iter().map(Kind::new).collect::<Result<_, _>>()?;
-        Ok(Self { kinds, rules: cel::Validator::new() })
+        let kinds = definitions()
+            .iter()
+            .map(Kind::new)
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            kinds,
+            rules: cel::Validator::new(),
+        })
     }
 
     /// Checks that `manifest` can be created, or can replace `old` if that is given.
@@ -151,7 +165,8 @@ impl Checker {
         // results would be unreliable.
         let rules_apply = found.iter().all(|problem| !problem.blocks_rules);
         problems.extend(found.into_iter().map(|found| found.problem));
-        if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old) {
+        if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old)
+        {
             problems.extend(errors.into_iter().map(|error| Problem {
                 path: error.field_path,
                 message: format!("Invalid value: {}", error.message),
@@ -165,22 +180,42 @@ impl Checker {
         for problem in &mut problems {
             problem.help = advice::help(&kind.schema, &object, problem);
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 
     fn kind_of(&self, manifest: &Value) -> Result<&Kind, Problem> {
-        let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = |field: &str| {
+            manifest
+                .get(field)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let problem = |path: &str, message| Problem { path: path.to_owned(), message, help: None, check: Check::Kind };
+        let problem = |path: &str, message| Problem {
+            path: path.to_owned(),
+            message,
+            help: None,
+            check: Check::Kind,
+        };
         match self.kinds.iter().find(|known| known.kind == kind) {
             Some(known) if known.api_version == api_version => Ok(known),
             Some(known) => {
-                let message = format!("{api_version:?} is not a version of {kind}; write {}", known.api_version);
+                let message = format!(
+                    "{api_version:?} is not a version of {kind}; write {}",
+                    known.api_version
+                );
                 Err(problem("apiVersion", message))
             }
             None => {
                 let known: Vec<&str> = self.kinds.iter().map(|known| known.kind.as_str()).collect();
-                let message = format!("{kind:?} is not a kind of dbplane; it has {}", known.join(", "));
+                let message = format!(
+                    "{kind:?} is not a kind of dbplane; it has {}",
+                    known.join(", ")
+                );
                 Err(problem("kind", message))
             }
         }
@@ -190,15 +225,32 @@ impl Checker {
 impl Kind {
     fn new(crd: &CustomResourceDefinition) -> Result<Self, Unusable> {
         let kind = crd.spec.names.kind.clone();
-        let unusable = |cause: String| Unusable { kind: kind.clone(), cause };
-        let version = crd.spec.versions.first().ok_or_else(|| unusable("it has no version".to_owned()))?;
-        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
-        let mut schema = serde_json::to_value(schema).map_err(|cause| unusable(cause.to_string()))?;
+        let unusable = |cause: String| Unusable {
+            kind: kind.clone(),
+            cause,
+        };
+        let version = crd
+            .spec
+            .versions
+            .first()
+            .ok_or_else(|| unusable("it has no version".to_owned()))?;
+        let schema = version
+            .schema
+            .as_ref()
+            .and_then(|schema| schema.open_api_v3_schema.as_ref());
+        let mut schema =
+            serde_json::to_value(schema).map_err(|cause| unusable(cause.to_string()))?;
         let rules = cel::compile_schema(&schema);
         // A definition leaves metadata to the API server.
         schema["properties"]["metadata"] = metadata::schema();
         let validator = schema::compile(&schema).map_err(&unusable)?;
         let api_version = format!("{}/{}", crd.spec.group, version.name);
-        Ok(Self { api_version, kind, schema, validator, rules })
+        Ok(Self {
+            api_version,
+            kind,
+            schema,
+            validator,
+            rules,
+        })
     }
 }

@@ -11,7 +11,9 @@ use crate::decide::cron::Flaw;
 /// The problems of the schedules in a spec that matches its definition.
 pub(super) fn problems(kind: &str, spec: &Value) -> Vec<Problem> {
     let found = match kind {
-        "Compute" => ComputeSpec::deserialize(spec).ok().map(|spec| unfollowed(&spec, "spec")),
+        "Compute" => ComputeSpec::deserialize(spec)
+            .ok()
+            .map(|spec| unfollowed(&spec, "spec")),
         "ReadReplicaSet" => ReadReplicaSetSpec::deserialize(spec)
             .ok()
             .map(|spec| unfollowed(spec.template.spec.compute(), "spec.template.spec")),
@@ -22,13 +24,18 @@ pub(super) fn problems(kind: &str, spec: &Value) -> Vec<Problem> {
 
 fn problem(found: Unfollowed) -> Problem {
     let (what, help) = match found.flaw {
-        Flaw::Zone => {
-            ("there is no such time zone", "write a name of the IANA time zone database, such as Europe/Berlin")
-        }
-        Flaw::Unreadable(_) => ("it cannot be read", "write a cron expression as CronJob has it, such as 0 3 * * SUN"),
-        Flaw::NoDay => {
-            ("it never comes: no month that it names has such a day", "name a day that one of its months has")
-        }
+        Flaw::Zone => (
+            "there is no such time zone",
+            "write a name of the IANA time zone database, such as Europe/Berlin",
+        ),
+        Flaw::Unreadable(_) => (
+            "it cannot be read",
+            "write a cron expression as CronJob has it, such as 0 3 * * SUN",
+        ),
+        Flaw::NoDay => (
+            "it never comes: no month that it names has such a day",
+            "name a day that one of its months has",
+        ),
         Flaw::LeftOut => (
             "it never comes: clocks of its time zone are put forward just then, every year",
             "name a time before or after the change of the clocks",

@@ -27,10 +27,16 @@ pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
 
 /// The violations of the schema by `object`.
 pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Found> {
-    let mut found: Vec<Found> = validator.iter_errors(object).map(|error| found(&error)).collect();
+    let mut found: Vec<Found> = validator
+        .iter_errors(object)
+        .map(|error| found(&error))
+        .collect();
     // A value of the wrong type is never valid otherwise, so only the type is reported.
-    let wrong_types: Vec<String> =
-        found.iter().filter(|found| found.is_type).map(|found| found.problem.path.clone()).collect();
+    let wrong_types: Vec<String> = found
+        .iter()
+        .filter(|found| found.is_type)
+        .map(|found| found.problem.path.clone())
+        .collect();
     found.retain(|found| found.is_type || !wrong_types.contains(&found.problem.path));
     found
 }
@@ -45,22 +51,56 @@ fn found(error: &ValidationError<'_>) -> Found {
             return Found::new(path, "Required value".to_owned(), true);
         }
         Kind::Enum { options } => {
-            let options: Vec<String> = options.as_array().into_iter().flatten().map(Value::to_string).collect();
-            (format!("Unsupported value: {value}: supported values: {}", options.join(", ")), true)
+            let options: Vec<String> = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(Value::to_string)
+                .collect();
+            (
+                format!(
+                    "Unsupported value: {value}: supported values: {}",
+                    options.join(", ")
+                ),
+                true,
+            )
         }
-        Kind::MaxLength { limit } => (format!("Too long: may not be more than {limit} bytes"), true),
+        Kind::MaxLength { limit } => (
+            format!("Too long: may not be more than {limit} bytes"),
+            true,
+        ),
         Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
             (format!("Too many: must have at most {limit} items"), true)
         }
         Kind::MinItems { limit } => {
             let items = value.as_array().map_or(0, Vec::len);
-            (format!("Invalid value: {items}: {path} in body should have at least {limit} items"), false)
+            (
+                format!(
+                    "Invalid value: {items}: {path} in body should have at least {limit} items"
+                ),
+                false,
+            )
         }
-        Kind::MinLength { limit } => (in_body(format!("should be at least {limit} chars long")), false),
-        Kind::Maximum { limit } => (in_body(format!("should be less than or equal to {}", number(limit))), false),
-        Kind::Minimum { limit } => (in_body(format!("should be greater than or equal to {}", number(limit))), false),
+        Kind::MinLength { limit } => (
+            in_body(format!("should be at least {limit} chars long")),
+            false,
+        ),
+        Kind::Maximum { limit } => (
+            in_body(format!("should be less than or equal to {}", number(limit))),
+            false,
+        ),
+        Kind::Minimum { limit } => (
+            in_body(format!(
+                "should be greater than or equal to {}",
+                number(limit)
+            )),
+            false,
+        ),
         Kind::Type { kind } => {
-            return Found { is_type: true, ..Found::new(path.clone(), wrong_type(&path, kind, value), true) };
+            return Found {
+                is_type: true,
+                ..Found::new(path.clone(), wrong_type(&path, kind, value), true)
+            };
         }
         _ => (format!("Invalid value: {}", error.masked()), false),
     };
@@ -69,7 +109,16 @@ fn found(error: &ValidationError<'_>) -> Found {
 
 impl Found {
     fn new(path: String, message: String, blocks_rules: bool) -> Self {
-        Self { problem: Problem { path, message, help: None, check: Check::Schema }, blocks_rules, is_type: false }
+        Self {
+            problem: Problem {
+                path,
+                message,
+                help: None,
+                check: Check::Schema,
+            },
+            blocks_rules,
+            is_type: false,
+        }
     }
 }
 
@@ -94,7 +143,9 @@ fn wrong_type(path: &str, expected: &TypeKind, value: &Value) -> String {
 
 /// Definitions store limits as floating-point numbers. Ours are whole, and printed so.
 fn number(limit: &Value) -> String {
-    limit.as_f64().map_or_else(|| limit.to_string(), |limit| limit.to_string())
+    limit
+        .as_f64()
+        .map_or_else(|| limit.to_string(), |limit| limit.to_string())
 }
 
 fn path(location: &Location) -> String {
@@ -109,5 +160,9 @@ fn path(location: &Location) -> String {
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }

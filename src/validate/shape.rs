@@ -32,14 +32,31 @@ pub(super) fn problems(schema: &Value, object: &Value) -> Vec<Problem> {
     problems
 }
 
-fn visit_property(schema: &Value, name: &str, value: &Value, path: String, problems: &mut Vec<Problem>) {
-    let property = schema.get("properties").and_then(|properties| properties.get(name));
-    let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+fn visit_property(
+    schema: &Value,
+    name: &str,
+    value: &Value,
+    path: String,
+    problems: &mut Vec<Problem>,
+) {
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(name));
+    let path = if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    };
     match property.or_else(|| schema.get("additionalProperties")) {
         Some(property) => visit(property, value, path, problems),
         None => {
             let message = format!("unknown field {path:?}");
-            problems.push(Problem { path, message, help: None, check: Check::UnknownField });
+            problems.push(Problem {
+                path,
+                message,
+                help: None,
+                check: Check::UnknownField,
+            });
         }
     }
 }
@@ -54,12 +71,19 @@ fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem
             }
         }
         Value::Array(items) => {
-            let is_set = schema.get("x-kubernetes-list-type").is_some_and(|kind| kind == "set");
+            let is_set = schema
+                .get("x-kubernetes-list-type")
+                .is_some_and(|kind| kind == "set");
             for (index, item) in items.iter().enumerate() {
                 let path = format!("{path}[{index}]");
                 if is_set && items.iter().take(index).any(|earlier| earlier == item) {
                     let message = format!("Duplicate value: {item}");
-                    problems.push(Problem { path: path.clone(), message, help: None, check: Check::Schema });
+                    problems.push(Problem {
+                        path: path.clone(),
+                        message,
+                        help: None,
+                        check: Check::Schema,
+                    });
                 }
                 if let Some(schema) = schema.get("items") {
                     visit(schema, item, path, problems);

@@ -56,9 +56,15 @@ pub const COMMANDS: &[(&str, &str, By)] = &[
     (
         "docs/reference/commands.md",
         "*",
-        By::Nobody("the resources that the examples of --help name; tests/offline/pages.rs has the program read them"),
+        By::Nobody(
+            "the resources that the examples of --help name; tests/offline/pages.rs has the program read them",
+        ),
     ),
-    ("docs/reference/simulator.md", "*", By::Nobody("a terminal of its own: it serves until it is stopped")),
+    (
+        "docs/reference/simulator.md",
+        "*",
+        By::Nobody("a terminal of its own: it serves until it is stopped"),
+    ),
     ("docs/runbook/DbplaneBudgetExhausted.md", "*", RUNBOOK),
     ("docs/runbook/DbplaneCredentialsRefused.md", "*", RUNBOOK),
     ("docs/runbook/DbplaneDeletionPaused.md", "*", RUNBOOK),
@@ -74,29 +80,57 @@ const RUNBOOK: By = By::Test("tests/ecosystem/monitoring.rs");
 
 /// YAML that is not for an API server: the page, the first line, and its purpose.
 pub const PARTS: &[(&str, &str, &str)] = &[
-    ("docs/guide/install.md", "# kustomization.yaml", "a file of kustomize"),
-    ("docs/guide/gitops.md", "# kustomization.yaml", "a file of kustomize"),
+    (
+        "docs/guide/install.md",
+        "# kustomization.yaml",
+        "a file of kustomize",
+    ),
+    (
+        "docs/guide/gitops.md",
+        "# kustomization.yaml",
+        "a file of kustomize",
+    ),
     ("docs/guide/traces.md", "operator:", "values of the chart"),
-    ("docs/resources.md", "  disruption:", "a part of a spec, of which docs/guide/disruption.md has the whole"),
-    ("docs/validate.md", "# .pre-commit-config.yaml", "a file of pre-commit"),
+    (
+        "docs/resources.md",
+        "  disruption:",
+        "a part of a spec, of which docs/guide/disruption.md has the whole",
+    ),
+    (
+        "docs/validate.md",
+        "# .pre-commit-config.yaml",
+        "a file of pre-commit",
+    ),
     ("docs/validate.md", "jobs:", "jobs of a service that builds"),
-    ("docs/validate.md", "manifests:", "jobs of a service that builds"),
+    (
+        "docs/validate.md",
+        "manifests:",
+        "jobs of a service that builds",
+    ),
 ];
 
 pub fn by(page: &str, block: &Block) -> Option<By> {
-    let names = |(of, line, _): &&(&str, &str, By)| *of == page && (*line == "*" || *line == block.first_line());
+    let names = |(of, line, _): &&(&str, &str, By)| {
+        *of == page && (*line == "*" || *line == block.first_line())
+    };
     COMMANDS.iter().find(names).map(|(_, _, by)| *by)
 }
 
 pub fn is_part(page: &str, block: &Block) -> bool {
-    PARTS.iter().any(|(of, line, _)| *of == page && *line == block.first_line())
+    PARTS
+        .iter()
+        .any(|(of, line, _)| *of == page && *line == block.first_line())
 }
 
 /// The pages with such blocks, without duplicates, in the order of the book.
 pub fn pages(wanted: By) -> Vec<String> {
     book()
         .into_iter()
-        .filter(|page| blocks(page).iter().any(|block| block.is_command() && by(page, block) == Some(wanted)))
+        .filter(|page| {
+            blocks(page)
+                .iter()
+                .any(|block| block.is_command() && by(page, block) == Some(wanted))
+        })
         .collect()
 }
 
@@ -107,26 +141,42 @@ fn every_block_of_commands_is_run_or_says_why_not() {
         for block in blocks(&page).iter().filter(|block| block.is_command()) {
             count += 1;
             let line = block.first_line();
-            for (of, line, _) in COMMANDS.iter().filter(|(of, named, _)| *of == page && ["*", line].contains(named)) {
+            for (of, line, _) in COMMANDS
+                .iter()
+                .filter(|(of, named, _)| *of == page && ["*", line].contains(named))
+            {
                 used.insert((*of, *line));
             }
             match by(&page, block) {
-                Some(By::Test(file)) => assert!(repository().join(file).is_file(), "{page}: no {file}"),
+                Some(By::Test(file)) => {
+                    assert!(repository().join(file).is_file(), "{page}: no {file}")
+                }
                 Some(_) => {}
                 None => unknown.push(format!("{page}:{}: {line}", block.line)),
             }
         }
     }
-    assert!(unknown.is_empty(), "name in COMMANDS who runs these: {unknown:#?}");
-    let stale: Vec<_> = COMMANDS.iter().filter(|(of, line, _)| !used.contains(&(*of, *line))).collect();
-    assert!(stale.is_empty(), "nothing on the pages is meant by: {stale:#?}");
+    assert!(
+        unknown.is_empty(),
+        "name in COMMANDS who runs these: {unknown:#?}"
+    );
+    let stale: Vec<_> = COMMANDS
+        .iter()
+        .filter(|(of, line, _)| !used.contains(&(*of, *line)))
+        .collect();
+    assert!(
+        stale.is_empty(),
+        "nothing on the pages is meant by: {stale:#?}"
+    );
     assert!(count > 50, "only {count} blocks were found");
 }
 
 #[test]
 fn every_part_of_a_manifest_is_still_there() {
     for (page, line, _) in PARTS {
-        let found = blocks(page).into_iter().any(|block| block.is_manifest() && block.first_line() == *line);
+        let found = blocks(page)
+            .into_iter()
+            .any(|block| block.is_manifest() && block.first_line() == *line);
         assert!(found, "{page} has no manifest that begins with {line}");
     }
 }
@@ -139,7 +189,9 @@ fn every_file_of_a_walkthrough_is_used_by_its_commands() {
         let all = blocks(&page);
         for file in all.iter().filter_map(Block::file) {
             files += 1;
-            let used = all.iter().any(|block| block.is_command() && block.text.contains(file));
+            let used = all
+                .iter()
+                .any(|block| block.is_command() && block.text.contains(file));
             assert!(used, "{page}: no command uses {file}");
         }
     }

@@ -45,15 +45,23 @@ async fn follow(page: &str, playgrounds: &[(&str, &Playground)]) -> Ran {
 async fn a_newcomer_gets_from_the_first_page_to_a_managed_fleet() {
     let playground = Playground::start().await;
     let mut ran = Ran::default();
-    for page in covered::pages(By::Walkthrough).iter().filter(|page| !APART.contains(&page.as_str())) {
+    for page in covered::pages(By::Walkthrough)
+        .iter()
+        .filter(|page| !APART.contains(&page.as_str()))
+    {
         ran.add(&follow(page, &[("playground", &playground)]).await);
     }
     // This must run before the guides create objects in their namespace, because some fields are
     // immutable.
     let manifests = manifests_of_all_pages(&playground).await;
     ran.add(&guides(&playground).await);
-    tell(&format!("{ran}; {manifests} manifests beside them are accepted\n"));
-    assert!(ran.pages >= 15 && ran.blocks >= 50 && ran.compared >= 15, "{ran}");
+    tell(&format!(
+        "{ran}; {manifests} manifests beside them are accepted\n"
+    ));
+    assert!(
+        ran.pages >= 15 && ran.blocks >= 50 && ran.compared >= 15,
+        "{ran}"
+    );
     playground.end().await;
 }
 
@@ -73,7 +81,8 @@ async fn guides(playground: &Playground) -> Ran {
     let mut ran = Ran::default();
     for page in covered::pages(By::Guide) {
         let session = Session::new(&page, &[("playground", playground)]);
-        let runs = |block: &Block| block.is_command() && covered::by(&page, block) == Some(By::Guide);
+        let runs =
+            |block: &Block| block.is_command() && covered::by(&page, block) == Some(By::Guide);
         ran.add(&session.perform(FLEET, &blocks(&page), runs).await);
     }
     ran
@@ -82,7 +91,10 @@ async fn guides(playground: &Playground) -> Ran {
 /// Returns their number.
 async fn manifests_of_all_pages(playground: &Playground) -> usize {
     let mut tried = 0;
-    let (way, mut before) = ("source target/playground", "source target/playground\nkubectl create namespace shop");
+    let (way, mut before) = (
+        "source target/playground",
+        "source target/playground\nkubectl create namespace shop",
+    );
     for page in page::book() {
         let trials = manifests::trials(&page);
         if !trials.is_empty() {

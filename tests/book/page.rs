@@ -45,7 +45,8 @@ impl Block {
 
 /// The blocks of a page, given by its path in the repository.
 pub fn blocks(page: &str) -> Vec<Block> {
-    let text = fs::read_to_string(repository().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let text = fs::read_to_string(repository().join(page))
+        .unwrap_or_else(|error| panic!("{page}: {error}"));
     let mut found = Vec::new();
     let mut open: Option<Block> = None;
     for (event, range) in Parser::new(&text).into_offset_iter() {
@@ -54,7 +55,12 @@ pub fn blocks(page: &str) -> Vec<Block> {
                 let line = text[..range.start].matches('\n').count() + 1;
                 let mut words = info.split_whitespace();
                 let language = words.next().unwrap_or_default().to_owned();
-                open = Some(Block { line, language, fails: words.next() == Some("fails"), text: String::new() });
+                open = Some(Block {
+                    line,
+                    language,
+                    fails: words.next() == Some("fails"),
+                    text: String::new(),
+                });
             }
             Event::Text(text) => {
                 if let Some(block) = &mut open {
@@ -72,10 +78,14 @@ pub fn blocks(page: &str) -> Vec<Block> {
 pub fn book() -> Vec<String> {
     let summary = fs::read_to_string(repository().join("docs/SUMMARY.md")).unwrap();
     let links = Parser::new(&summary).filter_map(|event| match event {
-        Event::Start(Tag::Link { dest_url, .. }) if !dest_url.is_empty() => Some(dest_url.into_string()),
+        Event::Start(Tag::Link { dest_url, .. }) if !dest_url.is_empty() => {
+            Some(dest_url.into_string())
+        }
         _ => None,
     });
-    links.map(|link| settled(&Path::new("docs").join(link))).collect()
+    links
+        .map(|link| settled(&Path::new("docs").join(link)))
+        .collect()
 }
 
 /// Resolves `..` in a path.

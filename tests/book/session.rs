@@ -38,8 +38,16 @@ impl Ran {
 
 impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pages, blocks, lines, compared } = self;
-        write!(f, "{pages} pages: {blocks} blocks of {lines} lines were run, and {compared} outputs compared")
+        let Self {
+            pages,
+            blocks,
+            lines,
+            compared,
+        } = self;
+        write!(
+            f,
+            "{pages} pages: {blocks} blocks of {lines} lines were run, and {compared} outputs compared"
+        )
     }
 }
 
@@ -54,7 +62,10 @@ struct Step<'a> {
 fn commands(block: &Block) -> String {
     match block.fails {
         false => block.text.clone(),
-        true => format!("if (\n{}); then echo 'the page says that this fails'; exit 1; fi\n", block.text),
+        true => format!(
+            "if (\n{}); then echo 'the page says that this fails'; exit 1; fi\n",
+            block.text
+        ),
     }
 }
 
@@ -74,34 +85,57 @@ impl Session {
         for (name, playground) in playgrounds {
             fs::copy(&playground.way, sandbox.folder().join("target").join(name)).unwrap();
         }
-        Self { sandbox, page: page.to_owned() }
+        Self {
+            sandbox,
+            page: page.to_owned(),
+        }
     }
 
     /// Runs all commands of the page, and panics at the first deviation.
     pub async fn follow(&self) -> Ran {
-        self.perform("", &blocks(&self.page), Block::is_command).await
+        self.perform("", &blocks(&self.page), Block::is_command)
+            .await
     }
 
     /// Runs the selected blocks after the commands that the page presupposes.
     pub async fn perform(&self, before: &str, all: &[Block], runs: impl Fn(&Block) -> bool) -> Ran {
-        let mut ran = Ran { pages: 1, ..Ran::default() };
+        let mut ran = Ran {
+            pages: 1,
+            ..Ran::default()
+        };
         let mut steps = Vec::new();
         let mut script = format!("{before}\n");
         for (at, block) in all.iter().enumerate() {
             if let Some(name) = block.file() {
-                writeln!(script, "cat >{name} <<'END OF {name}'\n{}END OF {name}", block.text).unwrap();
+                writeln!(
+                    script,
+                    "cat >{name} <<'END OF {name}'\n{}END OF {name}",
+                    block.text
+                )
+                .unwrap();
             }
             if runs(block) {
                 let shown = all.get(at + 1).filter(|next| next.language == "text");
                 steps.push(Step { block, shown });
                 let output = self.output(block);
-                writeln!(script, "exec >{} 2>&1\n{}", output.display(), commands(block)).unwrap();
+                writeln!(
+                    script,
+                    "exec >{} 2>&1\n{}",
+                    output.display(),
+                    commands(block)
+                )
+                .unwrap();
             }
         }
         self.run(&script, &steps).await;
         for step in &steps {
             ran.blocks += 1;
-            ran.lines += step.block.text.lines().filter(|line| !line.trim().is_empty()).count();
+            ran.lines += step
+                .block
+                .text
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .count();
             ran.compared += usize::from(step.shown.is_some());
             self.compare(step);
         }
@@ -112,7 +146,9 @@ impl Session {
         let file = self.sandbox.folder().join("page.sh");
         fs::write(&file, script).unwrap();
         let mut bash = Command::new("bash");
-        bash.args(["-euo", "pipefail"]).arg(&file).current_dir(self.sandbox.folder());
+        bash.args(["-euo", "pipefail"])
+            .arg(&file)
+            .current_dir(self.sandbox.folder());
         // kubectl is too short-lived for garbage collection.
         bash.env("NO_COLOR", "1").env("GOGC", "off");
         let mut bash = self.sandbox.start("bash", bash).unwrap();
@@ -122,10 +158,23 @@ impl Session {
             Ok(status) => format!("ended with {status}"),
             Err(error) => error.to_string(),
         };
-        let Some(last) = steps.iter().rev().find(|step| self.output(step.block).exists()) else {
-            panic!("{}: what it takes for granted {what}:\n{}", self.page, bash.log());
+        let Some(last) = steps
+            .iter()
+            .rev()
+            .find(|step| self.output(step.block).exists())
+        else {
+            panic!(
+                "{}: what it takes for granted {what}:\n{}",
+                self.page,
+                bash.log()
+            );
         };
-        panic!("{}:\n{}\n{what}, and printed:\n{}", self.place(last.block), last.block.text, self.printed(last.block));
+        panic!(
+            "{}:\n{}\n{what}, and printed:\n{}",
+            self.place(last.block),
+            last.block.text,
+            self.printed(last.block)
+        );
     }
 
     fn compare(&self, step: &Step<'_>) {

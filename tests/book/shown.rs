@@ -6,7 +6,9 @@ const ANY: char = '…';
 /// Column widths vary, so whitespace is collapsed.
 pub fn fits(shown: &str, printed: &str) -> bool {
     let lines = |text: &str| -> Vec<String> {
-        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let lines = text
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         lines.filter(|line| !line.is_empty()).collect()
     };
     fit(&lines(shown), &lines(printed))
@@ -27,7 +29,10 @@ fn line_fits(shown: &str, printed: &str) -> bool {
     match shown.split_once(ANY) {
         None => shown == printed,
         Some((before, after)) => printed.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| line_fits(after, &rest[at..]))
+            rest.char_indices()
+                .map(|(at, _)| at)
+                .chain([rest.len()])
+                .any(|at| line_fits(after, &rest[at..]))
         }),
     }
 }

@@ -10,7 +10,11 @@ use crate::cluster;
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/kustomize/example");
 
 async fn built(overlay: &str) -> Vec<Value> {
-    let printed = cluster().await.kubectl(&["kustomize", &format!("{EXAMPLE}/{overlay}")]).await.unwrap();
+    let printed = cluster()
+        .await
+        .kubectl(&["kustomize", &format!("{EXAMPLE}/{overlay}")])
+        .await
+        .unwrap();
     let options = serde_saphyr::options! {};
     serde_saphyr::from_multiple_with_options(&printed, options).unwrap()
 }
@@ -32,10 +36,19 @@ fn references(object: &Value) -> Vec<(String, String)> {
         "Account" => vec![secret(&spec["apiKeySecretRef"]["name"])],
         "ClusterAccount" => vec![
             secret(&spec["apiKeySecretRef"]["name"]),
-            ("Namespace".to_owned(), text(&spec["apiKeySecretRef"]["namespace"])),
-            ("Namespace".to_owned(), text(&spec["namespaces"]["names"][0])),
+            (
+                "Namespace".to_owned(),
+                text(&spec["apiKeySecretRef"]["namespace"]),
+            ),
+            (
+                "Namespace".to_owned(),
+                text(&spec["namespaces"]["names"][0]),
+            ),
         ],
-        "Compute" => vec![account(&spec["accountRef"]), secret(&spec["connection"]["credentialsFrom"]["name"])],
+        "Compute" => vec![
+            account(&spec["accountRef"]),
+            secret(&spec["connection"]["credentialsFrom"]["name"]),
+        ],
         "ProjectKey" => vec![account(&spec["accountRef"])],
         "ReadReplicaSet" => {
             vec![
@@ -43,7 +56,10 @@ fn references(object: &Value) -> Vec<(String, String)> {
                 secret(&spec["connection"]["credentialsFrom"]["name"]),
             ]
         }
-        "HorizontalPodAutoscaler" => vec![("ReadReplicaSet".to_owned(), text(&spec["scaleTargetRef"]["name"]))],
+        "HorizontalPodAutoscaler" => vec![(
+            "ReadReplicaSet".to_owned(),
+            text(&spec["scaleTargetRef"]["name"]),
+        )],
         "Deployment" => {
             let env = &spec["template"]["spec"]["containers"][0]["env"][0];
             vec![secret(&env["valueFrom"]["secretKeyRef"]["name"])]
@@ -71,17 +87,28 @@ async fn every_name_follows_into_the_fields_that_name_it() {
         let mut there: BTreeSet<_> = objects.iter().map(named).collect();
         assert_eq!(there.len(), 12, "{there:#?}");
         there.extend(objects.iter().filter_map(written));
-        assert_eq!(there.len(), 15, "no Secret that dbplane writes is in the kustomization");
+        assert_eq!(
+            there.len(),
+            15,
+            "no Secret that dbplane writes is in the kustomization"
+        );
         let mut count = 0;
         for object in &objects {
             for reference in references(object) {
                 count += 1;
-                assert!(there.contains(&reference), "{overlay}: {:?} names {reference:?}", named(object));
+                assert!(
+                    there.contains(&reference),
+                    "{overlay}: {:?} names {reference:?}",
+                    named(object)
+                );
             }
         }
         assert_eq!(count, 12, "{overlay}");
         for (kind, name) in there {
-            assert!(kind == "Namespace" || name.starts_with(begin), "{overlay}: {kind} {name}");
+            assert!(
+                kind == "Namespace" || name.starts_with(begin),
+                "{overlay}: {kind} {name}"
+            );
         }
     }
 }
@@ -90,9 +117,15 @@ async fn every_name_follows_into_the_fields_that_name_it() {
 #[tokio::test]
 async fn the_api_server_takes_what_kustomize_makes_of_them() {
     let cluster = cluster().await;
-    let applied = cluster.kubectl(&["apply", "-k", &format!("{EXAMPLE}/green")]).await.unwrap();
+    let applied = cluster
+        .kubectl(&["apply", "-k", &format!("{EXAMPLE}/green")])
+        .await
+        .unwrap();
     assert_eq!(applied.lines().count(), 12, "{applied}");
-    let account = cluster.kubectl(&["get", "clusteraccount", "green-company-v2", "-o", "json"]).await.unwrap();
+    let account = cluster
+        .kubectl(&["get", "clusteraccount", "green-company-v2", "-o", "json"])
+        .await
+        .unwrap();
     let account: Value = serde_json::from_str(&account).unwrap();
     assert!(account["metadata"]["namespace"].is_null(), "{account}");
 }

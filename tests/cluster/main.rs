@@ -26,7 +26,10 @@ async fn cluster() -> &'static ControlPlane {
     static CLUSTER: OnceCell<ControlPlane> = OnceCell::const_new();
     CLUSTER
         .get_or_init(|| async {
-            let options = Options { crds: definition_files(), ..Options::default() };
+            let options = Options {
+                crds: definition_files(),
+                ..Options::default()
+            };
             ControlPlane::start_with(options).await.unwrap()
         })
         .await

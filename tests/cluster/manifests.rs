@@ -17,16 +17,37 @@ async fn every_manifest_is_judged_as_the_table_says() {
     let mut wrong = Vec::new();
     for (index, case) in cases().into_iter().enumerate() {
         if let Err(found) = judge(&client, &checker, index, &case).await {
-            wrong.push(format!("{}: {found}\n  expected: {:?}", case.name, case.refusal));
+            wrong.push(format!(
+                "{}: {found}\n  expected: {:?}",
+                case.name, case.refusal
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{} misjudged:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} misjudged:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 /// Compares the result with the expectation of the case.
-async fn judge(client: &Client, checker: &Checker, index: usize, case: &Case) -> Result<(), String> {
+async fn judge(
+    client: &Client,
+    checker: &Checker,
+    index: usize,
+    case: &Case,
+) -> Result<(), String> {
     let answer = match &case.old {
-        None => send(client, Method::POST, &collection(&case.manifest), &case.manifest).await,
+        None => {
+            send(
+                client,
+                Method::POST,
+                &collection(&case.manifest),
+                &case.manifest,
+            )
+            .await
+        }
         Some(old) => {
             let name = format!("changed-{index}");
             replace(client, &renamed(old, &name), renamed(&case.manifest, &name)).await?
@@ -36,7 +57,9 @@ async fn judge(client: &Client, checker: &Checker, index: usize, case: &Case) ->
         (None, Ok(_)) => Ok(()),
         (None, Err(complaints)) => Err(complaints.join("\n")),
         (Some(_), Ok(_)) => Err("it was accepted".to_owned()),
-        (Some(refusal), Err(complaints)) if complaints.len() == 1 && refusal.is_told_by(&complaints[0]) => {
+        (Some(refusal), Err(complaints))
+            if complaints.len() == 1 && refusal.is_told_by(&complaints[0]) =>
+        {
             same_words(checker, case, &complaints[0])
         }
         (Some(_), Err(complaints)) => Err(complaints.join("\n")),
@@ -45,12 +68,16 @@ async fn judge(client: &Client, checker: &Checker, index: usize, case: &Case) ->
 
 /// Checks that `dbplane validate` reports the same as the API server.
 fn same_words(checker: &Checker, case: &Case, server: &str) -> Result<(), String> {
-    let problems = checker.check(&case.manifest, case.old.as_ref()).unwrap_err();
+    let problems = checker
+        .check(&case.manifest, case.old.as_ref())
+        .unwrap_err();
     let ours = problems[0].to_string();
     // Metadata of a wrong type fails in its decoder, whose message is about Go types.
     match essence(server) == essence(&ours) || server.contains("cannot unmarshal") {
         true => Ok(()),
-        false => Err(format!("the API server says {server:?}, and validate {ours:?}")),
+        false => Err(format!(
+            "the API server says {server:?}, and validate {ours:?}"
+        )),
     }
 }
 
@@ -64,7 +91,9 @@ fn essence(message: &str) -> String {
     let without_value = value.replace(without_examples, "Invalid value: ");
     let label = Regex::new(r"^metadata\.(labels|annotations)\.[^:]*").unwrap();
     let without_label = label.replace(&without_value, "metadata.$1");
-    let plain = without_label.replace("int32", "integer").replace("float64", "number");
+    let plain = without_label
+        .replace("int32", "integer")
+        .replace("float64", "number");
     match plain.split_once("supported values: ") {
         Some((before, _)) => before.split(": ").next().unwrap().to_owned(),
         None => plain,
@@ -76,7 +105,9 @@ type Answer = Result<Value, Vec<String>>;
 async fn replace(client: &Client, old: &Value, mut new: Value) -> Result<Answer, String> {
     let collection = collection(old);
     let path = collection.split('?').next().unwrap();
-    let created = send(client, Method::POST, path, old).await.map_err(|complaints| complaints.join("\n"))?;
+    let created = send(client, Method::POST, path, old)
+        .await
+        .map_err(|complaints| complaints.join("\n"))?;
     new["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
     let name = old["metadata"]["name"].as_str().unwrap();
     let query = "?dryRun=All&fieldValidation=Strict";
@@ -113,8 +144,14 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
         Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) => {
             let causes = status.details.iter().flat_map(|details| &details.causes);
-            let reported: Vec<String> = causes.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-            Err(if reported.is_empty() { vec![status.message.clone()] } else { essential(reported) })
+            let reported: Vec<String> = causes
+                .map(|cause| format!("{}: {}", cause.field, cause.message))
+                .collect();
+            Err(if reported.is_empty() {
+                vec![status.message.clone()]
+            } else {
+                essential(reported)
+            })
         }
         Err(error) => panic!("{error}"),
     }
@@ -124,7 +161,10 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
 /// shape, and other errors of a value with a wrong type.
 fn essential(mut complaints: Vec<String>) -> Vec<String> {
     complaints.retain(|complaint| !complaint.contains("some validation rules were not checked"));
-    if complaints.iter().any(|complaint| complaint.contains("in body must be of type")) {
+    if complaints
+        .iter()
+        .any(|complaint| complaint.contains("in body must be of type"))
+    {
         complaints.retain(|complaint| complaint.contains("in body must be of type"));
     }
     complaints

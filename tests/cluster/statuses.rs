@@ -4,9 +4,9 @@
 use std::fmt::Debug;
 
 use dbplane::api::{
-    Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
-    Condition, KeyRecord, LastOperation, MaintenanceStatus, NotApplied, ProjectKey, ProjectKeyStatus, RestartStatus,
-    ScheduleStatus, SeenProjects, ServiceBinding, WaitingChanges,
+    Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus,
+    ComputeType, Condition, KeyRecord, LastOperation, MaintenanceStatus, NotApplied, ProjectKey,
+    ProjectKeyStatus, RestartStatus, ScheduleStatus, SeenProjects, ServiceBinding, WaitingChanges,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -37,23 +37,41 @@ fn conditions() -> Vec<Condition> {
 
 async fn comes_back<K, S>(api: Api<K>, spec: Value, status: S)
 where
-    K: Resource<DynamicType = ()> + HasStatus<Status = S> + Clone + Debug + DeserializeOwned + Serialize,
+    K: Resource<DynamicType = ()>
+        + HasStatus<Status = S>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize,
     S: Clone + Debug + PartialEq + Serialize,
 {
     let (version, kind) = (K::api_version(&()), K::kind(&()));
-    let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "full"}, "spec": spec});
-    let created = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let object =
+        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "full"}, "spec": spec});
+    let created = api
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(object).unwrap(),
+        )
+        .await
+        .unwrap();
     // No operator has observed it. kstatus reports InProgress, because the observed generation
     // differs from its own.
     let not_observed = json!({"observedGeneration": -1});
-    assert_eq!(serde_json::to_value(created.status()).unwrap(), not_observed);
+    assert_eq!(
+        serde_json::to_value(created.status()).unwrap(),
+        not_observed
+    );
     let read = api.get(&created.name_any()).await.unwrap();
     assert_eq!(serde_json::to_value(read.status()).unwrap(), not_observed);
     let patch = json!({"apiVersion": version, "kind": kind, "status": status});
     let mut params = PatchParams::apply("test");
     params.field_validation = Some(ValidationDirective::Strict);
 
-    let stored = api.patch_status(&created.name_any(), &params, &Patch::Apply(&patch)).await.unwrap();
+    let stored = api
+        .patch_status(&created.name_any(), &params, &Patch::Apply(&patch))
+        .await
+        .unwrap();
 
     assert_eq!(stored.status(), Some(&status));
 }
@@ -75,7 +93,11 @@ fn account_status() -> AccountStatus {
             secret_version: "7".to_owned(),
             projects: vec!["a".to_owned()],
         }),
-        capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
+        capabilities: Some(AccountCapabilities {
+            key_listing: true,
+            compute_names: false,
+            scale_to_zero: true,
+        }),
         conditions: conditions(),
         last_handled_reconcile_at: Some("now".to_owned()),
         observed_generation: Some(1),
@@ -85,7 +107,12 @@ fn account_status() -> AccountStatus {
 #[tokio::test]
 async fn of_an_account() {
     let spec = json!({"baseURL": "https://platform.example/v2", "apiKeySecretRef": {"name": "a"}});
-    comes_back::<Account, _>(Api::default_namespaced(client().await), spec, account_status()).await;
+    comes_back::<Account, _>(
+        Api::default_namespaced(client().await),
+        spec,
+        account_status(),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -139,14 +166,19 @@ async fn of_a_compute() {
             requested_at: Some(instant()),
             completed_at: Some(instant()),
         })),
-        maintenance: Some(Box::new(MaintenanceStatus { next_restart: Some(instant()), missed: Some(instant()) })),
+        maintenance: Some(Box::new(MaintenanceStatus {
+            next_restart: Some(instant()),
+            missed: Some(instant()),
+        })),
         schedule: Some(Box::new(ScheduleStatus {
             applies: "office".to_owned(),
             overridden: text("night"),
             next: text("2026-11-23T17:00:00Z size 1 (no schedule)"),
         })),
         connection_secret: Some("orders-db".to_owned()),
-        binding: Some(ServiceBinding { name: "orders-db".to_owned() }),
+        binding: Some(ServiceBinding {
+            name: "orders-db".to_owned(),
+        }),
         unused_secrets: vec!["orders".to_owned()],
         conditions: conditions(),
         record: Some("{}".to_owned()),
@@ -159,7 +191,12 @@ async fn of_a_compute() {
 
 #[tokio::test]
 async fn of_a_project_key() {
-    let record = |id| KeyRecord { id, name: "ci-1".to_owned(), since: instant(), revoke_at: id.map(|_| instant()) };
+    let record = |id| KeyRecord {
+        id,
+        name: "ci-1".to_owned(),
+        since: instant(),
+        revoke_at: id.map(|_| instant()),
+    };
     let status = ProjectKeyStatus {
         key_id: Some(i64::MAX),
         key_name: Some("ci-2".to_owned()),

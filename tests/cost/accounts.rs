@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use dbplane::api::{AccountCapabilities, AccountStatus, SeenProjects};
 use dbplane::decide::Meta;
 use dbplane::decide::account::{
-    AccountObserved, Answers, Check, Credential, ProjectsObserved, SecretProtection, Verdict, decide, status,
+    AccountObserved, Answers, Check, Credential, ProjectsObserved, SecretProtection, Verdict,
+    decide, status,
 };
 use dbplane::domain::Unreadable;
 
@@ -16,7 +17,9 @@ use super::{NOW, excess, is_worst};
 const USERS: usize = 10_000;
 
 fn observed(users: usize, deleting: bool) -> AccountObserved {
-    let names: Vec<String> = (0..users).map(|number| format!("Compute evil/{number:0>253}")).collect();
+    let names: Vec<String> = (0..users)
+        .map(|number| format!("Compute evil/{number:0>253}"))
+        .collect();
     let projects: Vec<String> = (0..users).map(|number| format!("{number:0>60}")).collect();
     let named = projects.iter().cloned().collect();
     let check = Check {
@@ -30,7 +33,12 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
         absent: BTreeMap::new(),
     };
     AccountObserved {
-        meta: Meta { generation: 1, has_finalizer: true, deleting, ..Meta::default() },
+        meta: Meta {
+            generation: 1,
+            has_finalizer: true,
+            deleting,
+            ..Meta::default()
+        },
         credential: Credential::Usable,
         check: Some(check),
         suspended: None,
@@ -38,28 +46,56 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
         blocking: names,
         blocking_deleted: false,
         shared: false,
-        projects: ProjectsObserved { named, seen: Some(SeenProjects::default()), ..ProjectsObserved::default() },
+        projects: ProjectsObserved {
+            named,
+            seen: Some(SeenProjects::default()),
+            ..ProjectsObserved::default()
+        },
         keys: None,
         too_large: None,
         unreadable: Vec::new(),
         reported: None,
-        secret: Some(SecretProtection { protected: true, ..SecretProtection::default() }),
+        secret: Some(SecretProtection {
+            protected: true,
+            ..SecretProtection::default()
+        }),
     }
 }
 
 fn pass(observed: &AccountObserved) {
     let decision = decide(observed, NOW);
     assert_eq!(decision.step, None);
-    status(&decision.report.unwrap(), observed, &AccountStatus::default(), NOW);
+    status(
+        &decision.report.unwrap(),
+        observed,
+        &AccountStatus::default(),
+        NOW,
+    );
 }
 
 pub fn rows() -> Vec<Option<String>> {
-    let (place, base_url) = (Place::default(), format!("https://{}.example/{}/v2", "h".repeat(60), "p".repeat(400)));
-    is_worst(&account(&place, &base_url), (&account(&place, &"p".repeat(513)), "spec.baseURL"));
+    let (place, base_url) = (
+        Place::default(),
+        format!("https://{}.example/{}/v2", "h".repeat(60), "p".repeat(400)),
+    );
+    is_worst(
+        &account(&place, &base_url),
+        (&account(&place, &"p".repeat(513)), "spec.baseURL"),
+    );
     let admitting = |namespaces| cluster_account(&place, &base_url, namespaces);
     is_worst(&admitting(256), (&admitting(257), "spec.namespaces.names"));
     vec![
-        excess("an account with many resources and projects", USERS, |users| observed(users, false), pass),
-        excess("one that is deleted and waits for them", USERS, |users| observed(users, true), pass),
+        excess(
+            "an account with many resources and projects",
+            USERS,
+            |users| observed(users, false),
+            pass,
+        ),
+        excess(
+            "one that is deleted and waits for them",
+            USERS,
+            |users| observed(users, true),
+            pass,
+        ),
     ]
 }

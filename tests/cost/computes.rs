@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dbplane::api::{ComputeSpec, ComputeStatus};
-use dbplane::decide::compute::{Claims, ComputeObserved, ComputeStep, SnapshotState, decide, foresee, status};
+use dbplane::decide::compute::{
+    Claims, ComputeObserved, ComputeStep, SnapshotState, decide, foresee, status,
+};
 use dbplane::decide::connection::{CredentialsView, SecretView};
-use dbplane::decide::identity::{Binding, ComputeIdentity, CreateIntent, Maintained, Origin, RestartRecord};
+use dbplane::decide::identity::{
+    Binding, ComputeIdentity, CreateIntent, Maintained, Origin, RestartRecord,
+};
 use dbplane::decide::{AccountView, Limits, Memory, Meta, drift};
 use dbplane::domain::{Compute, ComputeState, NameSupport, Role, Settings, Support};
 use serde_json::{Value, json};
@@ -42,15 +46,22 @@ fn identity(spec: &ComputeSpec) -> ComputeIdentity {
         origin: Origin::Created,
         at: before(9000),
     };
-    let maintained =
-        Some(Maintained { schedule: "* * * * * Africa/Casablanca".to_owned(), time: NOW, made: Some(before(60)) });
+    let maintained = Some(Maintained {
+        schedule: "* * * * * Africa/Casablanca".to_owned(),
+        time: NOW,
+        made: Some(before(60)),
+    });
     ComputeIdentity {
         binding: Some(binding),
         intent: None,
         unanswered: (1..=CREATES).map(create).collect(),
         made: (1..=CREATES).map(create).collect(),
         twins: BTreeMap::new(),
-        restart: Some(RestartRecord { at: before(9000), maintained, ..RestartRecord::default() }),
+        restart: Some(RestartRecord {
+            at: before(9000),
+            maintained,
+            ..RestartRecord::default()
+        }),
     }
 }
 
@@ -77,8 +88,12 @@ fn shown(id: &str, spec: &ComputeSpec, settings: Settings) -> Compute {
 
 fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
     let own = shown("ep-own", spec, drift::declared(spec));
-    let others = (0..listed).map(|number| shown(&format!("ep-{number:0>57}"), spec, Settings::default()));
-    let credentials = CredentialsView::Found { user: "u".repeat(4096).into(), password: "p".repeat(4096).into() };
+    let others =
+        (0..listed).map(|number| shown(&format!("ep-{number:0>57}"), spec, Settings::default()));
+    let credentials = CredentialsView::Found {
+        user: "u".repeat(4096).into(),
+        password: "p".repeat(4096).into(),
+    };
     let mut memory = Memory::default();
     foresee(&mut memory, spec, 1, NOW);
     ComputeObserved {
@@ -98,7 +113,10 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
         account: AccountView::Usable { organization: None },
         platform: None,
         project_gone: false,
-        snapshot: SnapshotState::Taken { at: NOW, computes: [own].into_iter().chain(others).collect() },
+        snapshot: SnapshotState::Taken {
+            at: NOW,
+            computes: [own].into_iter().chain(others).collect(),
+        },
         claims: Claims::default(),
         secret: SecretView::Absent,
         credentials,
@@ -118,12 +136,18 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
 impl Given {
     /// Compute and Secret are in sync. Any of the other computes may be the result of a create.
     fn at_rest(listed: usize) -> Self {
-        let spec: ComputeSpec = serde_json::from_value(compute(&Place::default())["spec"].clone()).unwrap();
-        let mut given = Self { observed: observed(&spec, listed), spec };
+        let spec: ComputeSpec =
+            serde_json::from_value(compute(&Place::default())["spec"].clone()).unwrap();
+        let mut given = Self {
+            observed: observed(&spec, listed),
+            spec,
+        };
         if let Some(ComputeStep::RecordTwins { twins }) = given.step() {
             given.observed.identity.as_mut().unwrap().twins = twins;
         }
-        let Some(ComputeStep::WriteConnection { secret, .. }) = given.step() else { panic!("no Secret is written") };
+        let Some(ComputeStep::WriteConnection { secret, .. }) = given.step() else {
+            panic!("no Secret is written")
+        };
         given.observed.secret = SecretView::Ours(*secret);
         assert_eq!(given.step(), None);
         given
@@ -135,7 +159,13 @@ impl Given {
 
     fn pass(&self) {
         let report = decide(&self.spec, &self.observed, NOW).report.unwrap();
-        status(&report, &self.spec, &self.observed, &ComputeStatus::default(), NOW);
+        status(
+            &report,
+            &self.spec,
+            &self.observed,
+            &ComputeStatus::default(),
+            NOW,
+        );
     }
 }
 
@@ -143,11 +173,18 @@ impl Given {
 fn more() -> Value {
     let mut more = compute(&Place::default());
     let schedules = more["spec"]["schedules"].as_array_mut().unwrap();
-    schedules.push(json!({"name": "more", "start": "0 0 1 1 *", "duration": "1m", "size": {"fixed": 1}}));
+    schedules.push(
+        json!({"name": "more", "start": "0 0 1 1 *", "duration": "1m", "size": {"fixed": 1}}),
+    );
     more
 }
 
 pub fn rows() -> Vec<Option<String>> {
     is_worst(&compute(&Place::default()), (&more(), "spec.schedules"));
-    vec![excess("a Compute at rest, beside others of its branch", LISTED, Given::at_rest, Given::pass)]
+    vec![excess(
+        "a Compute at rest, beside others of its branch",
+        LISTED,
+        Given::at_rest,
+        Given::pass,
+    )]
 }

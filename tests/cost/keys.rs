@@ -3,10 +3,12 @@
 
 use dbplane::api::{ProjectKey, ProjectKeyStatus};
 use dbplane::decide::identity::{
-    KeyIdentity, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey, object_key, of_key, written,
+    KeyIdentity, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey, object_key,
+    of_key, written,
 };
 use dbplane::decide::key::{
-    KeyAccount, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents, decide, status,
+    KeyAccount, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents, decide,
+    status,
 };
 use dbplane::decide::memory::Problem;
 use dbplane::decide::names::{ClusterId, unique};
@@ -44,20 +46,39 @@ impl Given {
     fn new(records: impl FnOnce(&ProjectKey) -> KeyRecords) -> Self {
         let mut object: ProjectKey = serde_json::from_value(manifest(32)).unwrap();
         object.metadata.uid = Some("6a1f9a5e-6f0f-4c0b-9d3a-000000000001".to_owned());
-        let current = KeyIdentity { id: 0, name: own(0, &object), at: before(9), created_at: None, created_by: None };
+        let current = KeyIdentity {
+            id: 0,
+            name: own(0, &object),
+            at: before(9),
+            created_at: None,
+            created_by: None,
+        };
         let records = KeyRecords {
             current: Some(current.clone()),
             organization: Some("org-1".to_owned()),
             platform: Some(PLATFORM.to_owned()),
             ..records(&object)
         };
-        let identity = ProjectKeyIdentity { records, intent: None };
+        let identity = ProjectKeyIdentity {
+            records,
+            intent: None,
+        };
         let annotation = written(&identity, &object.metadata);
-        assert!(annotation.len() < LARGEST, "nobody can write so many keys: {}", annotation.len());
+        assert!(
+            annotation.len() < LARGEST,
+            "nobody can write so many keys: {}",
+            annotation.len()
+        );
         let identity = identity.restored();
         let record = Some(written(&identity, &object.metadata));
-        object.status = Some(ProjectKeyStatus { record, ..ProjectKeyStatus::default() });
-        Self { observed: observed(&object, identity, current), object }
+        object.status = Some(ProjectKeyStatus {
+            record,
+            ..ProjectKeyStatus::default()
+        });
+        Self {
+            observed: observed(&object, identity, current),
+            object,
+        }
     }
 
     fn lost(count: usize, name: impl Fn(usize, &ProjectKey) -> String) -> Self {
@@ -70,7 +91,10 @@ impl Given {
         };
         Self::new(|object| {
             let names = (1..=count).map(|number| (id(number), name(number, object)));
-            KeyRecords { lost: names.map(lost).collect(), ..KeyRecords::default() }
+            KeyRecords {
+                lost: names.map(lost).collect(),
+                ..KeyRecords::default()
+            }
         })
     }
 
@@ -87,7 +111,10 @@ impl Given {
         };
         Self::new(|object| {
             let names = (1..=count).map(|number| (id(number), own(number, object)));
-            KeyRecords { previous: names.map(retired).collect(), ..KeyRecords::default() }
+            KeyRecords {
+                previous: names.map(retired).collect(),
+                ..KeyRecords::default()
+            }
         })
     }
 
@@ -108,7 +135,9 @@ impl Given {
 
     fn pass(&self) {
         of_key(&self.object).unwrap();
-        let report = decide(&self.object.spec, &self.observed, NOW).report.unwrap();
+        let report = decide(&self.object.spec, &self.observed, NOW)
+            .report
+            .unwrap();
         let old = self.object.status.as_ref().unwrap();
         status(&report, &self.observed, old, &self.object.spec, NOW);
     }
@@ -120,7 +149,12 @@ fn id(number: usize) -> i64 {
 
 /// A name that this resource may have generated.
 fn own(number: usize, object: &ProjectKey) -> String {
-    unique("a", &cluster(), object_key(&object.metadata), u32::try_from(number).unwrap())
+    unique(
+        "a",
+        &cluster(),
+        object_key(&object.metadata),
+        u32::try_from(number).unwrap(),
+    )
 }
 
 /// A foreign name.
@@ -129,26 +163,54 @@ fn of_others(number: usize, _: &ProjectKey) -> String {
 }
 
 fn entry(id: i64, name: &str) -> KeyEntry {
-    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
+    KeyEntry {
+        id,
+        name: name.to_owned(),
+        project_id: None,
+        created_at: None,
+        last_used_at: None,
+        last_used_from: None,
+    }
 }
 
-fn observed(object: &ProjectKey, identity: ProjectKeyIdentity, current: KeyIdentity) -> KeyObserved {
+fn observed(
+    object: &ProjectKey,
+    identity: ProjectKeyIdentity,
+    current: KeyIdentity,
+) -> KeyObserved {
     let KeyRecords { previous, lost, .. } = &identity.records;
     let previous = previous.iter().map(|key| entry(key.id, &key.name));
-    let lost = lost.iter().filter_map(|key| Some(entry(key.id?, &key.name)));
-    let keys = [entry(current.id, &current.name)].into_iter().chain(previous).chain(lost).collect();
+    let lost = lost
+        .iter()
+        .filter_map(|key| Some(entry(key.id?, &key.name)));
+    let keys = [entry(current.id, &current.name)]
+        .into_iter()
+        .chain(previous)
+        .chain(lost)
+        .collect();
     let listing = KeyListing::Read { at: NOW, keys };
     let name = object.metadata.name.clone().unwrap();
     KeyObserved {
-        meta: Meta { namespace: "evil".to_owned(), name, generation: 1, has_finalizer: true, ..Meta::default() },
+        meta: Meta {
+            namespace: "evil".to_owned(),
+            name,
+            generation: 1,
+            has_finalizer: true,
+            ..Meta::default()
+        },
         uid: object.metadata.uid.clone().unwrap(),
         created: before(9000),
         identity: Ok(identity),
         is_wish: false,
-        account: AccountView::Usable { organization: Some("org-1".to_owned()) },
+        account: AccountView::Usable {
+            organization: Some("org-1".to_owned()),
+        },
         platform: Some(PLATFORM.to_owned()),
         project_gone: false,
-        secret: KeySecretView::Ours(SecretContents::Key { key: current, as_declared: true }),
+        secret: KeySecretView::Ours(SecretContents::Key {
+            key: current,
+            as_declared: true,
+        }),
         accounts: Vec::new(),
         rival: None,
         secret_deleting: false,
@@ -170,22 +232,33 @@ fn observed(object: &ProjectKey, identity: ProjectKeyIdentity, current: KeyIdent
 
 /// The platform refuses to revoke them.
 fn refusing(observed: &mut KeyObserved) {
-    let fault = Fault::Forbidden { status: 403, message: "administrators only".to_owned() };
-    observed.memory.failed(Action::Revoke, Problem::Platform(fault), 1, before(1));
+    let fault = Fault::Forbidden {
+        status: 403,
+        message: "administrators only".to_owned(),
+    };
+    observed
+        .memory
+        .failed(Action::Revoke, Problem::Platform(fault), 1, before(1));
 }
 
 /// No key is in use any more.
 fn deleting(observed: &mut KeyObserved) {
     observed.meta.deleting = true;
     observed.identity.as_mut().unwrap().records.current = None;
-    let KeyListing::Read { keys, .. } = &mut observed.listing else { panic!("no list") };
+    let KeyListing::Read { keys, .. } = &mut observed.listing else {
+        panic!("no list")
+    };
     keys.shown_mut().retain(|key| key.id != 0);
 }
 
 /// This many accounts get their credentials from the Secret, but do not use the new key yet.
 fn behind(accounts: usize) -> impl Fn(&mut KeyObserved) {
     let label = |number| format!("Account evil/{number:0>253}");
-    let account = move |number| KeyAccount { label: label(number), users: Vec::new(), follows: false };
+    let account = move |number| KeyAccount {
+        label: label(number),
+        users: Vec::new(),
+        follows: false,
+    };
     move |observed| observed.accounts = (0..accounts).map(account).collect()
 }
 
@@ -193,8 +266,13 @@ fn behind(accounts: usize) -> impl Fn(&mut KeyObserved) {
 fn acknowledged(count: usize) -> Given {
     let all = ["all"; 256].join(",");
     let given = Given::lost(count, of_others).but(|observed| observed.revoked = Some(all));
-    let Some(KeyStep::Acknowledge { records, .. }) = given.step() else { panic!("not acknowledged") };
-    assert_eq!((records.acknowledged.unwrap().keys.len(), records.lost.len()), (count, 0));
+    let Some(KeyStep::Acknowledge { records, .. }) = given.step() else {
+        panic!("not acknowledged")
+    };
+    assert_eq!(
+        (records.acknowledged.unwrap().keys.len(), records.lost.len()),
+        (count, 0)
+    );
     given
 }
 
@@ -206,12 +284,47 @@ pub fn rows() -> Vec<Option<String>> {
     let replaced = |count| Given::replaced(count, NOW + SignedDuration::from_hours(1));
     let needed = |count: usize| Given::replaced(count, before(1)).but(behind(10 * count));
     vec![
-        excess("lost keys of others", OTHERS, |count| others(count).resting(), Given::pass),
-        excess("lost keys of others at the end", OTHERS, |count| others(count).but(deleting).resting(), Given::pass),
-        excess("lost keys that are not revoked", OWN, |count| owned(count).but(refusing).resting(), Given::pass),
-        excess("lost keys that nobody can revoke", OWN, |count| owned(count).but(unoffered).resting(), Given::pass),
-        excess("keys that somebody has revoked", OTHERS, acknowledged, Given::pass),
-        excess("replaced keys", REPLACED, |count| replaced(count).resting(), Given::pass),
-        excess("replaced keys that accounts work with", REPLACED, |count| needed(count).resting(), Given::pass),
+        excess(
+            "lost keys of others",
+            OTHERS,
+            |count| others(count).resting(),
+            Given::pass,
+        ),
+        excess(
+            "lost keys of others at the end",
+            OTHERS,
+            |count| others(count).but(deleting).resting(),
+            Given::pass,
+        ),
+        excess(
+            "lost keys that are not revoked",
+            OWN,
+            |count| owned(count).but(refusing).resting(),
+            Given::pass,
+        ),
+        excess(
+            "lost keys that nobody can revoke",
+            OWN,
+            |count| owned(count).but(unoffered).resting(),
+            Given::pass,
+        ),
+        excess(
+            "keys that somebody has revoked",
+            OTHERS,
+            acknowledged,
+            Given::pass,
+        ),
+        excess(
+            "replaced keys",
+            REPLACED,
+            |count| replaced(count).resting(),
+            Given::pass,
+        ),
+        excess(
+            "replaced keys that accounts work with",
+            REPLACED,
+            |count| needed(count).resting(),
+            Given::pass,
+        ),
     ]
 }

@@ -3,7 +3,11 @@
 //! hashes and formatted texts. Evaluations of schedules are counted beside the decisions, in
 //! `cost.rs`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
 
 mod accounts;
 mod computes;
@@ -20,7 +24,10 @@ use serde_json::Value;
 static COUNTING: dhat::Alloc = dhat::Alloc;
 
 /// The limit of a pass, which may take 5 ms. Allocating and freeing this much takes about 2 ms.
-const MOST: Work = Work { blocks: 40_000, bytes: 16 * 1024 * 1024 };
+const MOST: Work = Work {
+    blocks: 40_000,
+    bytes: 16 * 1024 * 1024,
+};
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +40,11 @@ impl Work {
     fn of(what: impl FnOnce()) -> Self {
         let _counting = dhat::Profiler::builder().testing().build();
         what();
-        let dhat::HeapStats { total_blocks: blocks, total_bytes: bytes, .. } = dhat::HeapStats::get();
+        let dhat::HeapStats {
+            total_blocks: blocks,
+            total_bytes: bytes,
+            ..
+        } = dhat::HeapStats::get();
         Self { blocks, bytes }
     }
 
@@ -44,12 +55,20 @@ impl Work {
 
 /// Reports a pass that exceeds the limit, or whose cost more than doubles when the number of parts
 /// doubles.
-fn excess<T>(what: &str, parts: usize, given: impl Fn(usize) -> T, pass: impl Fn(&T)) -> Option<String> {
+fn excess<T>(
+    what: &str,
+    parts: usize,
+    given: impl Fn(usize) -> T,
+    pass: impl Fn(&T),
+) -> Option<String> {
     let [half, whole] = [parts / 2, parts].map(|parts| {
         let given = given(parts);
         Work::of(|| pass(&given))
     });
-    let twice = Work { blocks: half.blocks * 9 / 4, bytes: half.bytes * 9 / 4 };
+    let twice = Work {
+        blocks: half.blocks * 9 / 4,
+        bytes: half.bytes * 9 / 4,
+    };
     let is_too_much = whole.exceeds(MOST) || whole.exceeds(twice);
     is_too_much.then(|| format!("{what}, {parts}: {whole:?}; half of them: {half:?}"))
 }
@@ -64,12 +83,22 @@ fn is_worst(admitted: &Value, (more, path): (&Value, &str)) {
     let checker = Checker::new().unwrap();
     assert_eq!(checker.check(admitted, None), Ok(()));
     let problems = checker.check(more, None).unwrap_err();
-    assert!(problems.iter().any(|problem| problem.path.starts_with(path)), "{path}: {problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.path.starts_with(path)),
+        "{path}: {problems:?}"
+    );
 }
 
 #[test]
 fn no_object_costs_more_than_its_share() {
-    let rows = [accounts::rows(), computes::rows(), keys::rows(), sets::rows()];
+    let rows = [
+        accounts::rows(),
+        computes::rows(),
+        keys::rows(),
+        sets::rows(),
+    ];
     let wrong: Vec<String> = rows.into_iter().flatten().flatten().collect();
     assert!(wrong.is_empty(), "too much:\n{}", wrong.join("\n"));
 }

@@ -59,11 +59,25 @@ struct Given {
 
 impl Given {
     fn new(replicas: usize, computes: Vec<Arc<Compute>>, names: BTreeSet<String>) -> Self {
-        let spec: ReadReplicaSetSpec = serde_json::from_value(manifest(replicas)["spec"].clone()).unwrap();
-        let found = |compute: Arc<Compute>| Some(Found { relation: relation(&spec, UID, &compute)?, compute });
-        let credentials = CredentialsView::Found { user: "u".repeat(4096).into(), password: "p".repeat(4096).into() };
+        let spec: ReadReplicaSetSpec =
+            serde_json::from_value(manifest(replicas)["spec"].clone()).unwrap();
+        let found = |compute: Arc<Compute>| {
+            Some(Found {
+                relation: relation(&spec, UID, &compute)?,
+                compute,
+            })
+        };
+        let credentials = CredentialsView::Found {
+            user: "u".repeat(4096).into(),
+            password: "p".repeat(4096).into(),
+        };
         let observed = SetObserved {
-            meta: Meta { namespace: "evil".to_owned(), name: "n".repeat(253), generation: 1, ..Meta::default() },
+            meta: Meta {
+                namespace: "evil".to_owned(),
+                name: "n".repeat(253),
+                generation: 1,
+                ..Meta::default()
+            },
             computes: computes.into_iter().filter_map(found).collect(),
             settled: true,
             unreadable: 0,
@@ -83,21 +97,33 @@ impl Given {
 
     fn pass(&self) {
         let report = decide(&self.spec, &self.observed, NOW).report.unwrap();
-        status(&report, &self.spec, &self.observed, &ReadReplicaSetStatus::default(), NOW);
+        status(
+            &report,
+            &self.spec,
+            &self.observed,
+            &ReadReplicaSetStatus::default(),
+            NOW,
+        );
     }
 }
 
 /// All Computes and the Secret are in sync.
 fn at_rest(count: usize) -> Given {
     let mut given = Given::new(count, replicas(count, |_| {}), BTreeSet::new());
-    let Some(SetStep::WriteConnection { secret, .. }) = given.step() else { panic!("no Secret is written") };
+    let Some(SetStep::WriteConnection { secret, .. }) = given.step() else {
+        panic!("no Secret is written")
+    };
     given.observed.secret = SecretView::Ours(*secret);
     assert_eq!(given.step(), None);
     given
 }
 
 fn changed(count: usize) -> Given {
-    let given = Given::new(count, replicas(count, |spec| spec["size"] = json!({"fixed": 2})), BTreeSet::new());
+    let given = Given::new(
+        count,
+        replicas(count, |spec| spec["size"] = json!({"fixed": 2})),
+        BTreeSet::new(),
+    );
     assert!(matches!(given.step(), Some(SetStep::Update(_))));
     given
 }
@@ -105,7 +131,11 @@ fn changed(count: usize) -> Given {
 /// As many Computes on the former branch as on the new one.
 fn replaced(count: usize) -> Given {
     let former = replicas(count, |spec| spec["branchID"] = json!("former"));
-    let given = Given::new(count, [former, replicas(count, |_| {})].concat(), BTreeSet::new());
+    let given = Given::new(
+        count,
+        [former, replicas(count, |_| {})].concat(),
+        BTreeSet::new(),
+    );
     assert!(matches!(given.step(), Some(SetStep::Retire(_))));
     given
 }
@@ -114,17 +144,41 @@ fn replaced(count: usize) -> Given {
 fn without_a_name(count: usize) -> Given {
     let last = derived(&"n".repeat(253), &format!("-{count}"));
     let beginning = last.strip_suffix(&count.to_string()).unwrap();
-    let given = Given::new(1, Vec::new(), (0..count).map(|number| format!("{beginning}{number}")).collect());
+    let given = Given::new(
+        1,
+        Vec::new(),
+        (0..count)
+            .map(|number| format!("{beginning}{number}"))
+            .collect(),
+    );
     assert_eq!(given.step(), Some(SetStep::Create { name: last }));
     given
 }
 
 pub fn rows() -> Vec<Option<String>> {
-    is_worst(&manifest(REPLICAS), (&manifest(REPLICAS + 1), "spec.replicas"));
+    is_worst(
+        &manifest(REPLICAS),
+        (&manifest(REPLICAS + 1), "spec.replicas"),
+    );
     vec![
         excess("a set at rest", REPLICAS, at_rest, Given::pass),
-        excess("a set whose replicas are changed", REPLICAS, changed, Given::pass),
-        excess("a set whose replicas are replaced", REPLICAS, replaced, Given::pass),
-        excess("a set whose names others have", NAMES, without_a_name, Given::pass),
+        excess(
+            "a set whose replicas are changed",
+            REPLICAS,
+            changed,
+            Given::pass,
+        ),
+        excess(
+            "a set whose replicas are replaced",
+            REPLICAS,
+            replaced,
+            Given::pass,
+        ),
+        excess(
+            "a set whose names others have",
+            NAMES,
+            without_a_name,
+            Given::pass,
+        ),
     ]
 }

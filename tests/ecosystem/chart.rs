@@ -24,7 +24,9 @@ pub struct Helm {
 
 impl Helm {
     pub fn new() -> Self {
-        Self { sandbox: Sandbox::new("helm").unwrap() }
+        Self {
+            sandbox: Sandbox::new("helm").unwrap(),
+        }
     }
 
     /// The output, or the error.
@@ -54,13 +56,32 @@ impl Helm {
 
     fn template(&self, more: &[&str]) -> Result<String, String> {
         let chart = chart().display().to_string();
-        self.run(&[&["template", "dbplane", &chart, "--namespace", NAMESPACE], more].concat())
+        self.run(
+            &[
+                &["template", "dbplane", &chart, "--namespace", NAMESPACE],
+                more,
+            ]
+            .concat(),
+        )
     }
 }
 
-fn came_out(Output { status, stdout, stderr }: Output) -> Result<String, String> {
-    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
-    if status.success() { Ok(stdout) } else { Err(stderr) }
+fn came_out(
+    Output {
+        status,
+        stdout,
+        stderr,
+    }: Output,
+) -> Result<String, String> {
+    let (stdout, stderr) = (
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    );
+    if status.success() {
+        Ok(stdout)
+    } else {
+        Err(stderr)
+    }
 }
 
 fn chart() -> PathBuf {
@@ -71,13 +92,27 @@ fn chart() -> PathBuf {
 async fn cluster() -> ControlPlane {
     let cluster = ControlPlane::start_with(Options::default()).await.unwrap();
     for namespace in [NAMESPACE, "shop", "bank"] {
-        cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
+        cluster
+            .kubectl(&["create", "namespace", namespace])
+            .await
+            .unwrap();
     }
     for kind in ["PodMonitor", "PrometheusRule"] {
         let definition = definition(kind).to_string();
-        cluster.kubectl_with_input(&["create", "-f", "-"], &definition).await.unwrap();
+        cluster
+            .kubectl_with_input(&["create", "-f", "-"], &definition)
+            .await
+            .unwrap();
         let name = format!("crd/{}s.monitoring.coreos.com", kind.to_lowercase());
-        cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &name]).await.unwrap();
+        cluster
+            .kubectl(&[
+                "wait",
+                "--for=condition=Established",
+                "--timeout=60s",
+                &name,
+            ])
+            .await
+            .unwrap();
     }
     cluster
 }
@@ -102,26 +137,46 @@ fn definition(kind: &str) -> Value {
 /// The objects as the API server completes them, by kind, namespace and name, without the labels of
 /// the installer.
 async fn completed(cluster: &ControlPlane, manifests: &str) -> BTreeMap<String, Value> {
-    let accepted = cluster.kubectl_with_input(&["create", "--dry-run=server", "-o=json", "-f", "-"], manifests).await;
+    let accepted = cluster
+        .kubectl_with_input(
+            &["create", "--dry-run=server", "-o=json", "-f", "-"],
+            manifests,
+        )
+        .await;
     let accepted = accepted.unwrap();
-    let objects = serde_json::Deserializer::from_str(&accepted).into_iter::<Value>().map(Result::unwrap);
+    let objects = serde_json::Deserializer::from_str(&accepted)
+        .into_iter::<Value>()
+        .map(Result::unwrap);
     let objects = objects.flat_map(|object| match object["items"].as_array() {
         Some(items) => items.clone(),
         None => vec![object],
     });
-    objects.map(|mut object| (label(&object), anonymous(&mut object))).collect()
+    objects
+        .map(|mut object| (label(&object), anonymous(&mut object)))
+        .collect()
 }
 
 fn label(object: &Value) -> String {
     let metadata = &object["metadata"];
-    format!("{} {}/{}", object["kind"], metadata["namespace"], metadata["name"])
+    format!(
+        "{} {}/{}",
+        object["kind"], metadata["namespace"], metadata["name"]
+    )
 }
 
 fn anonymous(object: &mut Value) -> Value {
-    let aggregated = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let aggregated = object["metadata"]["labels"]
+        .as_object()
+        .into_iter()
+        .flatten();
     let aggregated = aggregated.filter(|(name, _)| name.contains("aggregate-to"));
-    let labels: BTreeMap<_, _> = aggregated.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let (namespace, name) = (object["metadata"]["namespace"].clone(), object["metadata"]["name"].clone());
+    let labels: BTreeMap<_, _> = aggregated
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let (namespace, name) = (
+        object["metadata"]["namespace"].clone(),
+        object["metadata"]["name"].clone(),
+    );
     object["metadata"] = json!({"namespace": namespace, "name": name, "labels": labels});
     if let Some(template) = object.pointer_mut("/spec/template/metadata") {
         *template = Value::Null;
@@ -136,7 +191,11 @@ async fn the_chart_installs_what_kustomize_does() {
     for (values, folder) in [("replicas=1", "deploy"), ("replicas=2", "deploy/ha")] {
         let by_helm = completed(&cluster, &helm.template(&["--set", values]).unwrap()).await;
         let by_kustomize = completed(&cluster, &kustomized(&cluster, folder).await).await;
-        assert_eq!(by_helm.keys().collect::<Vec<_>>(), by_kustomize.keys().collect::<Vec<_>>(), "{folder}");
+        assert_eq!(
+            by_helm.keys().collect::<Vec<_>>(),
+            by_kustomize.keys().collect::<Vec<_>>(),
+            "{folder}"
+        );
         for (label, object) in &by_helm {
             assert_eq!(object, &by_kustomize[label], "{folder}: {label}");
         }
@@ -148,8 +207,13 @@ async fn the_chart_installs_what_kustomize_does() {
 #[tokio::test]
 async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustomize_does() {
     let (cluster, helm) = (cluster().await, Helm::new());
-    let values = chart().join("ci/namespaced-values.yaml").display().to_string();
-    let by_helm = helm.template(&["--values", &values, "--set", "scope.namespaces={shop}"]).unwrap();
+    let values = chart()
+        .join("ci/namespaced-values.yaml")
+        .display()
+        .to_string();
+    let by_helm = helm
+        .template(&["--values", &values, "--set", "scope.namespaces={shop}"])
+        .unwrap();
     let rights = async |manifests: &str| {
         let mut objects = completed(&cluster, manifests).await;
         objects.retain(|_, object| object["apiVersion"] == "rbac.authorization.k8s.io/v1");
@@ -162,9 +226,13 @@ async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustom
 
 /// Without the Namespace: helm creates that of the release on request, but without its labels.
 async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
-    let manifests = cluster.kubectl(&["kustomize", &format!("{REPOSITORY}/{folder}")]).await.unwrap();
+    let manifests = cluster
+        .kubectl(&["kustomize", &format!("{REPOSITORY}/{folder}")])
+        .await
+        .unwrap();
     let documents = manifests.split("\n---\n").filter(|document| {
-        !document.contains("\nkind: Namespace\n") && !document.starts_with("apiVersion: v1\nkind: Namespace")
+        !document.contains("\nkind: Namespace\n")
+            && !document.starts_with("apiVersion: v1\nkind: Namespace")
     });
     documents.collect::<Vec<_>>().join("\n---\n")
 }
@@ -172,17 +240,32 @@ async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
 #[tokio::test]
 async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
     let (cluster, helm) = (cluster().await, Helm::new());
-    let mut examples: Vec<_> = fs::read_dir(chart().join("ci")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut examples: Vec<_> = fs::read_dir(chart().join("ci"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     examples.sort();
     assert!(examples.len() >= 3, "{examples:?}");
     for example in examples {
         let example = example.display().to_string();
-        helm.run(&["lint", "--strict", &chart().display().to_string(), "--values", &example]).unwrap();
+        helm.run(&[
+            "lint",
+            "--strict",
+            &chart().display().to_string(),
+            "--values",
+            &example,
+        ])
+        .unwrap();
         let objects = completed(&cluster, &helm.template(&["--values", &example]).unwrap()).await;
-        let kinds: Vec<_> = objects.values().map(|object| object["kind"].as_str().unwrap()).collect();
+        let kinds: Vec<_> = objects
+            .values()
+            .map(|object| object["kind"].as_str().unwrap())
+            .collect();
         assert!(kinds.contains(&"Deployment"), "{example}: {kinds:?}");
         if example.contains("namespaced") {
-            let of_the_cluster = objects.values().find(|object| object["metadata"]["namespace"].is_null());
+            let of_the_cluster = objects
+                .values()
+                .find(|object| object["metadata"]["namespace"].is_null());
             assert_eq!(of_the_cluster, None, "{example}");
         }
     }
@@ -193,15 +276,33 @@ async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
 async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_chart_gives_it() {
     let (cluster, helm) = (cluster().await, Helm::new());
     let platform = platform().await;
-    let values = chart().join("ci/shared-account-values.yaml").display().to_string();
+    let values = chart()
+        .join("ci/shared-account-values.yaml")
+        .display()
+        .to_string();
     let kubeconfig = cluster.kubeconfig_path().display().to_string();
     let chart = chart().display().to_string();
-    let flags = ["--namespace", NAMESPACE, "--kubeconfig", &kubeconfig, "--values", &values];
+    let flags = [
+        "--namespace",
+        NAMESPACE,
+        "--kubeconfig",
+        &kubeconfig,
+        "--values",
+        &values,
+    ];
     let insecure = ["--set", "operator.extraArgs={--allow-insecure-platform}"];
-    helm.run(&[&["install", "dbplane", &chart], &flags[..], &insecure].concat()).unwrap();
+    helm.run(&[&["install", "dbplane", &chart], &flags[..], &insecure].concat())
+        .unwrap();
 
     for (namespace, may) in [("shop", true), (NAMESPACE, false)] {
-        let asked = ["auth", "can-i", "create", "secrets", "--as=system:serviceaccount:dbplane-system:dbplane", "-n"];
+        let asked = [
+            "auth",
+            "can-i",
+            "create",
+            "secrets",
+            "--as=system:serviceaccount:dbplane-system:dbplane",
+            "-n",
+        ];
         let answer = cluster.kubectl(&[&asked[..], &[namespace]].concat()).await;
         assert_eq!(answer.is_ok(), may, "{namespace}: {answer:?}");
     }
@@ -214,19 +315,62 @@ async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_
         platform.base_url(),
         COMPUTE_OF_SHOP
     );
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &account).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &account)
+        .await
+        .unwrap();
     let wait = ["wait", "--timeout=120s"];
-    cluster.kubectl(&[&wait[..], &["-n=shop", "--for=condition=Ready", "compute/reader"]].concat()).await.unwrap();
+    cluster
+        .kubectl(
+            &[
+                &wait[..],
+                &["-n=shop", "--for=condition=Ready", "compute/reader"],
+            ]
+            .concat(),
+        )
+        .await
+        .unwrap();
     let patch = r#"--patch={"stringData":{"api-key":"revoked-by-now"}}"#;
-    cluster.kubectl(&["-n", NAMESPACE, "patch", "secret", "platform-api-key", patch]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "-n",
+            NAMESPACE,
+            "patch",
+            "secret",
+            "platform-api-key",
+            patch,
+        ])
+        .await
+        .unwrap();
     let refused = "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Unauthorized";
-    cluster.kubectl(&[&wait[..], &[refused, "clusteraccount/company"]].concat()).await.unwrap();
-    let about = ["-n=default", "get", "events.events.k8s.io", "-o=jsonpath={.items[*].regarding.kind}"];
-    let told = async || cluster.kubectl(&about).await.unwrap().contains("ClusterAccount");
-    wait_until("an event about the account", PATIENCE, told).await.unwrap();
+    cluster
+        .kubectl(&[&wait[..], &[refused, "clusteraccount/company"]].concat())
+        .await
+        .unwrap();
+    let about = [
+        "-n=default",
+        "get",
+        "events.events.k8s.io",
+        "-o=jsonpath={.items[*].regarding.kind}",
+    ];
+    let told = async || {
+        cluster
+            .kubectl(&about)
+            .await
+            .unwrap()
+            .contains("ClusterAccount")
+    };
+    wait_until("an event about the account", PATIENCE, told)
+        .await
+        .unwrap();
 
     operator.terminate(PATIENCE).await.unwrap();
-    let refusals: Vec<_> = operator.log().lines().filter(|line| line.contains("orbidden")).map(str::to_owned).collect();
+    let refusals: Vec<_> = operator
+        .log()
+        .lines()
+        .filter(|line| line.contains("orbidden"))
+        .map(str::to_owned)
+        .collect();
     assert_eq!(refusals, Vec::<String>::new());
 }
 
@@ -254,15 +398,21 @@ spec:
 ";
 
 async fn platform() -> Simulator {
-    let world = fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/world.yaml")).unwrap();
+    let world =
+        fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/world.yaml")).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap())).await.unwrap()
+    simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap()))
+        .await
+        .unwrap()
 }
 
 /// Runs the program with the arguments and the token of its Deployment, on free ports.
 async fn deployed(cluster: &ControlPlane) -> Running {
     let container = "-o=jsonpath={.spec.template.spec.containers[0].args}";
-    let args = cluster.kubectl(&["-n", NAMESPACE, "get", "deployment", "dbplane", container]).await.unwrap();
+    let args = cluster
+        .kubectl(&["-n", NAMESPACE, "get", "deployment", "dbplane", container])
+        .await
+        .unwrap();
     let args: Vec<String> = serde_json::from_str(&args).unwrap();
     let here = |arg: &String| match arg.split_once("=0.0.0.0:") {
         Some((flag, _)) => format!("{flag}=127.0.0.1:{}", free_port().unwrap()),
@@ -270,8 +420,18 @@ async fn deployed(cluster: &ControlPlane) -> Running {
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command.args(args.iter().map(here));
-    command.env("KUBECONFIG", cluster.kubeconfig_for_service_account(NAMESPACE, "dbplane").await.unwrap());
-    cluster.sandbox().start("operator", command).unwrap().log_on_panic()
+    command.env(
+        "KUBECONFIG",
+        cluster
+            .kubeconfig_for_service_account(NAMESPACE, "dbplane")
+            .await
+            .unwrap(),
+    );
+    cluster
+        .sandbox()
+        .start("operator", command)
+        .unwrap()
+        .log_on_panic()
 }
 
 #[test]
@@ -284,8 +444,13 @@ fn the_chart_has_the_alerts_with_their_pages_and_the_dashboard() {
     let made = Helm::new().template(&["--set", &values.join(",")]).unwrap();
     let made: Vec<Value> = serde_saphyr::from_multiple(&made).unwrap();
     let of = |kind: &str| made.iter().find(|object| object["kind"] == kind).unwrap();
-    let file = |name: &str| fs::read_to_string(Path::new(REPOSITORY).join("deploy/monitoring").join(name)).unwrap();
-    let rules = file("rules.yaml").replace("runbook_url: docs/runbook/", "runbook_url: https://git.example/runbook/");
+    let file = |name: &str| {
+        fs::read_to_string(Path::new(REPOSITORY).join("deploy/monitoring").join(name)).unwrap()
+    };
+    let rules = file("rules.yaml").replace(
+        "runbook_url: docs/runbook/",
+        "runbook_url: https://git.example/runbook/",
+    );
     let rules: Value = serde_saphyr::from_str(&rules).unwrap();
     assert_eq!(of("PrometheusRule")["spec"], rules);
     let dashboard = of("ConfigMap");
@@ -300,12 +465,21 @@ fn wrong_values_are_refused() {
         ("replicas=-1", "replicas"),
         ("replica=2", "replica"),
         ("operator.clusterID=ABC", "clusterID"),
-        ("operator.allowedPlatforms={https://a.example/v2}", "allowedPlatforms"),
+        (
+            "operator.allowedPlatforms={https://a.example/v2}",
+            "allowedPlatforms",
+        ),
         ("image.digest=sha256:1", "digest"),
         ("secrets.access=none", "access"),
         ("metrics.prometheusRule.runbooks=", "runbooks"),
-        ("scope.namespaces={shop}", "operator.clusterID together with scope.namespaces"),
-        ("secrets.access=namespaces", "whoever serves all namespaces needs their Secrets"),
+        (
+            "scope.namespaces={shop}",
+            "operator.clusterID together with scope.namespaces",
+        ),
+        (
+            "secrets.access=namespaces",
+            "whoever serves all namespaces needs their Secrets",
+        ),
     ] {
         let refusal = helm.template(&["--set", value]).unwrap_err();
         assert!(refusal.contains(complaint), "{value}: {refusal}");
@@ -316,27 +490,82 @@ fn wrong_values_are_refused() {
 async fn a_release_is_installed_upgraded_and_removed_and_resources_outlive_it() {
     let (cluster, helm) = (ControlPlane::start().await.unwrap(), Helm::new());
     let kubeconfig = cluster.kubeconfig_path().display().to_string();
-    let released = |args: &[&str]| helm.run(&[args, &["--namespace", NAMESPACE, "--kubeconfig", &kubeconfig]].concat());
-    let (older, chart) = (older(&helm.sandbox).display().to_string(), chart().display().to_string());
+    let released = |args: &[&str]| {
+        helm.run(
+            &[
+                args,
+                &["--namespace", NAMESPACE, "--kubeconfig", &kubeconfig],
+            ]
+            .concat(),
+        )
+    };
+    let (older, chart) = (
+        older(&helm.sandbox).display().to_string(),
+        chart().display().to_string(),
+    );
 
     released(&["install", "dbplane", &older, "--create-namespace"]).unwrap();
-    let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd/computes.dbplane.dev"];
+    let established = [
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        "crd/computes.dbplane.dev",
+    ];
     cluster.kubectl(&established).await.unwrap();
-    let definition = ["get", "crd/computes.dbplane.dev", "-o=jsonpath={.spec.names.categories}"];
-    assert_eq!(cluster.kubectl(&definition).await.unwrap(), "", "the older definitions have no category");
-    let compute = fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/replica.yaml")).unwrap();
-    cluster.kubectl(&["create", "namespace", "shop"]).await.unwrap();
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &compute).await.unwrap();
+    let definition = [
+        "get",
+        "crd/computes.dbplane.dev",
+        "-o=jsonpath={.spec.names.categories}",
+    ];
+    assert_eq!(
+        cluster.kubectl(&definition).await.unwrap(),
+        "",
+        "the older definitions have no category"
+    );
+    let compute =
+        fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/replica.yaml")).unwrap();
+    cluster
+        .kubectl(&["create", "namespace", "shop"])
+        .await
+        .unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &compute)
+        .await
+        .unwrap();
 
     released(&["upgrade", "dbplane", &chart, "--set", "replicas=2"]).unwrap();
-    let deployment = ["-n", NAMESPACE, "get", "deployment", "dbplane", "-o=jsonpath={.spec.replicas}"];
+    let deployment = [
+        "-n",
+        NAMESPACE,
+        "get",
+        "deployment",
+        "dbplane",
+        "-o=jsonpath={.spec.replicas}",
+    ];
     assert_eq!(cluster.kubectl(&deployment).await.unwrap(), "2");
-    assert_eq!(cluster.kubectl(&definition).await.unwrap(), r#"["dbplane"]"#, "the definitions were upgraded");
+    assert_eq!(
+        cluster.kubectl(&definition).await.unwrap(),
+        r#"["dbplane"]"#,
+        "the definitions were upgraded"
+    );
 
     released(&["uninstall", "dbplane"]).unwrap();
-    assert!(cluster.kubectl(&deployment).await.unwrap_err().to_string().contains("NotFound"));
-    let computes = cluster.kubectl(&["get", "computes", "--all-namespaces", "-o=name"]).await.unwrap();
-    assert!(computes.contains("compute.dbplane.dev/"), "the resources are still there");
+    assert!(
+        cluster
+            .kubectl(&deployment)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("NotFound")
+    );
+    let computes = cluster
+        .kubectl(&["get", "computes", "--all-namespaces", "-o=name"])
+        .await
+        .unwrap();
+    assert!(
+        computes.contains("compute.dbplane.dev/"),
+        "the resources are still there"
+    );
 }
 
 /// An older chart, whose definitions lack a field.
@@ -348,10 +577,17 @@ fn older(sandbox: &Sandbox) -> PathBuf {
         assert!(text.contains(old), "{}", file.display());
         fs::write(file, text.replace(old, new)).unwrap();
     };
-    edit(&copy.join("Chart.yaml"), "\nversion: ", "\nversion: 0.0.0-before.");
+    edit(
+        &copy.join("Chart.yaml"),
+        "\nversion: ",
+        "\nversion: 0.0.0-before.",
+    );
     for definition in fs::read_dir(copy.join("definitions")).unwrap() {
         let definition = definition.unwrap().path();
-        if definition.file_name().is_some_and(|name| name.to_string_lossy().starts_with("dbplane.dev_")) {
+        if definition
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("dbplane.dev_"))
+        {
             edit(&definition, "    categories:\n    - dbplane\n", "");
         }
     }
@@ -362,7 +598,10 @@ fn older(sandbox: &Sandbox) -> PathBuf {
 fn copy_followed(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
-        let (entry, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        let (entry, to) = (
+            entry.as_ref().unwrap().path(),
+            to.join(entry.unwrap().file_name()),
+        );
         if entry.is_dir() {
             copy_followed(&entry, &to);
         } else {

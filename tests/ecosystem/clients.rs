@@ -35,7 +35,15 @@ pub fn libpq(questions: &[Question]) -> Vec<Read> {
 /// Parses with PostgreSQL's JDBC driver.
 pub fn jdbc(questions: &[Question]) -> Vec<Read> {
     let mut command = python("jdbc.py");
-    command.arg(of_debian(&["usr", "lib", "jvm", "*", "lib", "server", "libjvm.so"]));
+    command.arg(of_debian(&[
+        "usr",
+        "lib",
+        "jvm",
+        "*",
+        "lib",
+        "server",
+        "libjvm.so",
+    ]));
     command.arg(of_debian(&["usr", "share", "java", "postgresql.jar"]));
     answers(command, questions)
 }
@@ -77,7 +85,11 @@ fn python(script: &str) -> Command {
 /// A script of this folder in an environment of the build script.
 pub fn script_of(environment: &str, script: &str) -> Command {
     let mut command = Command::new(tools(environment).join("bin/python"));
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ecosystem/clients").join(script));
+    command.arg(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/ecosystem/clients")
+            .join(script),
+    );
     command
 }
 
@@ -94,7 +106,16 @@ pub fn answer<T: DeserializeOwned>(command: Command, question: &impl Serialize) 
 }
 
 fn asked(mut command: Command, question: &impl Serialize) -> Output {
-    let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    client.stdin.take().unwrap().write_all(&serde_json::to_vec(question).unwrap()).unwrap();
+    let mut client = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    client
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&serde_json::to_vec(question).unwrap())
+        .unwrap();
     client.wait_with_output().unwrap()
 }

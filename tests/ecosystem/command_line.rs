@@ -140,12 +140,22 @@ impl CommandLine {
 
     fn node<'a>(&self, arguments: impl Iterator<Item = &'a OsStr>) -> Output {
         let mut node = Command::new("node");
-        let only_here = format!("--import={}", tools("command-line").join("loopback.mjs").display());
-        node.args(arguments).current_dir(self.folder.path()).env_clear();
-        node.env("HOME", self.folder.path()).env("NODE_OPTIONS", only_here);
-        node.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("OUTSIDE", self.file("outside"));
-        node.env("NEON_API_HOST", self.platform.simulator.base_url()).env("NEON_API_KEY", ADMIN);
-        node.envs([("CI", "1"), ("NO_COLOR", "1"), ("COLUMNS", "200")]).output().unwrap()
+        let only_here = format!(
+            "--import={}",
+            tools("command-line").join("loopback.mjs").display()
+        );
+        node.args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear();
+        node.env("HOME", self.folder.path())
+            .env("NODE_OPTIONS", only_here);
+        node.env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("OUTSIDE", self.file("outside"));
+        node.env("NEON_API_HOST", self.platform.simulator.base_url())
+            .env("NEON_API_KEY", ADMIN);
+        node.envs([("CI", "1"), ("NO_COLOR", "1"), ("COLUMNS", "200")])
+            .output()
+            .unwrap()
     }
 
     /// A file in its folder.
@@ -162,7 +172,11 @@ impl CommandLine {
     fn commands(&self, group: &[&str]) -> Vec<String> {
         let help = self.text(&[group, &["--help"]].concat());
         let name = [&["neonctl"], group, &[""]].concat().join(" ");
-        let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        let lines = help
+            .lines()
+            .skip_while(|line| *line != "Commands:")
+            .skip(1)
+            .take_while(|line| !line.is_empty());
         let listed = lines.filter_map(|line| line.strip_prefix(&name)?.split(' ').next());
         let commands: Vec<String> = listed.map(str::to_owned).collect();
         assert!(!commands.is_empty(), "{group:?} lists no commands: {help}");
@@ -180,13 +194,21 @@ async fn every_command_is_tried_or_left_out() {
     let command_line = CommandLine::new(Platform::start().await);
     let is_group = |name: &str| {
         let prefix = format!("{name} ");
-        let names = TRIED.iter().map(|(name, _)| name).chain(LEFT_OUT.iter().map(|(name, _)| name));
+        let names = TRIED
+            .iter()
+            .map(|(name, _)| name)
+            .chain(LEFT_OUT.iter().map(|(name, _)| name));
         names.into_iter().any(|name| name.starts_with(&prefix))
     };
     let mut offered = Vec::new();
     for name in command_line.commands(&[]) {
         match is_group(&name) {
-            true => offered.extend(command_line.commands(&[&name]).iter().map(|command| format!("{name} {command}"))),
+            true => offered.extend(
+                command_line
+                    .commands(&[&name])
+                    .iter()
+                    .map(|command| format!("{name} {command}")),
+            ),
             false => offered.push(name),
         }
     }
@@ -199,6 +221,9 @@ async fn what_leaves_this_machine_is_noticed() {
     let command_line = CommandLine::new(Platform::start().await);
     let fetch = "fetch('http://192.0.2.1:81').catch((error) => console.log(String(error.cause)))";
     let output = command_line.node(["--eval", fetch].into_iter().map(OsStr::new));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Error: 192.0.2.1 is not this machine\n");
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "Error: 192.0.2.1 is not this machine\n"
+    );
     assert_eq!(command_line.outside(), "192.0.2.1:81\n");
 }

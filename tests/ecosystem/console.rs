@@ -50,7 +50,11 @@ impl Site {
             browser.without_script().await;
         }
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { platform, browser, http }
+        Self {
+            platform,
+            browser,
+            http,
+        }
     }
 
     fn address(&self, page: &str) -> String {
@@ -67,13 +71,23 @@ impl Site {
         let said = self.browser.text("header").await;
         assert!(said.contains("This is a simulator."), "{said}");
         let title = self.browser.run("return document.title", json!([])).await;
-        assert!(title.as_str().unwrap().ends_with("Simulated platform"), "{title}");
+        assert!(
+            title.as_str().unwrap().ends_with("Simulated platform"),
+            "{title}"
+        );
     }
 
     /// The status of an API request with this key; `None` without an answer.
     async fn get(&self, path: &str, key: &str) -> Option<u16> {
-        let request = self.http.get(format!("{}{path}", self.platform.base_url())).bearer_auth(key);
-        request.send().await.ok().map(|answer| answer.status().as_u16())
+        let request = self
+            .http
+            .get(format!("{}{path}", self.platform.base_url()))
+            .bearer_auth(key);
+        request
+            .send()
+            .await
+            .ok()
+            .map(|answer| answer.status().as_u16())
     }
 
     /// The state according to the JSON console, to compare with a page.
@@ -84,7 +98,13 @@ impl Site {
 
     /// A POST to the JSON console.
     async fn order(&self, path: &str, body: Value) -> Value {
-        let answer = self.http.post(self.address(path)).json(&body).send().await.unwrap();
+        let answer = self
+            .http
+            .post(self.address(path))
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         answer.error_for_status().unwrap().json().await.unwrap()
     }
 

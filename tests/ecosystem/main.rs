@@ -14,7 +14,11 @@ mod clients;
 mod command_line;
 mod connection;
 mod console;
-#[allow(dead_code, unused_imports, reason = "the tests of the operator use all of it")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the tests of the operator use all of it"
+)]
 #[path = "../operator/fixture.rs"]
 mod fixture;
 mod gitops;
@@ -35,8 +39,14 @@ use std::path::{Path, PathBuf};
 
 /// The folder in which tests/ecosystem/build installs a tool.
 fn tools(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/ecosystem").join(name);
-    assert!(folder.exists(), "{} is not there: run make ecosystem", folder.display());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("target/ecosystem")
+        .join(name);
+    assert!(
+        folder.exists(),
+        "{} is not there: run make ecosystem",
+        folder.display()
+    );
     folder
 }
 
@@ -49,11 +59,18 @@ fn of_debian(path: &[&str]) -> PathBuf {
 fn of_packages(name: &str, path: &[&str]) -> PathBuf {
     let roots = [tools(name), PathBuf::from("/")];
     let found = roots.into_iter().find_map(|root| below(root, path));
-    found.unwrap_or_else(|| panic!("no package of Debian has {}: run make ecosystem", path.join("/")))
+    found.unwrap_or_else(|| {
+        panic!(
+            "no package of Debian has {}: run make ecosystem",
+            path.join("/")
+        )
+    })
 }
 
 fn below(folder: PathBuf, path: &[&str]) -> Option<PathBuf> {
-    let Some((first, rest)) = path.split_first() else { return folder.exists().then_some(folder) };
+    let Some((first, rest)) = path.split_first() else {
+        return folder.exists().then_some(folder);
+    };
     if *first != "*" {
         return below(folder.join(first), rest);
     }

@@ -38,15 +38,42 @@ impl Postgres {
     pub async fn start(host: &str) -> Self {
         let programs = Programs::copy();
         let folder = programs.sandbox.folder().to_owned();
-        let (data, certificate, key) = (folder.join("data"), folder.join("server.crt"), folder.join("server.key"));
+        let (data, certificate, key) = (
+            folder.join("data"),
+            folder.join("server.crt"),
+            folder.join("server.key"),
+        );
         run(Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=postgres"])
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "1",
+                "-subj",
+                "/CN=postgres",
+            ])
             .args(["-addext", &format!("subjectAltName=DNS:{host}")])
-            .args(["-out".as_ref(), certificate.as_os_str(), "-keyout".as_ref(), key.as_os_str()]));
+            .args([
+                "-out".as_ref(),
+                certificate.as_os_str(),
+                "-keyout".as_ref(),
+                key.as_os_str(),
+            ]));
         programs.hand_over();
         run(programs
             .command("initdb")
-            .args(["-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
+            .args([
+                "-U",
+                "postgres",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "--no-sync",
+                "-D",
+            ])
             .arg(&data));
         fs::write(data.join("pg_hba.conf"), ACCESS).unwrap();
         let address = free_address();
@@ -62,19 +89,39 @@ impl Postgres {
             ("ssl_key_file", key.as_os_str()),
         ] as [(&str, &OsStr); 7]
         {
-            server.arg("-c").arg(format!("{setting}={}", value.to_str().unwrap()));
+            server
+                .arg("-c")
+                .arg(format!("{setting}={}", value.to_str().unwrap()));
         }
-        let server = programs.sandbox.start("postgres", server).unwrap().log_on_panic();
-        let postgres = Self { programs, _server: server, address, certificate };
+        let server = programs
+            .sandbox
+            .start("postgres", server)
+            .unwrap()
+            .log_on_panic();
+        let postgres = Self {
+            programs,
+            _server: server,
+            address,
+            certificate,
+        };
         let answers = async || postgres.administrate("SELECT 1", &[]).status.success();
-        wait_until("PostgreSQL to answer", PATIENCE, answers).await.unwrap();
+        wait_until("PostgreSQL to answer", PATIENCE, answers)
+            .await
+            .unwrap();
         postgres
     }
 
     /// Creates a user and a database that it owns.
     pub fn create(&self, user: &str, password: &str, database: &str) {
         let sql = "CREATE ROLE :\"user\" LOGIN PASSWORD :'password';\nCREATE DATABASE :\"database\" OWNER :\"user\";";
-        succeeded(&self.administrate(sql, &[("user", user), ("password", password), ("database", database)]));
+        succeeded(&self.administrate(
+            sql,
+            &[
+                ("user", user),
+                ("password", password),
+                ("database", database),
+            ],
+        ));
     }
 
     pub fn change_password(&self, user: &str, password: &str) {
@@ -84,16 +131,35 @@ impl Postgres {
 
     fn administrate(&self, sql: &str, variables: &[(&str, &str)]) -> Output {
         let mut command = self.programs.command("psql");
-        command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", "postgres", "-f", "-", "-h"]);
+        command.args([
+            "-X",
+            "-q",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-U",
+            "postgres",
+            "-d",
+            "postgres",
+            "-f",
+            "-",
+            "-h",
+        ]);
         command.arg(self.programs.sandbox.folder());
         let mut script = String::new();
         for (name, value) in variables {
             command.env(format!("VALUE_{name}"), value);
             script += &format!("\\getenv {name} VALUE_{name}\n");
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut psql = command.spawn().unwrap();
-        psql.stdin.take().unwrap().write_all((script + sql).as_bytes()).unwrap();
+        psql.stdin
+            .take()
+            .unwrap()
+            .write_all((script + sql).as_bytes())
+            .unwrap();
         psql.wait_with_output().unwrap()
     }
 
@@ -102,7 +168,8 @@ impl Postgres {
     pub fn query(&self, uri: &str, sql: &str) -> Result<String, String> {
         let mut psql = self.programs.command("psql");
         psql.args(["-X", "-A", "-t", "-d", uri, "-c", sql]);
-        psql.env("PGHOSTADDR", self.address.to_string()).env("PGSSLROOTCERT", &self.certificate);
+        psql.env("PGHOSTADDR", self.address.to_string())
+            .env("PGSSLROOTCERT", &self.certificate);
         let output = psql.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim_end().to_owned();
         match output.status.success() {
@@ -118,9 +185,15 @@ impl Programs {
         let programs = of_debian(&["usr", "lib", "postgresql", "*", "bin", "postgres"]);
         let version = programs.ancestors().nth(2).unwrap();
         let lib = version.ancestors().nth(2).unwrap();
-        let shared = lib.with_file_name("share").join("postgresql").join(version.file_name().unwrap());
+        let shared = lib
+            .with_file_name("share")
+            .join("postgresql")
+            .join(version.file_name().unwrap());
         // The programs find their files by relative paths, so the copy needs the same layout.
-        let folder = sandbox.folder().join("usr/lib/postgresql").join(version.file_name().unwrap());
+        let folder = sandbox
+            .folder()
+            .join("usr/lib/postgresql")
+            .join(version.file_name().unwrap());
         let copy_of_shared = sandbox.folder().join("usr/share/postgresql");
         fs::create_dir_all(folder.parent().unwrap()).unwrap();
         fs::create_dir_all(&copy_of_shared).unwrap();
@@ -135,13 +208,18 @@ impl Programs {
     /// Makes the server's user the owner of everything.
     fn hand_over(&self) {
         if is_root() {
-            run(Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(self.sandbox.folder()));
+            run(Command::new("chown")
+                .args(["-R", &format!("{NOBODY}:{NOBODY}")])
+                .arg(self.sandbox.folder()));
         }
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.folder.join("bin").join(program));
-        command.current_dir(self.sandbox.folder()).env_clear().env("LC_ALL", "C.UTF-8");
+        command
+            .current_dir(self.sandbox.folder())
+            .env_clear()
+            .env("LC_ALL", "C.UTF-8");
         command.env("LD_LIBRARY_PATH", self.sandbox.folder().join("libraries"));
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -161,19 +239,32 @@ fn copy(from: &Path, to: &Path) {
 /// Copies the unpacked libraries, all of which are in the folder of the machine's architecture.
 fn copy_libraries(lib: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
-    for folder in fs::read_dir(lib).unwrap().map(|entry| entry.unwrap().path()).filter(|path| is_of_machine(path)) {
+    for folder in fs::read_dir(lib)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| is_of_machine(path))
+    {
         run(Command::new("cp").arg("-a").arg(folder.join(".")).arg(to));
     }
 }
 
 fn is_of_machine(folder: &Path) -> bool {
-    folder.file_name().and_then(OsStr::to_str).is_some_and(|name| name.ends_with("-linux-gnu"))
+    folder
+        .file_name()
+        .and_then(OsStr::to_str)
+        .is_some_and(|name| name.ends_with("-linux-gnu"))
 }
 
 /// A random loopback address, on which the port is free; all of 127.0.0.0/8 is this machine.
 fn free_address() -> Ipv4Addr {
-    let some =
-        || Ipv4Addr::new(127, rand::random_range(1..255), rand::random_range(1..255), rand::random_range(1..255));
+    let some = || {
+        Ipv4Addr::new(
+            127,
+            rand::random_range(1..255),
+            rand::random_range(1..255),
+            rand::random_range(1..255),
+        )
+    };
     let free = |address: &Ipv4Addr| TcpListener::bind((*address, PORT)).is_ok();
     let found = std::iter::repeat_with(some).take(100).find(free);
     found.unwrap_or_else(|| panic!("something listens on port {PORT} of all loopback addresses"))
@@ -184,5 +275,9 @@ fn run(command: &mut Command) {
 }
 
 fn succeeded(output: &Output) {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -26,7 +26,9 @@ impl Platform {
         let mut options = Options::new(world(PROJECT));
         options.profile = Profile::Public;
         options.clock_speed = 0.0;
-        Self { simulator: simulator::serve(listener(), options).await.unwrap() }
+        Self {
+            simulator: simulator::serve(listener(), options).await.unwrap(),
+        }
     }
 
     /// The platform's answer to an administrator, to compare with a client.
@@ -52,7 +54,14 @@ impl Platform {
     fn call(&self, method: Method, path: &str, body: &Value) -> Response {
         let respond = |world: &mut simulator::world::World, now| {
             let request = Request::new(method, path, Timestamp::now()).bearer(ADMIN);
-            world.respond(&if body.is_null() { request } else { request.json(body) }, now)
+            world.respond(
+                &if body.is_null() {
+                    request
+                } else {
+                    request.json(body)
+                },
+                now,
+            )
         };
         self.simulator.with_world(respond).unwrap()
     }
@@ -63,7 +72,9 @@ impl Platform {
     }
 
     pub fn advance_days(&self, days: u64) {
-        self.simulator.advance(Duration::from_hours(24 * days)).unwrap();
+        self.simulator
+            .advance(Duration::from_hours(24 * days))
+            .unwrap();
     }
 
     /// The simulated time in this many days, in whole seconds.
@@ -79,7 +90,10 @@ impl Platform {
 
     pub fn compute_of(&self, branch: &str, kind: &str) -> String {
         let endpoint = serde_json::json!({"branch_id": branch, "type": kind});
-        let created = self.create(&of_project("endpoints"), &serde_json::json!({"endpoint": endpoint}));
+        let created = self.create(
+            &of_project("endpoints"),
+            &serde_json::json!({"endpoint": endpoint}),
+        );
         text(&created["endpoint"]["id"]).to_owned()
     }
 }
@@ -90,35 +104,57 @@ pub fn of_project(rest: &str) -> String {
 }
 
 pub fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("not a text: {value}"))
 }
 
 /// The value of this member in every object of a list.
 pub fn each<'a>(list: &'a Value, member: &str) -> Vec<&'a str> {
-    list.as_array().unwrap_or_else(|| panic!("not a list: {list}")).iter().map(|item| text(&item[member])).collect()
+    list.as_array()
+        .unwrap_or_else(|| panic!("not a list: {list}"))
+        .iter()
+        .map(|item| text(&item[member]))
+        .collect()
 }
 
 /// A function of a client with its test.
 pub type Try<C> = (&'static str, fn(&C));
 
 /// Runs all tests, each on its own platform. The test fails with the names of failed ones.
-pub async fn try_all<C: Send + Sync + 'static>(tries: &'static [Try<C>], client: fn(Platform) -> C) {
+pub async fn try_all<C: Send + Sync + 'static>(
+    tries: &'static [Try<C>],
+    client: fn(Platform) -> C,
+) {
     let failed = stream::iter(tries).map(|(name, attempt)| async move {
         let client = client(Platform::start().await);
         let done = tokio::task::spawn_blocking(move || attempt(&client)).await;
         done.err().map(|_| *name)
     });
-    let failed: Vec<&str> = failed.buffer_unordered(4).filter_map(async |failed| failed).collect().await;
-    assert!(failed.is_empty(), "these did not come out as they should: {failed:?}");
+    let failed: Vec<&str> = failed
+        .buffer_unordered(4)
+        .filter_map(async |failed| failed)
+        .collect()
+        .await;
+    assert!(
+        failed.is_empty(),
+        "these did not come out as they should: {failed:?}"
+    );
 }
 
 /// Checks that every function of the client is tested or left out on purpose. A new version may add
 /// functions.
 pub fn assert_complete<C>(offered: &[String], tried: &[Try<C>], left_out: &[(&str, &str)]) {
-    let mut known: Vec<&str> =
-        tried.iter().map(|(name, _)| *name).chain(left_out.iter().map(|(name, _)| *name)).collect();
+    let mut known: Vec<&str> = tried
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(left_out.iter().map(|(name, _)| *name))
+        .collect();
     let mut offered: Vec<&str> = offered.iter().map(String::as_str).collect();
     known.sort_unstable();
     offered.sort_unstable();
-    assert_eq!(offered, known, "on the left what the client offers, on the right what is tried or left out");
+    assert_eq!(
+        offered, known,
+        "on the left what the client offers, on the right what is tried or left out"
+    );
 }

@@ -7,57 +7,109 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::server::{Act, Server, answer};
 
 fn primary() -> NewCompute {
-    NewCompute { branch_id: "br-a".to_owned(), role: Role::Primary, name: None, settings: Settings::default() }
+    NewCompute {
+        branch_id: "br-a".to_owned(),
+        role: Role::Primary,
+        name: None,
+        settings: Settings::default(),
+    }
 }
 
 #[tokio::test]
 async fn any_success_will_do() {
-    let compute = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
+    let compute =
+        r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
     for status in [200, 201, 202] {
         let server = Server::acting([answer(status, compute)]).await;
-        let (created, _) = server.platform().create_compute("p", &primary()).await.unwrap();
+        let (created, _) = server
+            .platform()
+            .create_compute("p", &primary())
+            .await
+            .unwrap();
         assert_eq!(created.id, "ep-a");
     }
 }
 
 #[tokio::test]
 async fn a_create_whose_answer_cannot_be_read_may_have_happened() {
-    for (status, body) in [(201, "{}"), (204, ""), (200, "<html></html>"), (200, r#"{"endpoint":{"id":"ep-a"}}"#)] {
+    for (status, body) in [
+        (201, "{}"),
+        (204, ""),
+        (200, "<html></html>"),
+        (200, r#"{"endpoint":{"id":"ep-a"}}"#),
+    ] {
         let server = Server::acting([answer(status, body)]).await;
-        let fault = server.platform().create_compute("p", &primary()).await.unwrap_err();
+        let fault = server
+            .platform()
+            .create_compute("p", &primary())
+            .await
+            .unwrap_err();
         assert!(fault.may_have_happened(), "{body}: {fault}");
-        assert!(matches!(fault, Fault::Undecodable { .. }), "{body}: {fault}");
+        assert!(
+            matches!(fault, Fault::Undecodable { .. }),
+            "{body}: {fault}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_deletion_is_known_by_its_status() {
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec();
-    for act in [answer(200, r#"{"endpoint":{},"operations":[]}"#), answer(204, ""), answer(200, ""), Act::Raw(cut)] {
+    for act in [
+        answer(200, r#"{"endpoint":{},"operations":[]}"#),
+        answer(204, ""),
+        answer(200, ""),
+        Act::Raw(cut),
+    ] {
         let server = Server::acting([act.clone()]).await;
-        assert_eq!(server.platform().delete_compute("p", &"ep-a".to_owned()).await, Ok(()), "{act:?}");
+        assert_eq!(
+            server
+                .platform()
+                .delete_compute("p", &"ep-a".to_owned())
+                .await,
+            Ok(()),
+            "{act:?}"
+        );
     }
     // The answer does not come from the platform.
     let server = Server::acting([answer(200, "<html>sign in</html>")]).await;
-    let fault = server.platform().delete_compute("p", &"ep-a".to_owned()).await.unwrap_err();
+    let fault = server
+        .platform()
+        .delete_compute("p", &"ep-a".to_owned())
+        .await
+        .unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
 }
 
 #[tokio::test]
 async fn a_restart_needs_no_body() {
     let ops = r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_write"},"operations":[{"id":"o","action":"suspend_compute","status":"running"}]}"#;
-    for (act, operations) in
-        [(answer(200, ""), 0), (answer(202, "[1]"), 0), (answer(204, ""), 0), (answer(200, ops), 1)]
-    {
+    for (act, operations) in [
+        (answer(200, ""), 0),
+        (answer(202, "[1]"), 0),
+        (answer(204, ""), 0),
+        (answer(200, ops), 1),
+    ] {
         let server = Server::acting([act]).await;
-        let answer = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap();
+        let answer = server
+            .platform()
+            .restart_compute("p", &"ep-a".to_owned())
+            .await
+            .unwrap();
         assert_eq!(answer.operations.len(), operations);
     }
     // A body that is not JSON is not from the platform, so the call may not have arrived.
     for body in ["<html>Log in</html>", "ok", "\"ok\"", "{"] {
         let server = Server::acting([answer(200, body)]).await;
-        let fault = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap_err();
-        assert!(matches!(fault, Fault::Undecodable { .. }) && fault.may_have_happened(), "{fault}");
+        let fault = server
+            .platform()
+            .restart_compute("p", &"ep-a".to_owned())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(fault, Fault::Undecodable { .. }) && fault.may_have_happened(),
+            "{fault}"
+        );
     }
 }
 
@@ -65,8 +117,18 @@ async fn a_restart_needs_no_body() {
 async fn an_update_may_answer_with_nothing() {
     let server = Server::acting([answer(204, ""), answer(200, "nonsense")]).await;
     let platform = server.platform();
-    assert_eq!(platform.update_compute("p", "ep-a", &Default::default()).await.unwrap().compute, None);
-    let fault = platform.update_compute("p", "ep-a", &Default::default()).await.unwrap_err();
+    assert_eq!(
+        platform
+            .update_compute("p", "ep-a", &Default::default())
+            .await
+            .unwrap()
+            .compute,
+        None
+    );
+    let fault = platform
+        .update_compute("p", "ep-a", &Default::default())
+        .await
+        .unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
 }
 
@@ -74,8 +136,15 @@ async fn an_update_may_answer_with_nothing() {
 async fn a_created_key_has_every_field() {
     let body = r#"{"id":9007199254740993,"key":"minted-secret","name":"n-1","created_at":"2025-01-02T03:04:05.678Z","created_by":"user_01h","project_id":"p"}"#;
     let server = Server::acting([answer(200, body)]).await;
-    let key = server.platform().create_key("org-a", "n-1", "p").await.unwrap();
-    assert_eq!((key.id, key.name.as_str(), key.project_id.as_deref()), (9_007_199_254_740_993, "n-1", Some("p")));
+    let key = server
+        .platform()
+        .create_key("org-a", "n-1", "p")
+        .await
+        .unwrap();
+    assert_eq!(
+        (key.id, key.name.as_str(), key.project_id.as_deref()),
+        (9_007_199_254_740_993, "n-1", Some("p"))
+    );
     assert_eq!(key.secret.expose_secret(), "minted-secret");
     assert!(key.created_at.is_some());
 }
@@ -83,16 +152,33 @@ async fn a_created_key_has_every_field() {
 #[tokio::test]
 async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
     for (body, reported) in [
-        (r#"{"id":7,"key":"minted-secret","name":"n-2","project_id":"p"}"#, "not called what was asked for"),
-        (r#"{"id":7,"key":"minted-secret","name":"n-1","project_id":"q"}"#, "of another project"),
+        (
+            r#"{"id":7,"key":"minted-secret","name":"n-2","project_id":"p"}"#,
+            "not called what was asked for",
+        ),
+        (
+            r#"{"id":7,"key":"minted-secret","name":"n-1","project_id":"q"}"#,
+            "of another project",
+        ),
     ] {
         let server = Server::acting([answer(200, body)]).await;
-        let fault = server.platform().create_key("org-a", "n-1", "p").await.unwrap_err();
+        let fault = server
+            .platform()
+            .create_key("org-a", "n-1", "p")
+            .await
+            .unwrap_err();
         assert!(matches!(fault, Fault::OtherKey { id: 7, .. }), "{fault}");
         assert!(fault.may_have_happened() && !fault.is_refusal());
         let text = format!("{fault} {fault:?}");
-        assert!(text.contains(reported) && !text.contains("minted-secret") && !text.contains("n-2"), "{text}");
-        assert_eq!(server.lines().len(), 1, "a key that may be somebody else's is not revoked");
+        assert!(
+            text.contains(reported) && !text.contains("minted-secret") && !text.contains("n-2"),
+            "{text}"
+        );
+        assert_eq!(
+            server.lines().len(),
+            1,
+            "a key that may be somebody else's is not revoked"
+        );
     }
 }
 
@@ -100,7 +186,15 @@ async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
 async fn a_platform_without_a_list_of_keys_says_so() {
     for status in [404, 405, 501] {
         let server = Server::acting([answer(status, "")]).await;
-        assert_eq!(server.platform().list_keys("org-a").await.unwrap_err().kind(), "unsupported");
+        assert_eq!(
+            server
+                .platform()
+                .list_keys("org-a")
+                .await
+                .unwrap_err()
+                .kind(),
+            "unsupported"
+        );
     }
 }
 
@@ -115,15 +209,21 @@ async fn a_key_that_cannot_be_found_counts_as_gone_only_where_keys_can_be_listed
         (answer(500, ""), "server"),
         (answer(404, "<html>not found</html>"), "gateway"),
     ] {
-        let server = Server::scripted(move |request| match (request.method.as_str(), request.target.as_str()) {
-            ("DELETE", _) => answer(404, r#"{"message":"not found"}"#),
-            (_, path) if path.contains("/projects") => answer(200, r#"{"projects":[]}"#),
-            _ => list.clone(),
+        let server = Server::scripted(move |request| {
+            match (request.method.as_str(), request.target.as_str()) {
+                ("DELETE", _) => answer(404, r#"{"message":"not found"}"#),
+                (_, path) if path.contains("/projects") => answer(200, r#"{"projects":[]}"#),
+                _ => list.clone(),
+            }
         })
         .await;
         let fault = server.platform().revoke_key("org-a", 7).await.unwrap_err();
         assert_eq!(fault.kind(), expected);
-        let changes = server.requests().iter().filter(|request| request.method != "GET").count();
+        let changes = server
+            .requests()
+            .iter()
+            .filter(|request| request.method != "GET")
+            .count();
         assert_eq!(changes, 1);
     }
 }
@@ -133,7 +233,15 @@ async fn a_404_of_a_gateway_counts_beside_a_list_that_lacks_the_key() {
     let page = || answer(404, "<html>not found</html>");
     for (list, expected) in [("[]", "not_found"), (r#"[{"id":7,"name":"n"}]"#, "gateway")] {
         let server = Server::acting([page(), answer(200, list)]).await;
-        assert_eq!(server.platform().revoke_key("org-a", 7).await.unwrap_err().kind(), expected);
+        assert_eq!(
+            server
+                .platform()
+                .revoke_key("org-a", 7)
+                .await
+                .unwrap_err()
+                .kind(),
+            expected
+        );
     }
 }
 
@@ -143,7 +251,10 @@ async fn a_call_that_plain_text_denies_is_not_offered_while_others_are_answered(
     let projects = || answer(200, r#"{"projects":[]}"#);
     for (acts, expected) in [
         (vec![text(), projects(), text()], Err("unsupported")),
-        (vec![text(), answer(403, r#"{"message":"no"}"#), text()], Err("unsupported")),
+        (
+            vec![text(), answer(403, r#"{"message":"no"}"#), text()],
+            Err("unsupported"),
+        ),
         (vec![text(), projects(), answer(200, "[]")], Ok(())),
         (vec![text(), text()], Err("gateway")),
         (vec![text(), answer(502, "")], Err("gateway")),
@@ -160,7 +271,10 @@ async fn a_call_that_plain_text_denies_is_not_offered_while_others_are_answered(
 #[tokio::test]
 async fn a_revocation_that_the_answer_denies_is_a_fault() {
     let server = Server::acting([
-        answer(200, r#"{"id":7,"name":"n","revoked":false,"last_used_from_addr":""}"#),
+        answer(
+            200,
+            r#"{"id":7,"name":"n","revoked":false,"last_used_from_addr":""}"#,
+        ),
         answer(200, r#"{"id":7,"name":"n","revoked":true}"#),
         answer(204, ""),
     ])
@@ -174,31 +288,55 @@ async fn a_revocation_that_the_answer_denies_is_a_fault() {
 #[tokio::test]
 async fn a_probed_key_is_accepted_by_a_list_and_revoked_by_a_401() {
     let other = SecretString::from("other");
-    let large = format!(r#"{{"endpoints":[],"more":"{}"}}"#, "x".repeat(2 * 1024 * 1024));
+    let large = format!(
+        r#"{{"endpoints":[],"more":"{}"}}"#,
+        "x".repeat(2 * 1024 * 1024)
+    );
     for (act, expected) in [
         (answer(401, ""), Err("unauthorized")),
         (answer(200, r#"{"endpoints":[]}"#), Ok(())),
         (answer(200, &large), Ok(())),
         (answer(200, "<html>sign in</html>"), Err("undecodable")),
         (answer(200, ""), Err("undecodable")),
-        (answer(404, r#"{"message":"not allowed to perform actions outside the project"}"#), Err("forbidden")),
+        (
+            answer(
+                404,
+                r#"{"message":"not allowed to perform actions outside the project"}"#,
+            ),
+            Err("forbidden"),
+        ),
         (answer(403, "<html>blocked</html>"), Err("gateway")),
         (answer(500, ""), Err("server")),
     ] {
         let server = Server::acting([act]).await;
         let outcome = server.platform().probe_key(&other, "p").await;
-        assert_eq!(outcome.as_ref().map(drop).map_err(Fault::kind), expected, "{outcome:?}");
+        assert_eq!(
+            outcome.as_ref().map(drop).map_err(Fault::kind),
+            expected,
+            "{outcome:?}"
+        );
     }
     let server = Server::acting([answer(401, "")]).await;
-    let outcome = server.platform().probe_key(&SecretString::from("not\u{7f}sendable"), "p").await;
-    assert!(matches!(outcome, Err(Fault::Transport { .. })), "{outcome:?}");
+    let outcome = server
+        .platform()
+        .probe_key(&SecretString::from("not\u{7f}sendable"), "p")
+        .await;
+    assert!(
+        matches!(outcome, Err(Fault::Transport { .. })),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so() {
     let no_such = || answer(404, r#"{"message":"endpoint not found"}"#);
     let no_route = || answer(404, r#"{"message":"this route does not exist"}"#);
-    let unchanged = || answer(200, r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_only"},"operations":[]}"#);
+    let unchanged = || {
+        answer(
+            200,
+            r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_only"},"operations":[]}"#,
+        )
+    };
     for (acts, expected) in [
         (vec![unchanged()], Ok(true)),
         (vec![no_such(), no_such()], Ok(false)),
@@ -206,21 +344,34 @@ async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so(
         (vec![answer(405, ""), no_such()], Ok(false)),
         (vec![no_route(), unchanged()], Ok(true)),
         (vec![no_such(), unchanged()], Ok(true)),
-        (vec![answer(404, r#"{"message":"not allowed"}"#)], Err("forbidden")),
+        (
+            vec![answer(404, r#"{"message":"not allowed"}"#)],
+            Err("forbidden"),
+        ),
         (vec![answer(500, "")], Err("server")),
         (vec![no_such(), no_route()], Err("unsupported")),
         (vec![no_such(), answer(422, "")], Err("rejected")),
-        (vec![answer(200, "<html>sign in</html>")], Err("undecodable")),
-        (vec![no_such(), answer(200, "<html>sign in</html>")], Err("undecodable")),
+        (
+            vec![answer(200, "<html>sign in</html>")],
+            Err("undecodable"),
+        ),
+        (
+            vec![no_such(), answer(200, "<html>sign in</html>")],
+            Err("undecodable"),
+        ),
         (vec![answer(404, "<html>"), no_such()], Ok(false)),
         (vec![no_such(), answer(404, "<html>")], Err("gateway")),
     ] {
         let count = acts.len();
         let server = Server::acting(acts).await;
         let answered = server.platform().has_compute("p", "ep-a").await;
-        assert_eq!(answered.as_ref().copied().map_err(Fault::kind), expected, "{answered:?}");
-        let [get, patch] =
-            ["GET", "PATCH"].map(|method| format!("{method} /api/v2/projects/p/endpoints/ep-a?org_id=org-a"));
+        assert_eq!(
+            answered.as_ref().copied().map_err(Fault::kind),
+            expected,
+            "{answered:?}"
+        );
+        let [get, patch] = ["GET", "PATCH"]
+            .map(|method| format!("{method} /api/v2/projects/p/endpoints/ep-a?org_id=org-a"));
         assert_eq!(server.lines(), [get, patch][..count]);
     }
 }
@@ -229,7 +380,12 @@ async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so(
 async fn a_compute_is_missing_where_plain_text_says_so_twice_and_the_project_is_listed_between() {
     let text = || answer(404, "404 page not found");
     let listed = || answer(200, r#"{"endpoints":[]}"#);
-    let exists = || answer(200, r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_only"}}"#);
+    let exists = || {
+        answer(
+            200,
+            r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_only"}}"#,
+        )
+    };
     for (acts, expected) in [
         (vec![text(), text(), listed(), text(), text()], Ok(false)),
         (vec![text(), text(), listed(), exists()], Ok(true)),
@@ -237,43 +393,94 @@ async fn a_compute_is_missing_where_plain_text_says_so_twice_and_the_project_is_
     ] {
         let server = Server::acting(acts).await;
         let answered = server.platform().has_compute("p", "ep-a").await;
-        assert_eq!(answered.as_ref().copied().map_err(Fault::kind), expected, "{answered:?}");
+        assert_eq!(
+            answered.as_ref().copied().map_err(Fault::kind),
+            expected,
+            "{answered:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_revocation_with_an_unreadable_answer_is_checked_by_the_list() {
     let listed = |keys: &str| answer(200, keys);
-    for (list, revoked) in [(listed(r#"[{"id":7,"name":"ci"}]"#), false), (listed("[]"), true)] {
+    for (list, revoked) in [
+        (listed(r#"[{"id":7,"name":"ci"}]"#), false),
+        (listed("[]"), true),
+    ] {
         let server = Server::acting([answer(200, "<html>done</html>"), list]).await;
         let answered = server.platform().revoke_key("org-a", 7).await;
         assert_eq!(answered.is_ok(), revoked, "{answered:?}");
         assert_eq!(server.lines().len(), 2);
     }
     let server = Server::acting([answer(200, "<html>done</html>"), answer(500, "")]).await;
-    assert!(server.platform().revoke_key("org-a", 7).await.is_err(), "nothing shows that it is revoked");
+    assert!(
+        server.platform().revoke_key("org-a", 7).await.is_err(),
+        "nothing shows that it is revoked"
+    );
 }
 
 #[tokio::test]
 async fn the_operations_of_one_compute_are_listed_newest_first_without_tokens() {
     let operation = |id: &str, compute: &str, at: &str, more: &str| {
-        format!(r#"{{"id":"{id}","endpoint_id":"{compute}","action":"start_compute","created_at":"{at}"{more}}}"#)
+        format!(
+            r#"{{"id":"{id}","endpoint_id":"{compute}","action":"start_compute","created_at":"{at}"{more}}}"#
+        )
     };
-    let failed = r#","status":"failed","failures_count":3,"error":"no room; token napi_3kd9s0qwlx82mzn4"#;
+    let failed =
+        r#","status":"failed","failures_count":3,"error":"no room; token napi_3kd9s0qwlx82mzn4"#;
     let body = format!(
         r#"{{"operations":[{},{},{},{}],"pagination":{{"cursor":"c"}}}}"#,
-        operation("old", "ep-a", "2026-01-01T00:00:00Z", r#","status":"finished","failures_count":0"#),
-        operation("other", "ep-b", "2026-01-03T00:00:00Z", r#","status":"running""#),
-        operation("new", "ep-a", "2026-01-02T00:00:00Z", &format!(r#"{failed}""#)),
+        operation(
+            "old",
+            "ep-a",
+            "2026-01-01T00:00:00Z",
+            r#","status":"finished","failures_count":0"#
+        ),
+        operation(
+            "other",
+            "ep-b",
+            "2026-01-03T00:00:00Z",
+            r#","status":"running""#
+        ),
+        operation(
+            "new",
+            "ep-a",
+            "2026-01-02T00:00:00Z",
+            &format!(r#"{failed}""#)
+        ),
         operation("without a status", "ep-a", "2026-01-04T00:00:00Z", ""),
     );
     let server = Server::acting([answer(200, &body)]).await;
-    let (listed, unreadable) = server.platform().list_operations("p", "ep-a").await.unwrap().into_parts();
-    assert_eq!(unreadable.to_string(), "one whose identifier cannot be read (status)");
-    assert_eq!(listed.iter().map(|operation| operation.id.as_str()).collect::<Vec<_>>(), ["new", "old"]);
-    assert_eq!((listed[0].status.as_str(), listed[0].failures), ("failed", Some(3)));
-    assert_eq!(listed[0].error.as_deref(), Some("no room; token [redacted]"));
-    assert_eq!(server.lines(), ["GET /api/v2/projects/p/operations?org_id=org-a&limit=100"]);
+    let (listed, unreadable) = server
+        .platform()
+        .list_operations("p", "ep-a")
+        .await
+        .unwrap()
+        .into_parts();
+    assert_eq!(
+        unreadable.to_string(),
+        "one whose identifier cannot be read (status)"
+    );
+    assert_eq!(
+        listed
+            .iter()
+            .map(|operation| operation.id.as_str())
+            .collect::<Vec<_>>(),
+        ["new", "old"]
+    );
+    assert_eq!(
+        (listed[0].status.as_str(), listed[0].failures),
+        ("failed", Some(3))
+    );
+    assert_eq!(
+        listed[0].error.as_deref(),
+        Some("no room; token [redacted]")
+    );
+    assert_eq!(
+        server.lines(),
+        ["GET /api/v2/projects/p/operations?org_id=org-a&limit=100"]
+    );
     for (act, kind) in [
         (answer(404, r#"{"message":"not found"}"#), "unsupported"),
         (answer(405, ""), "unsupported"),
@@ -281,6 +488,14 @@ async fn the_operations_of_one_compute_are_listed_newest_first_without_tokens() 
         (answer(200, "{}"), "undecodable"),
     ] {
         let server = Server::acting([act]).await;
-        assert_eq!(server.platform().list_operations("p", "ep-a").await.unwrap_err().kind(), kind);
+        assert_eq!(
+            server
+                .platform()
+                .list_operations("p", "ep-a")
+                .await
+                .unwrap_err()
+                .kind(),
+            kind
+        );
     }
 }

@@ -10,7 +10,11 @@ const MOST_ENTRIES: usize = 20_000;
 
 /// A page of `bytes` bytes with one compute; most of it is an unused field.
 fn page(number: usize, bytes: usize, more: bool) -> Act {
-    let cursor = if more { format!(r#""cursor":"c{number}""#) } else { String::new() };
+    let cursor = if more {
+        format!(r#""cursor":"c{number}""#)
+    } else {
+        String::new()
+    };
     let body = |filler: usize| {
         let filler = "x".repeat(filler);
         format!(
@@ -31,7 +35,12 @@ async fn listed(pages: impl IntoIterator<Item = Act>) -> (Result<usize, Fault>, 
 fn assert_too_large(list: Result<usize, Fault>) {
     let fault = list.unwrap_err();
     assert!(matches!(fault, Fault::TooLarge { .. }), "{fault}");
-    for words in ["the list of computes of project aged-wind-1", "8 MiB", "20000 entries", "Delete computes"] {
+    for words in [
+        "the list of computes of project aged-wind-1",
+        "8 MiB",
+        "20000 entries",
+        "Delete computes",
+    ] {
         assert!(fault.to_string().contains(words), "{fault}");
     }
 }
@@ -45,7 +54,13 @@ async fn a_list_may_be_as_large_as_the_bound_and_no_larger() {
 #[tokio::test]
 async fn the_pages_of_a_list_count_together() {
     let third = LARGEST_LIST / 3;
-    let pages = |last: usize| [page(1, third, true), page(2, third, true), page(3, last, false)];
+    let pages = |last: usize| {
+        [
+            page(1, third, true),
+            page(2, third, true),
+            page(3, last, false),
+        ]
+    };
     assert_eq!(listed(pages(LARGEST_LIST - 2 * third)).await, (Ok(3), 3));
     assert_too_large(listed(pages(LARGEST_LIST - 2 * third + 1)).await.0);
     // A list above the limit is not read to its end.
@@ -58,52 +73,109 @@ async fn the_pages_of_a_list_count_together() {
 async fn the_entries_of_all_pages_are_counted() {
     let page = |from: usize, count: usize, rest: &str| {
         let entries: Vec<_> = (from..from + count)
-            .map(|number| format!(r#"{{"id":"ep-{number}","branch_id":"b-{}","type":"read_only"}}"#, number / 1000))
+            .map(|number| {
+                format!(
+                    r#"{{"id":"ep-{number}","branch_id":"b-{}","type":"read_only"}}"#,
+                    number / 1000
+                )
+            })
             .collect();
-        answer(200, &format!(r#"{{"endpoints":[{}]{rest}}}"#, entries.join(",")))
+        answer(
+            200,
+            &format!(r#"{{"endpoints":[{}]{rest}}}"#, entries.join(",")),
+        )
     };
     let more = r#","pagination":{"next":"n"}"#;
     let half = MOST_ENTRIES / 2;
-    assert_eq!(listed([page(0, MOST_ENTRIES, "")]).await.0, Ok(MOST_ENTRIES));
+    assert_eq!(
+        listed([page(0, MOST_ENTRIES, "")]).await.0,
+        Ok(MOST_ENTRIES)
+    );
     assert_too_large(listed([page(0, MOST_ENTRIES + 1, "")]).await.0);
-    assert_eq!(listed([page(0, half, more), page(half, half, "")]).await.0, Ok(MOST_ENTRIES));
-    assert_too_large(listed([page(0, half, more), page(half, half + 1, "")]).await.0);
+    assert_eq!(
+        listed([page(0, half, more), page(half, half, "")]).await.0,
+        Ok(MOST_ENTRIES)
+    );
+    assert_too_large(
+        listed([page(0, half, more), page(half, half + 1, "")])
+            .await
+            .0,
+    );
 }
 
 /// A pass keeps the computes of its branch in memory.
 #[tokio::test]
 async fn the_computes_of_a_branch_are_counted() {
     let page = |count: usize| {
-        let entry = |number: usize| format!(r#"{{"id":"ep-{number}","branch_id":"b","type":"read_only"}}"#);
+        let entry =
+            |number: usize| format!(r#"{{"id":"ep-{number}","branch_id":"b","type":"read_only"}}"#);
         let entries: Vec<_> = (0..count).map(entry).collect();
         answer(200, &format!(r#"{{"endpoints":[{}]}}"#, entries.join(",")))
     };
     assert_eq!(listed([page(1000)]).await.0, Ok(1000));
     let fault = listed([page(1001)]).await.0.unwrap_err();
     assert!(matches!(&fault, Fault::TooLarge { .. }), "{fault}");
-    assert!(fault.to_string().contains("a branch of project aged-wind-1 has 1001 computes"), "{fault}");
+    assert!(
+        fault
+            .to_string()
+            .contains("a branch of project aged-wind-1 has 1001 computes"),
+        "{fault}"
+    );
 }
 
 #[tokio::test]
 async fn each_list_is_named_with_what_can_be_done() {
-    let large = || answer(200, &format!(r#"{{"filler":"{}"}}"#, "x".repeat(LARGEST_LIST)));
+    let large = || {
+        answer(
+            200,
+            &format!(r#"{{"filler":"{}"}}"#, "x".repeat(LARGEST_LIST)),
+        )
+    };
     let server = Server::acting([large()]).await;
-    let fault = server.platform().list_projects().await.unwrap_err().to_string();
-    assert!(fault.contains("the list of projects has more than 8 MiB") && fault.contains("fewer projects"), "{fault}");
-    let fault = server.platform().list_keys("org-a").await.unwrap_err().to_string();
-    assert!(fault.contains("API keys of organization org-a") && fault.contains("Revoke keys"), "{fault}");
+    let fault = server
+        .platform()
+        .list_projects()
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        fault.contains("the list of projects has more than 8 MiB")
+            && fault.contains("fewer projects"),
+        "{fault}"
+    );
+    let fault = server
+        .platform()
+        .list_keys("org-a")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        fault.contains("API keys of organization org-a") && fault.contains("Revoke keys"),
+        "{fault}"
+    );
 }
 
 #[tokio::test]
 async fn another_answer_may_have_a_mebibyte() {
-    let new = NewCompute { branch_id: "b".to_owned(), role: Role::Replica, name: None, settings: Settings::default() };
+    let new = NewCompute {
+        branch_id: "b".to_owned(),
+        role: Role::Replica,
+        name: None,
+        settings: Settings::default(),
+    };
     for (filler, outcome) in [((1 << 20) - 100, Ok("ep-a")), (1 << 20, Err("too_large"))] {
         let compute = r#"{"id":"ep-a","branch_id":"b","type":"read_only"}"#;
-        let body = format!(r#"{{"endpoint":{compute},"filler":"{}"}}"#, "x".repeat(filler));
+        let body = format!(
+            r#"{{"endpoint":{compute},"filler":"{}"}}"#,
+            "x".repeat(filler)
+        );
         let server = Server::acting([answer(201, &body)]).await;
         let created = server.platform().create_compute("p", &new).await;
         let created = created.map(|(compute, _)| compute.id);
-        assert!(created.as_ref().err().is_none_or(Fault::may_have_happened), "{created:?}");
+        assert!(
+            created.as_ref().err().is_none_or(Fault::may_have_happened),
+            "{created:?}"
+        );
         assert_eq!(created.as_deref().map_err(Fault::kind), outcome);
     }
 }
@@ -111,8 +183,19 @@ async fn another_answer_may_have_a_mebibyte() {
 /// A compressed answer of a few KiB could expand to gigabytes.
 #[tokio::test]
 async fn compressed_answers_are_not_asked_for_and_not_unpacked() {
-    let server = Server::acting([with_headers(200, &[("content-encoding", "gzip")], r#"{"endpoints":[]}"#)]).await;
+    let server = Server::acting([with_headers(
+        200,
+        &[("content-encoding", "gzip")],
+        r#"{"endpoints":[]}"#,
+    )])
+    .await;
     // A client that decompressed would fail, because the body is not compressed.
-    assert_eq!(server.platform().list_computes("p").await, Ok(Listed::default()));
-    assert_eq!(server.requests()[0].header("accept-encoding"), Vec::<&str>::new());
+    assert_eq!(
+        server.platform().list_computes("p").await,
+        Ok(Listed::default())
+    );
+    assert_eq!(
+        server.requests()[0].header("accept-encoding"),
+        Vec::<&str>::new()
+    );
 }

@@ -10,7 +10,11 @@ use crate::server::{Act, Server, answer};
 
 #[tokio::test]
 async fn a_list_that_does_not_page_is_asked_for_once() {
-    let server = Server::acting([answer(200, r#"{"projects":[{"id":"a","name":"A"}],"applications":{}}"#)]).await;
+    let server = Server::acting([answer(
+        200,
+        r#"{"projects":[{"id":"a","name":"A"}],"applications":{}}"#,
+    )])
+    .await;
     let projects = server.platform().list_projects().await.unwrap();
     assert_eq!(projects.count(), 1);
     assert_eq!(server.lines(), ["GET /api/v2/projects?org_id=org-a"]);
@@ -19,13 +23,26 @@ async fn a_list_that_does_not_page_is_asked_for_once() {
 #[tokio::test]
 async fn pages_are_followed_to_the_end() {
     let server = Server::acting([
-        answer(200, r#"{"projects":[{"id":"a"}],"pagination":{"cursor":"c&1"}}"#),
-        answer(200, r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"c2"}}"#),
+        answer(
+            200,
+            r#"{"projects":[{"id":"a"}],"pagination":{"cursor":"c&1"}}"#,
+        ),
+        answer(
+            200,
+            r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"c2"}}"#,
+        ),
         answer(200, r#"{"projects":[{"id":"c"}]}"#),
     ])
     .await;
     let projects = server.platform().list_projects().await.unwrap();
-    assert_eq!(projects.shown().iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(
+        projects
+            .shown()
+            .iter()
+            .map(|p| p.id.as_str())
+            .collect::<Vec<_>>(),
+        ["a", "b", "c"]
+    );
     assert_eq!(
         server.lines(),
         [
@@ -38,16 +55,26 @@ async fn pages_are_followed_to_the_end() {
 
 #[tokio::test]
 async fn further_pages_are_taken_from_the_budget() {
-    let page =
-        |cursor: &str| answer(200, &format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{cursor}"}}}}"#));
+    let page = |cursor: &str| {
+        answer(
+            200,
+            &format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{cursor}"}}}}"#),
+        )
+    };
     let last = answer(200, r#"{"projects":[]}"#);
     let server = Server::acting([page("1"), page("2"), page("3"), last]).await;
-    let budget = Arc::new(Budget::new(Rate { requests_per_minute: 600, burst: 1 }));
+    let budget = Arc::new(Budget::new(Rate {
+        requests_per_minute: 600,
+        burst: 1,
+    }));
     let platform = server.platform().sharing(budget);
     let start = Instant::now();
     platform.list_projects().await.unwrap();
     assert_eq!(server.lines().len(), 4);
-    assert!(start.elapsed() >= Duration::from_millis(240), "two further pages had to wait 125 ms each");
+    assert!(
+        start.elapsed() >= Duration::from_millis(240),
+        "two further pages had to wait 125 ms each"
+    );
 }
 
 #[tokio::test]
@@ -55,7 +82,10 @@ async fn a_cursor_on_the_last_page_does_not_make_a_loop() {
     let first = r#"{"projects":[{"id":"a"}],"pagination":{"cursor":"same"}}"#;
     for (last, requests) in [
         // Checks which cursors are followed; a repeated one is detected at once.
-        (r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"same"}}"#, 3),
+        (
+            r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"same"}}"#,
+            3,
+        ),
         (r#"{"projects":[],"pagination":{"cursor":"other"}}"#, 2),
     ] {
         let server = Server::acting([answer(200, first), answer(200, last)]).await;
@@ -66,10 +96,18 @@ async fn a_cursor_on_the_last_page_does_not_make_a_loop() {
 
 #[tokio::test]
 async fn a_repeated_cursor_that_leads_further_is_a_fault_and_not_a_part_of_a_list() {
-    let page = |id: &str| answer(200, &format!(r#"{{"projects":[{{"id":"{id}"}}],"pagination":{{"cursor":"same"}}}}"#));
+    let page = |id: &str| {
+        answer(
+            200,
+            &format!(r#"{{"projects":[{{"id":"{id}"}}],"pagination":{{"cursor":"same"}}}}"#),
+        )
+    };
     let server = Server::acting([page("a"), page("b"), page("c")]).await;
     let fault = server.platform().list_projects().await.unwrap_err();
-    assert!(matches!(&fault, Fault::Undecodable { path, .. } if path == "pagination"), "{fault}");
+    assert!(
+        matches!(&fault, Fault::Undecodable { path, .. } if path == "pagination"),
+        "{fault}"
+    );
 }
 
 #[tokio::test]
@@ -90,24 +128,50 @@ async fn pages_of_computes_are_joined_without_doubles() {
     let item = |id: &str, state: &str| {
         format!(r#"{{"id":"{id}","branch_id":"b","type":"read_write","current_state":"{state}"}}"#)
     };
-    let first =
-        format!(r#"{{"endpoints":[{},{}],"pagination":{{"cursor":"c"}}}}"#, item("ep-b", "idle"), item("ep-a", "idle"));
+    let first = format!(
+        r#"{{"endpoints":[{},{}],"pagination":{{"cursor":"c"}}}}"#,
+        item("ep-b", "idle"),
+        item("ep-a", "idle")
+    );
     let second = format!(r#"{{"endpoints":[{}]}}"#, item("ep-b", "active"));
     let server = Server::acting([answer(200, &first), answer(200, &second)]).await;
     let computes = server.platform().list_computes("p").await.unwrap();
-    let states: Vec<_> = computes.shown().iter().map(|c| (c.id.as_str(), c.current_state.clone())).collect();
-    assert_eq!(states, [("ep-a", ComputeState::Idle), ("ep-b", ComputeState::Active)]);
+    let states: Vec<_> = computes
+        .shown()
+        .iter()
+        .map(|c| (c.id.as_str(), c.current_state.clone()))
+        .collect();
+    assert_eq!(
+        states,
+        [("ep-a", ComputeState::Idle), ("ep-b", ComputeState::Active)]
+    );
 }
 
 /// The readable and the unreadable entries of a list.
 fn told(listed: &Listed<Compute>) -> (Vec<&str>, Vec<String>) {
-    let shown = listed.shown().iter().map(|compute| compute.id.as_str()).collect();
-    (shown, listed.unreadable().iter().map(ToString::to_string).collect())
+    let shown = listed
+        .shown()
+        .iter()
+        .map(|compute| compute.id.as_str())
+        .collect();
+    (
+        shown,
+        listed
+            .unreadable()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    )
 }
 
 fn endpoints(items: &[&str], cursor: Option<&str>) -> Act {
-    let pagination = cursor.map(|cursor| format!(r#","pagination":{{"cursor":"{cursor}"}}"#)).unwrap_or_default();
-    answer(200, &format!(r#"{{"endpoints":[{}]{pagination}}}"#, items.join(",")))
+    let pagination = cursor
+        .map(|cursor| format!(r#","pagination":{{"cursor":"{cursor}"}}"#))
+        .unwrap_or_default();
+    answer(
+        200,
+        &format!(r#"{{"endpoints":[{}]{pagination}}}"#, items.join(",")),
+    )
 }
 
 const GOOD: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_write"}"#;
@@ -116,16 +180,31 @@ const GOOD: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_write"}"#;
 async fn a_compute_that_cannot_be_read_is_named_and_the_others_are_listed() {
     let nameless = |field: &str| format!("one whose identifier cannot be read ({field})");
     for (odd, expected) in [
-        (r#"{"id":"ep-b","type":"read_only"}"#, "ep-b (branch_id)".to_owned()),
-        (r#"{"id":"ep-b","branch_id":7,"type":"read_only"}"#, "ep-b (branch_id)".to_owned()),
-        (r#"{"id":"ep-b","branch_id":"b","type":["read_only"]}"#, "ep-b (type)".to_owned()),
-        (r#"{"id":"ep-b","branch_id":"b","type":"read_only","host":"no host"}"#, "ep-b (host)".to_owned()),
+        (
+            r#"{"id":"ep-b","type":"read_only"}"#,
+            "ep-b (branch_id)".to_owned(),
+        ),
+        (
+            r#"{"id":"ep-b","branch_id":7,"type":"read_only"}"#,
+            "ep-b (branch_id)".to_owned(),
+        ),
+        (
+            r#"{"id":"ep-b","branch_id":"b","type":["read_only"]}"#,
+            "ep-b (type)".to_owned(),
+        ),
+        (
+            r#"{"id":"ep-b","branch_id":"b","type":"read_only","host":"no host"}"#,
+            "ep-b (host)".to_owned(),
+        ),
         (
             r#"{"id":"ep-b","branch_id":"b","type":"read_only","project_id":"No Project"}"#,
             "ep-b (project_id)".to_owned(),
         ),
         (r#"{"branch_id":"b","type":"read_only"}"#, nameless("id")),
-        (r#"{"id":"EP B","branch_id":"b","type":"read_only"}"#, nameless("id")),
+        (
+            r#"{"id":"EP B","branch_id":"b","type":"read_only"}"#,
+            nameless("id"),
+        ),
         ("7", nameless("of another form")),
         ("null", nameless("of another form")),
     ] {
@@ -148,25 +227,41 @@ async fn entries_that_cannot_be_read_are_kept_on_every_page() {
     let server = Server::acting(pages).await;
     let computes = server.platform().list_computes("p").await.unwrap();
     let nameless = "one whose identifier cannot be read (id)".to_owned();
-    let expected = vec![nameless.clone(), nameless, "ep-a (branch_id)".to_owned(), "ep-b (branch_id)".to_owned()];
+    let expected = vec![
+        nameless.clone(),
+        nameless,
+        "ep-a (branch_id)".to_owned(),
+        "ep-b (branch_id)".to_owned(),
+    ];
     assert_eq!(told(&computes), (vec![], expected));
 }
 
 #[tokio::test]
 async fn an_identifier_that_comes_twice_makes_a_list_unreadable() {
     let odd = r#"{"id":"ep-a","type":"read_only"}"#;
-    for (items, fails) in [([GOOD, GOOD], true), ([GOOD, odd], true), ([odd, odd], true), ([GOOD, "{}"], false)] {
+    for (items, fails) in [
+        ([GOOD, GOOD], true),
+        ([GOOD, odd], true),
+        ([odd, odd], true),
+        ([GOOD, "{}"], false),
+    ] {
         let server = Server::acting([endpoints(&items, None)]).await;
         let listed = server.platform().list_computes("p").await;
-        assert_eq!(matches!(listed, Err(Fault::Undecodable { .. })), fails, "{items:?} {listed:?}");
+        assert_eq!(
+            matches!(listed, Err(Fault::Undecodable { .. })),
+            fails,
+            "{items:?} {listed:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_key_that_may_be_an_entry_that_cannot_be_read_is_not_known_to_be_gone() {
-    for (entry, expected) in
-        [(r#"{"id":7}"#, Some("undecodable")), (r#"{"name":"n"}"#, Some("undecodable")), (r#"{"id":8}"#, None)]
-    {
+    for (entry, expected) in [
+        (r#"{"id":7}"#, Some("undecodable")),
+        (r#"{"name":"n"}"#, Some("undecodable")),
+        (r#"{"id":8}"#, None),
+    ] {
         let unreadable = answer(200, "<html>done</html>");
         let server = Server::acting([unreadable, answer(200, &format!("[{entry}]"))]).await;
         let revoked = server.platform().revoke_key("org-a", 7).await;
@@ -176,9 +271,19 @@ async fn a_key_that_may_be_an_entry_that_cannot_be_read_is_not_known_to_be_gone(
 
 #[tokio::test]
 async fn what_is_not_a_list_is_not_an_empty_list() {
-    for body in ["", "{}", "null", "[]", "<html>sign in</html>", r#"{"endpoints":[{"id":"ep-a""#] {
+    for body in [
+        "",
+        "{}",
+        "null",
+        "[]",
+        "<html>sign in</html>",
+        r#"{"endpoints":[{"id":"ep-a""#,
+    ] {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server.platform().list_computes("p").await.unwrap_err();
-        assert!(matches!(fault, Fault::Undecodable { .. }), "{body}: {fault}");
+        assert!(
+            matches!(fault, Fault::Undecodable { .. }),
+            "{body}: {fault}"
+        );
     }
 }

@@ -1,5 +1,8 @@
 //! The HTTP adapter against scripted servers, with exact bytes where necessary.
-#![allow(clippy::unwrap_used, reason = "these are tests, and what helps them: what goes wrong fails the test")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "these are tests, and what helps them: what goes wrong fails the test"
+)]
 
 mod answers;
 mod bounds;

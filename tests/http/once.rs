@@ -8,18 +8,31 @@ use crate::server::{Act, Request, Server, answer};
 const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_only"}}"#;
 
 fn replica() -> NewCompute {
-    NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() }
+    NewCompute {
+        branch_id: "br-a".to_owned(),
+        role: Role::Replica,
+        name: None,
+        settings: Settings::default(),
+    }
 }
 
 fn posts(server: &Server) -> usize {
-    server.requests().iter().filter(|request| request.method == "POST").count()
+    server
+        .requests()
+        .iter()
+        .filter(|request| request.method == "POST")
+        .count()
 }
 
 #[tokio::test]
 async fn on_a_new_connection_that_is_closed_after_the_request() {
     for act in [Act::Raw(Vec::new()), Act::Reset] {
         let server = Server::acting([act]).await;
-        let fault = server.platform().create_compute("p", &replica()).await.unwrap_err();
+        let fault = server
+            .platform()
+            .create_compute("p", &replica())
+            .await
+            .unwrap_err();
         assert!(fault.may_have_happened(), "{fault}");
         assert_eq!(posts(&server), 1);
     }
@@ -38,8 +51,14 @@ async fn on_a_reused_connection_that_is_closed_after_the_request() {
         let fault = platform.create_compute("p", &replica()).await.unwrap_err();
         assert!(fault.may_have_happened(), "{fault}");
         let requests = server.requests();
-        assert_eq!(requests.iter().map(Request::line).collect::<Vec<_>>().len(), 2);
-        assert_eq!(requests[0].connection, requests[1].connection, "the connection was to be used again");
+        assert_eq!(
+            requests.iter().map(Request::line).collect::<Vec<_>>().len(),
+            2
+        );
+        assert_eq!(
+            requests[0].connection, requests[1].connection,
+            "the connection was to be used again"
+        );
     }
 }
 
@@ -60,7 +79,10 @@ async fn on_a_connection_that_is_closed_at_the_moment_of_sending() {
         let sent = posts(&server) - before;
         match outcome {
             Ok(_) => assert_eq!(sent, 1, "round {round}"),
-            Err(fault) => assert!(sent <= 1 && (sent == 0 || fault.may_have_happened()), "round {round}: {fault}"),
+            Err(fault) => assert!(
+                sent <= 1 && (sent == 0 || fault.may_have_happened()),
+                "round {round}: {fault}"
+            ),
         }
     }
 }
@@ -70,7 +92,13 @@ async fn whatever_the_status_says_about_trying_again() {
     for status in [408, 423, 425, 429, 500, 502, 503, 504] {
         let again = crate::server::with_headers(status, &[("retry-after", "0")], "");
         let server = Server::acting([again, answer(201, COMPUTE)]).await;
-        assert!(server.platform().create_compute("p", &replica()).await.is_err());
+        assert!(
+            server
+                .platform()
+                .create_compute("p", &replica())
+                .await
+                .is_err()
+        );
         assert_eq!(posts(&server), 1, "{status}");
     }
 }

@@ -1,17 +1,25 @@
 //! The sent requests: lines 1 to 3 and 6 of the checklist for the wire format.
 
-use dbplane::domain::{ComputeChange, ComputeUnits, Fault, NewCompute, Role, Settings, SuspendAfter};
+use dbplane::domain::{
+    ComputeChange, ComputeUnits, Fault, NewCompute, Role, Settings, SuspendAfter,
+};
 use dbplane::platform::{Endpoint, Platform};
 use secrecy::SecretString;
 use serde_json::json;
 
 use crate::server::{Request, Server, TOKEN, answer, options, platform};
 
-const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
+const COMPUTE: &str =
+    r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
 const KEY: &str = r#"{"id":1,"key":"the-new-secret","name":"n"}"#;
 
 fn new_compute() -> NewCompute {
-    NewCompute { branch_id: "br-a".to_owned(), role: Role::Primary, name: None, settings: Settings::default() }
+    NewCompute {
+        branch_id: "br-a".to_owned(),
+        role: Role::Primary,
+        name: None,
+        settings: Settings::default(),
+    }
 }
 
 fn respond(request: &Request) -> crate::server::Act {
@@ -33,14 +41,20 @@ async fn every_call(platform: &impl Platform) {
     platform.list_computes("p").await.unwrap();
     assert!(platform.has_compute("p", "ep-a").await.unwrap());
     platform.create_compute("p", &new_compute()).await.unwrap();
-    platform.update_compute("p", "ep-a", &ComputeChange::default()).await.unwrap();
+    platform
+        .update_compute("p", "ep-a", &ComputeChange::default())
+        .await
+        .unwrap();
     platform.delete_compute("p", &ep).await.unwrap();
     platform.restart_compute("p", &ep).await.unwrap();
     platform.create_key("org-a", "n", "p").await.unwrap();
     platform.list_operations("p", "ep-a").await.unwrap();
     platform.list_keys("org-a").await.unwrap();
     platform.revoke_key("org-a", i64::MAX).await.unwrap();
-    platform.probe_key(&SecretString::from("other"), "p").await.unwrap();
+    platform
+        .probe_key(&SecretString::from("other"), "p")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -60,15 +74,30 @@ async fn every_call_asks_for_its_resource_and_names_the_organization() {
         "GET /api/v2/projects/p/endpoints",
     ];
     // One call uses its own page size.
-    let plain = |line: String| line.trim_end_matches("limit=100").trim_end_matches(['&', '?']).to_owned();
+    let plain = |line: String| {
+        line.trim_end_matches("limit=100")
+            .trim_end_matches(['&', '?'])
+            .to_owned()
+    };
     let lines = |server: &Server| server.lines().into_iter().map(plain).collect::<Vec<_>>();
     let server = Server::scripted(respond).await;
     every_call(&server.platform()).await;
-    assert_eq!(lines(&server), resources.map(|resource| format!("{resource}?org_id=org-a")));
+    assert_eq!(
+        lines(&server),
+        resources.map(|resource| format!("{resource}?org_id=org-a"))
+    );
 
     let server = Server::scripted(respond).await;
-    every_call(&platform(Endpoint { organization_id: None, ..server.endpoint() })).await;
-    assert_eq!(lines(&server), resources, "an account without an organization names none");
+    every_call(&platform(Endpoint {
+        organization_id: None,
+        ..server.endpoint()
+    }))
+    .await;
+    assert_eq!(
+        lines(&server),
+        resources,
+        "an account without an organization names none"
+    );
 }
 
 /// The path of a request without the query.
@@ -84,10 +113,22 @@ async fn every_request_has_the_headers_that_it_should_and_no_others() {
     let probe = requests.len() - 1;
     for (index, request) in requests.iter().enumerate() {
         let key = if index == probe { "other" } else { TOKEN };
-        assert_eq!(request.header("authorization"), [format!("Bearer {key}")], "{}", request.line());
+        assert_eq!(
+            request.header("authorization"),
+            [format!("Bearer {key}")],
+            "{}",
+            request.line()
+        );
         assert_eq!(request.header("accept"), ["application/json"]);
-        assert_eq!(request.header("user-agent"), [concat!("dbplane/", env!("CARGO_PKG_VERSION"))]);
-        let typed: &[&str] = if request.body.is_empty() { &[] } else { &["application/json"] };
+        assert_eq!(
+            request.header("user-agent"),
+            [concat!("dbplane/", env!("CARGO_PKG_VERSION"))]
+        );
+        let typed: &[&str] = if request.body.is_empty() {
+            &[]
+        } else {
+            &["application/json"]
+        };
         assert_eq!(request.header("content-type"), typed, "{}", request.line());
         let bodied = matches!(request.method.as_str(), "PATCH")
             || (request.method == "POST" && !path(request).ends_with("restart"));
@@ -99,7 +140,11 @@ async fn every_request_has_the_headers_that_it_should_and_no_others() {
 async fn all_calls_share_one_connection() {
     let server = Server::scripted(respond).await;
     every_call(&server.platform()).await;
-    let connections: Vec<_> = server.requests().iter().map(|request| request.connection).collect();
+    let connections: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|request| request.connection)
+        .collect();
     assert_eq!(connections, [0; 12]);
 }
 
@@ -117,7 +162,11 @@ async fn bodies_are_wrapped_and_hold_only_what_is_declared() {
     let mut change = ComputeChange::default();
     change.settings.min = ComputeUnits::new(2.0);
     change.settings.suspend_after = Some(SuspendAfter::Never);
-    change.settings.postgres.0.insert("work_mem".to_owned(), "64MB".to_owned());
+    change
+        .settings
+        .postgres
+        .0
+        .insert("work_mem".to_owned(), "64MB".to_owned());
     platform.update_compute("p", "ep-a", &change).await.unwrap();
     platform.create_key("org-a", "n", "p").await.unwrap();
     let bodies: Vec<_> = server.requests().iter().map(Request::json).collect();
@@ -139,15 +188,25 @@ async fn a_trailing_slash_makes_no_difference_and_segments_are_encoded() {
     let server = Server::scripted(respond).await;
     let mut endpoint = server.endpoint();
     endpoint.base_url.push('/');
-    platform(endpoint).list_computes("a b/../c?d").await.unwrap();
-    assert_eq!(server.lines(), ["GET /api/v2/projects/a%20b%2F..%2Fc%3Fd/endpoints?org_id=org-a"]);
+    platform(endpoint)
+        .list_computes("a b/../c?d")
+        .await
+        .unwrap();
+    assert_eq!(
+        server.lines(),
+        ["GET /api/v2/projects/a%20b%2F..%2Fc%3Fd/endpoints?org_id=org-a"]
+    );
 }
 
 #[tokio::test]
 async fn an_identifier_that_would_lead_elsewhere_is_not_sent() {
     let server = Server::scripted(respond).await;
     for odd in ["", ".", ".."] {
-        let fault = server.platform().delete_compute("p", &odd.to_owned()).await.unwrap_err();
+        let fault = server
+            .platform()
+            .delete_compute("p", &odd.to_owned())
+            .await
+            .unwrap_err();
         assert!(matches!(fault, Fault::Rejected { .. }), "{fault}");
     }
     assert_eq!(server.lines().len(), 0);
@@ -156,10 +215,17 @@ async fn an_identifier_that_would_lead_elsewhere_is_not_sent() {
 #[tokio::test]
 async fn a_key_from_a_file_may_end_with_a_line_break() {
     let server = Server::scripted(respond).await;
-    let platform =
-        dbplane::platform::HttpPlatform::new(server.endpoint(), SecretString::from(" k\n"), &options()).unwrap();
+    let platform = dbplane::platform::HttpPlatform::new(
+        server.endpoint(),
+        SecretString::from(" k\n"),
+        &options(),
+    )
+    .unwrap();
     platform.list_projects().await.unwrap();
-    platform.probe_key(&SecretString::from("other\n"), "p").await.unwrap();
+    platform
+        .probe_key(&SecretString::from("other\n"), "p")
+        .await
+        .unwrap();
     let requests = server.requests();
     assert_eq!(requests[0].header("authorization"), ["Bearer k"]);
     assert_eq!(requests[1].header("authorization"), ["Bearer other"]);

@@ -44,7 +44,11 @@ impl Request {
 #[derive(Clone, Debug)]
 pub enum Act {
     /// A complete answer on a connection that stays open.
-    Answer { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8> },
+    Answer {
+        status: u16,
+        headers: Vec<(&'static str, String)>,
+        body: Vec<u8>,
+    },
     /// These bytes, then the connection is closed.
     Raw(Vec<u8>),
     /// The head and a part of the body, then silence.
@@ -64,7 +68,10 @@ pub fn answer(status: u16, body: &str) -> Act {
 pub fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Act {
     Act::Answer {
         status,
-        headers: headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect(),
         body: body.as_bytes().to_vec(),
     }
 }
@@ -90,10 +97,19 @@ impl Server {
             let mut connections = JoinSet::new();
             for connection in 0.. {
                 let (stream, _) = listener.accept().await.unwrap();
-                connections.spawn(serve(stream, connection, Arc::clone(&seen), Arc::clone(&script)));
+                connections.spawn(serve(
+                    stream,
+                    connection,
+                    Arc::clone(&seen),
+                    Arc::clone(&script),
+                ));
             }
         });
-        Self { port, requests, _tasks: tasks }
+        Self {
+            port,
+            requests,
+            _tasks: tasks,
+        }
     }
 
     /// Answers the requests with these acts in order, and repeats the last one.
@@ -119,7 +135,10 @@ impl Server {
         Endpoint {
             base_url: format!("http://127.0.0.1:{}/api/v2", self.port),
             organization_id: Some("org-a".to_owned()),
-            reach: Reach { insecure: true, ..Reach::default() },
+            reach: Reach {
+                insecure: true,
+                ..Reach::default()
+            },
         }
     }
 
@@ -161,7 +180,14 @@ async fn serve(
 /// True if the connection stays open.
 async fn perform(stream: &mut TcpStream, act: Act) -> bool {
     match act {
-        Act::Answer { status, headers, body } => stream.write_all(&whole(status, &headers, &body)).await.is_ok(),
+        Act::Answer {
+            status,
+            headers,
+            body,
+        } => stream
+            .write_all(&whole(status, &headers, &body))
+            .await
+            .is_ok(),
         Act::Raw(bytes) => {
             let _ = stream.write_all(&bytes).await;
             false
@@ -214,9 +240,19 @@ fn parse(buffer: &[u8]) -> Option<(Request, usize)> {
     let mut lines = head.lines();
     let mut first = lines.next()?.split(' ').map(str::to_owned);
     let headers = lines.filter_map(|line| line.split_once(": "));
-    let headers: Vec<_> = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-    let request = Request { method: first.next()?, target: first.next()?, headers, ..Request::default() };
-    let length: usize = request.header("content-length").first().map_or(0, |length| length.parse().unwrap());
+    let headers: Vec<_> = headers
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect();
+    let request = Request {
+        method: first.next()?,
+        target: first.next()?,
+        headers,
+        ..Request::default()
+    };
+    let length: usize = request
+        .header("content-length")
+        .first()
+        .map_or(0, |length| length.parse().unwrap());
     let body = buffer.get(end..end + length)?;
     let body = String::from_utf8(body.to_vec()).unwrap();
     Some((Request { body, ..request }, end + length))

@@ -30,7 +30,10 @@ fn outgoing(port: u16) -> Vec<Outgoing> {
         let client = columns.next()?.to_owned();
         (columns.next()? == remote).then_some(())?;
         let (sent, _received) = columns.nth(1)?.split_once(':')?;
-        Some(Outgoing { client, unacknowledged: u64::from_str_radix(sent, 16).ok()? })
+        Some(Outgoing {
+            client,
+            unacknowledged: u64::from_str_radix(sent, 16).ok()?,
+        })
     };
     table.lines().filter_map(connection).collect()
 }
@@ -58,18 +61,32 @@ async fn is_given_up() -> bool {
         base_url: format!("http://127.0.0.1:{port}/v2"),
         ..Server::acting([]).await.endpoint()
     };
-    let options = HttpOptions { request_timeout: REQUEST_TIMEOUT, ..options() };
+    let options = HttpOptions {
+        request_timeout: REQUEST_TIMEOUT,
+        ..options()
+    };
     let platform = HttpPlatform::new(endpoint, SecretString::from(TOKEN), &options).unwrap();
     // More than the peer's receive buffer.
     let postgres = PostgresSettings(BTreeMap::from([("a".to_owned(), "x".repeat(1 << 20))]));
-    let settings = Settings { postgres, ..Settings::default() };
-    let new = NewCompute { branch_id: "b".to_owned(), role: Role::Replica, name: None, settings };
+    let settings = Settings {
+        postgres,
+        ..Settings::default()
+    };
+    let new = NewCompute {
+        branch_id: "b".to_owned(),
+        role: Role::Replica,
+        name: None,
+        settings,
+    };
 
     let create = tokio::spawn(async move { platform.create_compute("p", &new).await.unwrap_err() });
     let _stream = taken.await.unwrap();
     let held = async {
         loop {
-            if let Some(found) = outgoing(port).into_iter().find(|found| found.unacknowledged > 0) {
+            if let Some(found) = outgoing(port)
+                .into_iter()
+                .find(|found| found.unacknowledged > 0)
+            {
                 return found.client;
             }
             sleep(Duration::from_millis(5)).await;
@@ -83,9 +100,15 @@ async fn is_given_up() -> bool {
     let over = Instant::now();
     // The port is free at this point, so another test's client may use it; its connection is
     // ignored.
-    while let Some(left) = outgoing(port).into_iter().find(|found| found.client == client) {
+    while let Some(left) = outgoing(port)
+        .into_iter()
+        .find(|found| found.client == client)
+    {
         let bytes = left.unacknowledged;
-        assert!(over.elapsed() < GRACE, "{bytes} bytes may still be sent {GRACE:?} after the request is over");
+        assert!(
+            over.elapsed() < GRACE,
+            "{bytes} bytes may still be sent {GRACE:?} after the request is over"
+        );
         sleep(Duration::from_millis(20)).await;
     }
     true

@@ -44,7 +44,11 @@ pub struct Cluster {
 }
 
 pub fn refused(code: u16, message: &str) -> kube::Error {
-    kube::Error::Api(Box::new(Status { code, message: message.into(), ..Status::default() }))
+    kube::Error::Api(Box::new(Status {
+        code,
+        message: message.into(),
+        ..Status::default()
+    }))
 }
 
 impl Cluster {
@@ -57,18 +61,29 @@ impl Cluster {
     }
 
     pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
-        let of_kind =
-            self.objects.range((kind::<K>(), String::new())..).take_while(|((this, _), _)| *this == kind::<K>());
+        let of_kind = self
+            .objects
+            .range((kind::<K>(), String::new())..)
+            .take_while(|((this, _), _)| *this == kind::<K>());
         of_kind.map(|(_, stored)| stored.typed()).collect()
     }
 
     /// The objects of a kind that have this key.
     pub fn all_by<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
-        self.objects.having(kind::<K>(), hash(key)).map(|stored| stored.typed()).collect()
+        self.objects
+            .having(kind::<K>(), hash(key))
+            .map(|stored| stored.typed())
+            .collect()
     }
 
     /// Creates an object like a user, with these annotations.
-    pub fn create(&mut self, resource: &Resource, spec: &Value, annotations: &Value, now: Timestamp) {
+    pub fn create(
+        &mut self,
+        resource: &Resource,
+        spec: &Value,
+        annotations: &Value,
+        now: Timestamp,
+    ) {
         self.made += 1;
         let uid = format!("{:08x}-0000-4000-8000-000000000000", 0x1000 + self.made);
         let mut object = json!({
@@ -87,23 +102,29 @@ impl Cluster {
         if resource.0 != "ClusterAccount" {
             object["metadata"]["namespace"] = json!(place(&resource.1).0);
         }
-        self.objects.insert(resource.clone(), Stored::new(resource.0, object));
+        self.objects
+            .insert(resource.clone(), Stored::new(resource.0, object));
     }
 
     /// Edits an object like a user. Only a change of the spec increments the generation.
     pub fn edit(&mut self, resource: &Resource, patch: &Value) {
-        let Some(stored) = self.objects.get(resource) else { return };
+        let Some(stored) = self.objects.get(resource) else {
+            return;
+        };
         let mut next = stored.value.clone();
         merge(&mut next, patch);
         if next["spec"] != stored.value["spec"] {
-            next["metadata"]["generation"] = json!(next["metadata"]["generation"].as_i64().unwrap() + 1);
+            next["metadata"]["generation"] =
+                json!(next["metadata"]["generation"].as_i64().unwrap() + 1);
         }
         self.put(resource, next);
     }
 
     /// Replaces an object by its manifest: annotations and finalizers go, the status stays.
     pub fn replace(&mut self, resource: &Resource) {
-        let Some(stored) = self.objects.get(resource) else { return };
+        let Some(stored) = self.objects.get(resource) else {
+            return;
+        };
         let mut next = stored.value.clone();
         let metadata = next["metadata"].as_object_mut().unwrap();
         metadata.retain(|name, _| !["annotations", "finalizers"].contains(&name.as_str()));
@@ -112,7 +133,9 @@ impl Cluster {
 
     /// Deletes an object. It is gone at once unless a finalizer holds it.
     pub fn delete(&mut self, resource: &Resource, now: Timestamp) {
-        let Some(stored) = self.objects.get(resource) else { return };
+        let Some(stored) = self.objects.get(resource) else {
+            return;
+        };
         if !stored.is_deleting() {
             let at = now.round(jiff::Unit::Second).unwrap().to_string();
             self.edit(resource, &json!({"metadata": {"deletionTimestamp": at}}));
@@ -122,7 +145,9 @@ impl Cluster {
 
     /// Removes an object even if a finalizer holds it.
     pub fn forget(&mut self, resource: &Resource) -> Option<Value> {
-        self.objects.remove(resource).map(|stored| stored.value.clone())
+        self.objects
+            .remove(resource)
+            .map(|stored| stored.value.clone())
     }
 
     /// Writes a Secret like a user.
@@ -141,7 +166,9 @@ impl Cluster {
 
     /// Deletes a Secret. It is gone at once unless a finalizer holds it.
     pub fn delete_secret(&mut self, name: &str, now: Timestamp) {
-        let Some(secret) = self.secrets.get(name) else { return };
+        let Some(secret) = self.secrets.get(name) else {
+            return;
+        };
         if secret.finalizers().is_empty() {
             self.secrets.remove(name);
             return;
@@ -149,7 +176,9 @@ impl Cluster {
         let mut secret = secret.clone_inner();
         if secret.metadata.deletion_timestamp.is_none() {
             secret.metadata.deletion_timestamp =
-                Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now.round(jiff::Unit::Second).unwrap()));
+                Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+                    now.round(jiff::Unit::Second).unwrap(),
+                ));
             bump(&mut secret);
         }
         self.secrets.insert(name.to_owned(), Print::of(secret));
@@ -168,33 +197,57 @@ impl Cluster {
             }
             next["metadata"]["resourceVersion"] = json!((stored.version() + 1).to_string());
         }
-        self.objects.insert(resource.clone(), Stored::new(resource.0, next));
+        self.objects
+            .insert(resource.clone(), Stored::new(resource.0, next));
         self.collect(resource);
     }
 
     /// Removes an object that is being deleted without finalizers, and the objects that it owns.
     fn collect(&mut self, resource: &Resource) {
-        let Some(stored) = self.objects.get(resource) else { return };
-        let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        let Some(stored) = self.objects.get(resource) else {
+            return;
+        };
+        let held = stored.value["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|finalizers| !finalizers.is_empty());
         if !stored.is_deleting() || held {
             return;
         }
         let uid = stored.uid().to_owned();
-        let at = stored.value["metadata"]["deletionTimestamp"].as_str().and_then(|time| time.parse().ok());
+        let at = stored.value["metadata"]["deletionTimestamp"]
+            .as_str()
+            .and_then(|time| time.parse().ok());
         self.objects.remove(resource);
-        self.secrets.retain(|_, secret| secret.owner_references().iter().all(|owner| owner.uid != uid));
+        self.secrets.retain(|_, secret| {
+            secret
+                .owner_references()
+                .iter()
+                .all(|owner| owner.uid != uid)
+        });
         let is_owned = |value: &Value| {
             let owners = value["metadata"]["ownerReferences"].as_array();
-            owners.into_iter().flatten().any(|owner| owner["uid"] == uid.as_str())
+            owners
+                .into_iter()
+                .flatten()
+                .any(|owner| owner["uid"] == uid.as_str())
         };
-        let owned: Vec<Resource> =
-            self.objects.iter().filter(|(_, stored)| is_owned(&stored.value)).map(|(owned, _)| owned.clone()).collect();
+        let owned: Vec<Resource> = self
+            .objects
+            .iter()
+            .filter(|(_, stored)| is_owned(&stored.value))
+            .map(|(owned, _)| owned.clone())
+            .collect();
         for child in owned {
             self.delete(&child, at.unwrap_or_default());
         }
     }
 
-    fn delete_version(&mut self, resource: &Resource, uid: &str, version: &str) -> Result<Response, u16> {
+    fn delete_version(
+        &mut self,
+        resource: &Resource,
+        uid: &str,
+        version: &str,
+    ) -> Result<Response, u16> {
         let stored = self.objects.get(resource).ok_or(404_u16)?;
         if stored.uid() != uid || stored.version().to_string() != version {
             return Err(409);
@@ -215,20 +268,43 @@ impl Cluster {
     /// Carries out a request.
     pub fn handle(&mut self, request: &Request) -> Result<Response, u16> {
         match request {
-            Request::Patch { resource, uid, patch } => self.change(resource, uid, patch, patched),
-            Request::Delete { resource, uid, version } => self.delete_version(resource, uid, version),
-            Request::ApplyStatus { resource, uid, patch, .. } => self.change(resource, uid, patch, with_status),
+            Request::Patch {
+                resource,
+                uid,
+                patch,
+            } => self.change(resource, uid, patch, patched),
+            Request::Delete {
+                resource,
+                uid,
+                version,
+            } => self.delete_version(resource, uid, version),
+            Request::ApplyStatus {
+                resource,
+                uid,
+                patch,
+                ..
+            } => self.change(resource, uid, patch, with_status),
             Request::Create { resource, .. } if self.objects.contains_key(resource) => Err(409),
             Request::Create { resource, object } => {
                 let object: Value = serde_json::from_str(object).unwrap();
                 let metadata = &object["metadata"];
-                self.create(resource, &object["spec"], &metadata["annotations"], Timestamp::UNIX_EPOCH);
+                self.create(
+                    resource,
+                    &object["spec"],
+                    &metadata["annotations"],
+                    Timestamp::UNIX_EPOCH,
+                );
                 let more = json!({"ownerReferences": metadata["ownerReferences"], "labels": metadata["labels"]});
                 self.edit(resource, &json!({"metadata": more}));
                 Ok(Response::Object(self.objects[resource].clone()))
             }
             Request::Event { .. } => Ok(Response::Done),
-            Request::ReadObject(resource) => self.objects.get(resource).cloned().map(Response::Object).ok_or(404),
+            Request::ReadObject(resource) => self
+                .objects
+                .get(resource)
+                .cloned()
+                .map(Response::Object)
+                .ok_or(404),
             Request::ReadSecret(name) => Ok(Response::Secret(self.secrets.get(name).cloned())),
             Request::CreateSecret(name, _) if self.secrets.contains_key(name) => Err(409),
             Request::CreateSecret(name, secret) => {
@@ -236,9 +312,13 @@ impl Cluster {
                 self.number(&mut secret);
                 self.put_new_secret(name, secret)
             }
-            Request::ApplySecret { name, uid, version, secret, dry_run } => {
-                self.apply_secret(name, (uid, version), secret, *dry_run)
-            }
+            Request::ApplySecret {
+                name,
+                uid,
+                version,
+                secret,
+                dry_run,
+            } => self.apply_secret(name, (uid, version), secret, *dry_run),
             Request::PatchSecret { name, patch } => self.patch_secret(name, patch),
             Request::IsNamespaceTerminating => Ok(Response::Terminating(self.terminating)),
         }
@@ -246,7 +326,11 @@ impl Cluster {
 
     /// An unchanged Secret keeps its version.
     fn put_new_secret(&mut self, name: &str, mut secret: Secret) -> Result<Response, u16> {
-        if self.secrets.get(name).is_none_or(|stands| **stands != secret) {
+        if self
+            .secrets
+            .get(name)
+            .is_none_or(|stands| **stands != secret)
+        {
             bump(&mut secret);
         }
         let secret = Print::of(secret);
@@ -272,7 +356,8 @@ impl Cluster {
             }
             let mut next = next;
             if next["spec"] != stored.value["spec"] {
-                next["metadata"]["generation"] = json!(next["metadata"]["generation"].as_i64().unwrap() + 1);
+                next["metadata"]["generation"] =
+                    json!(next["metadata"]["generation"].as_i64().unwrap() + 1);
             }
             next["metadata"]["resourceVersion"] = json!((stored.version() + 1).to_string());
             Some(Stored::new(resource.0, next))
@@ -297,9 +382,13 @@ impl Cluster {
         dry_run: bool,
     ) -> Result<Response, u16> {
         let stands = self.secrets.get(name).cloned();
-        let is_as_found = |wanted: &Option<String>, stands: Option<String>| wanted.is_none() || stands == *wanted;
+        let is_as_found =
+            |wanted: &Option<String>, stands: Option<String>| wanted.is_none() || stands == *wanted;
         if !is_as_found(uid, stands.as_ref().and_then(|secret| secret.uid()))
-            || !is_as_found(version, stands.as_ref().and_then(|secret| secret.resource_version()))
+            || !is_as_found(
+                version,
+                stands.as_ref().and_then(|secret| secret.resource_version()),
+            )
         {
             return Err(409);
         }
@@ -319,8 +408,13 @@ impl Cluster {
             }
         }
         secret.labels_mut().extend(applied.labels().clone());
-        secret.annotations_mut().extend(applied.annotations().clone());
-        secret.data.get_or_insert_default().extend(applied.data.clone().unwrap_or_default());
+        secret
+            .annotations_mut()
+            .extend(applied.annotations().clone());
+        secret
+            .data
+            .get_or_insert_default()
+            .extend(applied.data.clone().unwrap_or_default());
         match dry_run {
             true => Ok(Response::Secret(Some(Print::of(secret)))),
             false => self.put_new_secret(name, secret),
@@ -346,7 +440,13 @@ impl Cluster {
 }
 
 fn bump(secret: &mut Secret) {
-    let version: u64 = secret.metadata.resource_version.as_deref().unwrap_or("0").parse().unwrap();
+    let version: u64 = secret
+        .metadata
+        .resource_version
+        .as_deref()
+        .unwrap_or("0")
+        .parse()
+        .unwrap();
     secret.metadata.resource_version = Some((version + 1).to_string());
 }
 

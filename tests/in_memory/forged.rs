@@ -35,7 +35,13 @@ pub struct Victim<'a> {
 
 impl Forged {
     pub fn record(self, victim: &Victim, at: Timestamp) -> Value {
-        let Victim { platform, project, branch, compute, mark } = victim;
+        let Victim {
+            platform,
+            project,
+            branch,
+            compute,
+            mark,
+        } = victim;
         let at = at.to_string();
         let create = |mark: &Option<String>| json!({"at": at, "branch": branch, "platform": platform, "baseline": [], "mark": mark, "asked": {}});
         match self {

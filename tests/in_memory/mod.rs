@@ -3,7 +3,11 @@
 //!
 //! Use it with `#[path = "../in_memory/mod.rs"] mod in_memory;`.
 
-#![allow(dead_code, unused_imports, reason = "the model and the properties each use a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the model and the properties each use a part"
+)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -35,7 +35,11 @@ impl Hash for Objects {
 impl Objects {
     pub fn insert(&mut self, resource: Resource, stored: Print<Stored>) {
         let before = self.stored.insert(resource.clone(), stored.clone());
-        self.index(&resource, before.as_deref().map_or(&[], Stored::keys), stored.keys());
+        self.index(
+            &resource,
+            before.as_deref().map_or(&[], Stored::keys),
+            stored.keys(),
+        );
     }
 
     pub fn remove(&mut self, resource: &Resource) -> Option<Print<Stored>> {
@@ -63,7 +67,10 @@ impl Objects {
             }
         }
         for key in now {
-            by_key.entry((*kind, *key)).or_default().insert(name.clone());
+            by_key
+                .entry((*kind, *key))
+                .or_default()
+                .insert(name.clone());
         }
     }
 }

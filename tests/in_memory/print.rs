@@ -22,7 +22,10 @@ impl<T: Debug> Print<T> {
     /// Returns `before` if it is equal, to share its memory.
     pub fn unless_same(before: Option<&Self>, value: T) -> Self {
         let now = Self::of(value);
-        before.filter(|before| **before == now).cloned().unwrap_or(now)
+        before
+            .filter(|before| **before == now)
+            .cloned()
+            .unwrap_or(now)
     }
 }
 

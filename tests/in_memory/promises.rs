@@ -58,24 +58,32 @@ pub struct RecordedKey {
 impl From<Arc<Compute>> for BoundCompute {
     fn from(object: Arc<Compute>) -> Self {
         let record = identity::of_compute(&object).unwrap_or_default();
-        Self { identity: Arc::new(record.identity), object }
+        Self {
+            identity: Arc::new(record.identity),
+            object,
+        }
     }
 }
 
 impl From<Arc<ProjectKey>> for RecordedKey {
     fn from(object: Arc<ProjectKey>) -> Self {
         let record = identity::of_key(&object).unwrap_or_default();
-        Self { identity: Arc::new(record.identity_or_wish()), object }
+        Self {
+            identity: Arc::new(record.identity_or_wish()),
+            object,
+        }
     }
 }
 
 /// True if the annotation equals the record in the status, as far as a restore needs it.
 pub fn is_annotated(object: &Value) -> bool {
     let annotated = match object["kind"].as_str() {
-        Some("Compute") => {
-            from_value(object.clone()).ok().map(|it| identity::of_compute(&it).map(|it| it.is_annotated))
-        }
-        _ => from_value(object.clone()).ok().map(|it| identity::of_key(&it).map(|it| it.is_annotated)),
+        Some("Compute") => from_value(object.clone())
+            .ok()
+            .map(|it| identity::of_compute(&it).map(|it| it.is_annotated)),
+        _ => from_value(object.clone())
+            .ok()
+            .map(|it| identity::of_key(&it).map(|it| it.is_annotated)),
     };
     annotated.is_some_and(|annotated| annotated.unwrap_or_default())
 }
@@ -100,20 +108,29 @@ pub struct World {
 /// The words of a text. Whole words, so that a text about `ep-12` does not name `ep-1`.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let part_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    text.split(move |c| !part_of_name(c)).map(|word| word.trim_matches('.')).filter(|word| !word.is_empty())
+    text.split(move |c| !part_of_name(c))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| !word.is_empty())
 }
 
 /// Never twice: more than `most` computes were created in time for one resource.
 pub fn made_twice(world: &World, name: &str, most: usize) -> Option<String> {
     let of = Maker::Operator(Some(name.to_owned()));
-    let made = world.computes.iter().filter(|compute| compute.made_by == of && !compute.late);
+    let made = world
+        .computes
+        .iter()
+        .filter(|compute| compute.made_by == of && !compute.late);
     let made: Vec<_> = made.map(|compute| &compute.id).collect();
     (made.len() > most).then(|| format!("{made:?} were all created for {name}"))
 }
 
 /// Never twice: more computes were created in time than there are resources.
 pub fn more_than_resources(world: &World) -> Option<String> {
-    let ours = world.computes.iter().filter(|compute| compute.made_by.is_operator() && !compute.late).count();
+    let ours = world
+        .computes
+        .iter()
+        .filter(|compute| compute.made_by.is_operator() && !compute.late)
+        .count();
     let resources = world.resources.len();
     (ours > resources).then(|| format!("{ours} computes of ours for {resources} resources"))
 }
@@ -122,13 +139,23 @@ pub fn more_than_resources(world: &World) -> Option<String> {
 pub fn bound_wrongly(world: &World) -> Option<String> {
     let mut taken = BTreeSet::new();
     for resource in &world.resources {
-        let Some(binding) = &resource.identity.binding else { continue };
+        let Some(binding) = &resource.identity.binding else {
+            continue;
+        };
         if !taken.insert(&binding.id) {
             return Some(format!("two resources are bound to {}", binding.id));
         }
-        let found = world.computes.iter().find(|compute| compute.id == binding.id);
-        if binding.origin == Origin::Created && found.is_some_and(|compute| !compute.made_by.is_operator()) {
-            return Some(format!("{} is somebody else's and bound as if it had been created", binding.id));
+        let found = world
+            .computes
+            .iter()
+            .find(|compute| compute.id == binding.id);
+        if binding.origin == Origin::Created
+            && found.is_some_and(|compute| !compute.made_by.is_operator())
+        {
+            return Some(format!(
+                "{} is somebody else's and bound as if it had been created",
+                binding.id
+            ));
         }
     }
     None
@@ -137,25 +164,49 @@ pub fn bound_wrongly(world: &World) -> Option<String> {
 /// Never lost: keys of ours that no record, Secret or process knows, and that no user is asked to
 /// revoke.
 pub fn forgotten_keys(world: &World) -> Vec<&LiveKey> {
-    let recorded = |key: &LiveKey| world.project_keys.iter().any(|it| it.identity.names().any(|name| name == key.name));
-    let known = |key: &LiveKey| world.known_keys.contains(&key.name) || world.keys_left.contains(&key.name);
-    world.keys.iter().filter(|key| key.made_by.is_operator() && !recorded(key) && !known(key)).collect()
+    let recorded = |key: &LiveKey| {
+        world
+            .project_keys
+            .iter()
+            .any(|it| it.identity.names().any(|name| name == key.name))
+    };
+    let known =
+        |key: &LiveKey| world.known_keys.contains(&key.name) || world.keys_left.contains(&key.name);
+    world
+        .keys
+        .iter()
+        .filter(|key| key.made_by.is_operator() && !recorded(key) && !known(key))
+        .collect()
 }
 
 /// Never forgotten: computes of ours without a bound resource that no user is asked to decide
 /// about.
 pub fn forgotten_computes(world: &World) -> Vec<&LiveCompute> {
     let bound = |compute: &LiveCompute| {
-        world.resources.iter().any(|it| it.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id))
+        world.resources.iter().any(|it| {
+            it.identity
+                .binding
+                .as_ref()
+                .is_some_and(|binding| binding.id == compute.id)
+        })
     };
     let stray = |compute: &LiveCompute| world.strays.contains(&compute.id);
-    world.computes.iter().filter(|it| it.made_by.is_operator() && !bound(it) && !stray(it)).collect()
+    world
+        .computes
+        .iter()
+        .filter(|it| it.made_by.is_operator() && !bound(it) && !stray(it))
+        .collect()
 }
 
 /// Converging: why a Compute lacks its own compute; `None` if it has one.
 pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String> {
-    let Some(binding) = &resource.identity.binding else { return Some("it has no compute".to_owned()) };
-    let found = world.computes.iter().find(|compute| compute.id == binding.id);
+    let Some(binding) = &resource.identity.binding else {
+        return Some("it has no compute".to_owned());
+    };
+    let found = world
+        .computes
+        .iter()
+        .find(|compute| compute.id == binding.id);
     match found.map(|compute| &compute.made_by) {
         None => Some(format!("its compute {} is not there", binding.id)),
         Some(Maker::Operator(Some(name))) if *name != resource.object.name_any() => {
@@ -167,15 +218,29 @@ pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String>
 
 /// Converging: why a ProjectKey has no usable key; `None` if it has one.
 pub fn without_key(world: &World, resource: &RecordedKey) -> Option<String> {
-    let Some(current) = &resource.identity.records.current else { return Some("it has no key".to_owned()) };
-    if !world.keys.iter().any(|key| key.id == current.id && key.name == current.name) {
+    let Some(current) = &resource.identity.records.current else {
+        return Some("it has no key".to_owned());
+    };
+    if !world
+        .keys
+        .iter()
+        .any(|key| key.id == current.id && key.name == current.name)
+    {
         return Some(format!("its key {} is not live", current.name));
     }
-    let held = world.key_secrets.get(&resource.object.spec.secret.name).copied().flatten();
+    let held = world
+        .key_secrets
+        .get(&resource.object.spec.secret.name)
+        .copied()
+        .flatten();
     (held != Some(current.id)).then(|| format!("its Secret holds {held:?} and not {}", current.id))
 }
 
 /// Number of valid keys of ours.
 pub fn live_keys(world: &World) -> usize {
-    world.keys.iter().filter(|key| key.made_by.is_operator()).count()
+    world
+        .keys
+        .iter()
+        .filter(|key| key.made_by.is_operator())
+        .count()
 }

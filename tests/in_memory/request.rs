@@ -87,7 +87,10 @@ impl Request {
     /// True if it changes anything.
     pub fn writes(&self) -> bool {
         match self {
-            Self::ReadObject(_) | Self::ReadSecret(_) | Self::IsNamespaceTerminating | Self::Event { .. } => false,
+            Self::ReadObject(_)
+            | Self::ReadSecret(_)
+            | Self::IsNamespaceTerminating
+            | Self::Event { .. } => false,
             Self::ApplySecret { dry_run, .. } => !dry_run,
             _ => true,
         }

@@ -33,15 +33,31 @@ impl fmt::Debug for Stored {
 
 impl Stored {
     pub fn new(kind: &str, value: Value) -> Print<Self> {
-        let mut read = Read { kind, value: &value, found: None };
+        let mut read = Read {
+            kind,
+            value: &value,
+            found: None,
+        };
         AllKinds::each(&mut read);
-        let (typed, keys) = read.found.unwrap_or_else(|| panic!("{kind} is not registered"));
-        Print::hashed(hash(&value.to_string()), Self { value, typed, keys: keys.iter().map(hash).collect() })
+        let (typed, keys) = read
+            .found
+            .unwrap_or_else(|| panic!("{kind} is not registered"));
+        Print::hashed(
+            hash(&value.to_string()),
+            Self {
+                value,
+                typed,
+                keys: keys.iter().map(hash).collect(),
+            },
+        )
     }
 
     /// The object as a value of its type.
     pub fn typed<K: Managed>(&self) -> Arc<K> {
-        self.typed.clone().downcast().expect("the kind of the object")
+        self.typed
+            .clone()
+            .downcast()
+            .expect("the kind of the object")
     }
 
     /// The hashes of its index keys.
@@ -50,7 +66,11 @@ impl Stored {
     }
 
     pub fn version(&self) -> u64 {
-        self.value["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+        self.value["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap()
     }
 
     pub fn is_deleting(&self) -> bool {

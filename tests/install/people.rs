@@ -6,9 +6,18 @@ use crate::support::{ControlPlane, Options, PATIENCE, wait_until};
 
 async fn installed() -> ControlPlane {
     let mut options = Options::default();
-    options.controllers.push("clusterrole-aggregation-controller".to_owned());
+    options
+        .controllers
+        .push("clusterrole-aggregation-controller".to_owned());
     let cluster = ControlPlane::start_with(options).await.unwrap();
-    cluster.kubectl(&["apply", "-k", concat!(env!("CARGO_MANIFEST_DIR"), "/deploy")]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "apply",
+            "-k",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/deploy"),
+        ])
+        .await
+        .unwrap();
     cluster
 }
 
@@ -18,20 +27,42 @@ async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accoun
     for (person, role) in [("ada", "edit"), ("ben", "view")] {
         let (role, person) = (format!("--clusterrole={role}"), format!("--user={person}"));
         cluster
-            .kubectl(&["create", "rolebinding", person.trim_start_matches("--user="), &role, &person])
+            .kubectl(&[
+                "create",
+                "rolebinding",
+                person.trim_start_matches("--user="),
+                &role,
+                &person,
+            ])
             .await
             .unwrap();
     }
     let may = async |person: &str, verb: &str, resource: &str| {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        let (resource, subresource) = (format!("{resource}.dbplane.dev"), format!("--subresource={subresource}"));
+        let (resource, subresource) = (
+            format!("{resource}.dbplane.dev"),
+            format!("--subresource={subresource}"),
+        );
         let person = format!("--as={person}");
         // `can-i` answers no with exit code 1.
-        cluster.kubectl(&["auth", "can-i", verb, &resource, &subresource, &person, "-n=default"]).await.is_ok()
+        cluster
+            .kubectl(&[
+                "auth",
+                "can-i",
+                verb,
+                &resource,
+                &subresource,
+                &person,
+                "-n=default",
+            ])
+            .await
+            .is_ok()
     };
-    wait_until("the roles of the cluster to be extended", PATIENCE, async || {
-        may("ada", "create", "computes").await && may("ben", "list", "computes").await
-    })
+    wait_until(
+        "the roles of the cluster to be extended",
+        PATIENCE,
+        async || may("ada", "create", "computes").await && may("ben", "list", "computes").await,
+    )
     .await
     .unwrap();
 
@@ -39,10 +70,14 @@ async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accoun
         assert!(may("ada", "delete", resource).await, "{resource}");
         assert!(may("ben", "watch", resource).await, "{resource}");
         assert!(!may("ben", "patch", resource).await, "{resource}");
-        assert!(!may("ada", "patch", &format!("{resource}/status")).await, "{resource}");
+        assert!(
+            !may("ada", "patch", &format!("{resource}/status")).await,
+            "{resource}"
+        );
     }
     assert!(
-        may("ada", "update", "readreplicasets/scale").await && !may("ben", "update", "readreplicasets/scale").await
+        may("ada", "update", "readreplicasets/scale").await
+            && !may("ben", "update", "readreplicasets/scale").await
     );
     assert!(!may("ada", "create", "clusteraccounts").await);
 }
@@ -50,11 +85,24 @@ async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accoun
 #[tokio::test]
 async fn the_operators_pod_is_let_into_its_restricted_namespace() {
     let cluster = installed().await;
-    let deployment = cluster.kubectl(&["-n", "dbplane-system", "get", "deployment", "dbplane", "-o", "json"]).await;
+    let deployment = cluster
+        .kubectl(&[
+            "-n",
+            "dbplane-system",
+            "get",
+            "deployment",
+            "dbplane",
+            "-o",
+            "json",
+        ])
+        .await;
     let deployment: Value = serde_json::from_str(&deployment.unwrap()).unwrap();
     let template = &deployment["spec"]["template"];
     let labels = &template["metadata"]["labels"];
-    for (name, value) in deployment["spec"]["selector"]["matchLabels"].as_object().unwrap() {
+    for (name, value) in deployment["spec"]["selector"]["matchLabels"]
+        .as_object()
+        .unwrap()
+    {
         assert_eq!(labels[name], *value);
     }
     let mut pod = json!({
@@ -65,9 +113,16 @@ async fn the_operators_pod_is_let_into_its_restricted_namespace() {
     });
     let create = ["create", "--dry-run=server", "-f", "-"];
 
-    cluster.kubectl_with_input(&create, &pod.to_string()).await.unwrap();
+    cluster
+        .kubectl_with_input(&create, &pod.to_string())
+        .await
+        .unwrap();
 
     pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = json!(true);
-    let refusal = cluster.kubectl_with_input(&create, &pod.to_string()).await.unwrap_err().to_string();
+    let refusal = cluster
+        .kubectl_with_input(&create, &pod.to_string())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refusal.contains("violates PodSecurity"), "{refusal}");
 }

@@ -84,7 +84,8 @@ const FILES: [(&str, &str); 4] = [
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (kind, text) in FILES {
-        let table: Table = serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{kind}.yaml: {error}"));
+        let table: Table =
+            serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{kind}.yaml: {error}"));
         cases.extend(table.into_cases(kind));
     }
     cases
@@ -95,21 +96,36 @@ impl Table {
         let base = &self.base;
         let good = self.good.into_iter().map(|good| {
             let mut manifest = patched(base, &good.patch);
-            good.nulls.iter().for_each(|pointer| set_null(&mut manifest, pointer));
-            Case { name: format!("{kind}: {}", good.name), old: None, manifest, refusal: None }
+            good.nulls
+                .iter()
+                .for_each(|pointer| set_null(&mut manifest, pointer));
+            Case {
+                name: format!("{kind}: {}", good.name),
+                old: None,
+                manifest,
+                refusal: None,
+            }
         });
         let bad = self.bad.into_iter().map(|bad| Case {
             name: format!("{kind}: {}", bad.name),
             old: None,
             manifest: patched(base, &bad.patch),
-            refusal: Some(Refusal { at: bad.at, message: bad.message }),
+            refusal: Some(Refusal {
+                at: bad.at,
+                message: bad.message,
+            }),
         });
         let updates = self.updates.into_iter().map(|update| {
             let old = patched(base, &update.from);
             let manifest = patched(&old, &update.to);
             let at = update.at;
             let refusal = update.message.map(|message| Refusal { at, message });
-            Case { name: format!("{kind}, changed: {}", update.name), old: Some(old), manifest, refusal }
+            Case {
+                name: format!("{kind}, changed: {}", update.name),
+                old: Some(old),
+                manifest,
+                refusal,
+            }
         });
         good.chain(bad).chain(updates).collect()
     }
@@ -125,7 +141,9 @@ fn patched(base: &Value, patch: &Value) -> Value {
 }
 
 fn set_null(manifest: &mut Value, pointer: &str) {
-    let (parent, name) = pointer.rsplit_once('/').unwrap_or_else(|| panic!("{pointer} is not a JSON pointer"));
+    let (parent, name) = pointer
+        .rsplit_once('/')
+        .unwrap_or_else(|| panic!("{pointer} is not a JSON pointer"));
     match manifest.pointer_mut(parent).and_then(Value::as_object_mut) {
         Some(object) => object.insert(name.to_owned(), Value::Null),
         None => panic!("{parent} is not there"),

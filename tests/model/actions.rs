@@ -10,7 +10,8 @@ use kube::Resource as _;
 use super::bound::Bound;
 use super::edits::{Edit, edited};
 use super::effects::{
-    Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal, repeated, silence, writes,
+    Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal,
+    repeated, silence, writes,
 };
 use super::in_memory::cluster::Stored;
 use super::in_memory::forged::Forged;
@@ -86,7 +87,11 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     let mut next = Vec::new();
     let exposed = exposed(bound, state);
     let mut try_all = |actions: &[Action]| {
-        next.extend(actions.iter().filter_map(|action| Some((*action, happen(bound, state, *action)?))));
+        next.extend(
+            actions
+                .iter()
+                .filter_map(|action| Some((*action, happen(bound, state, *action)?))),
+        );
     };
     for p in 0..state.processes.len() {
         for i in bound.all() {
@@ -149,7 +154,8 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
             let pass = pass(bound, state, p, i)?;
             // A pass without an effect counts only if it changes the memory of the process.
             let before = hash(&state.processes[p]);
-            (pass.waits || hash(&pass.state.processes[p]) != before).then(|| with_deletion(bound, pass.state, p, i))
+            (pass.waits || hash(&pass.state.processes[p]) != before)
+                .then(|| with_deletion(bound, pass.state, p, i))
         }
         Action::Carried(p, i)
         | Action::Repeated(p, i)
@@ -188,9 +194,10 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         | Action::Tick => elsewhere(bound, state, action),
         Action::TenantForges(what) => forges(bound, state, what),
         Action::UserEdits(i, edit) => edited(bound, state, i, edit),
-        Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) | Action::UserCopies(_, i) => {
-            rewritten(bound, state, action, i)
-        }
+        Action::UserReplaces(i)
+        | Action::UserExports(i)
+        | Action::UserApplies(i)
+        | Action::UserCopies(_, i) => rewritten(bound, state, action, i),
         Action::UserConfirms(_)
         | Action::KeyExchanged
         | Action::AccountDeleted
@@ -200,7 +207,11 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
 }
 
 fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) -> Option<State> {
-    let Pending { effect, since, came } = pending(state, p, i)?;
+    let Pending {
+        effect,
+        since,
+        came,
+    } = pending(state, p, i)?;
     let mut next = state.clone();
     let came = match (action, came) {
         (Action::Carried(..), _) if is_unreachable(state, p, &effect) => silence(&effect),
@@ -215,19 +226,31 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
 
 /// Records a pending deletion that no user has confirmed.
 fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
-    let Some(Pending { effect: Effect::Platform(_, Call::DeleteCompute(id)), .. }) = pending(&state, p, i) else {
+    let Some(Pending {
+        effect: Effect::Platform(_, Call::DeleteCompute(id)),
+        ..
+    }) = pending(&state, p, i)
+    else {
         return state;
     };
     let stored = state.cluster.objects.get(&bound.resource(i));
-    let confirmed = stored.is_some_and(|it| it.value["metadata"]["annotations"][names::CONFIRM_DELETION].is_string());
+    let confirmed = stored
+        .is_some_and(|it| it.value["metadata"]["annotations"][names::CONFIRM_DELETION].is_string());
     let known = state.deletions.iter().any(|(_, other, _)| *other == id);
     if bound.is_braked() && !confirmed && !known {
-        state.deletions.push((state.processes[p].number, id, state.tick));
+        state
+            .deletions
+            .push((state.processes[p].number, id, state.tick));
     }
     state
 }
 
-fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&Effect, u8)) -> Option<Answer> {
+fn outcome(
+    bound: &Bound,
+    next: &mut State,
+    action: Action,
+    (effect, since): (&Effect, u8),
+) -> Option<Answer> {
     let is_event = matches!(effect, Effect::Cluster(Request::Event { .. }));
     Some(match action {
         // No step waits for events.
@@ -258,7 +281,14 @@ fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&E
 }
 
 fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
-    let Pending { effect, since, came: None } = pending(state, p, i)? else { return None };
+    let Pending {
+        effect,
+        since,
+        came: None,
+    } = pending(state, p, i)?
+    else {
+        return None;
+    };
     if calls_platform(&effect) || !writes(&effect) || state.processes[p].cut_off {
         return None;
     }
@@ -266,7 +296,14 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
     next.left.slow = state.left.slow.checked_sub(1)?;
     let came = Some(apply(bound, &mut next, &effect));
     let flight = next.processes[p].flights.get(&i)?.clone_inner();
-    let flight = Flight { pending: Pending { effect, since, came }, ..flight };
+    let flight = Flight {
+        pending: Pending {
+            effect,
+            since,
+            came,
+        },
+        ..flight
+    };
     next.process_mut(p).flights.insert(i, flight.print());
     Some(next)
 }
@@ -277,9 +314,11 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
     if state.processes[p].cut_off {
         return None;
     }
-    let now = state.cluster.objects.get(&resource).map(|now| match bound.is(Mutation::FollowAnnotations) {
-        true => as_if_its_own(now),
-        false => now.clone(),
+    let now = state.cluster.objects.get(&resource).map(|now| {
+        match bound.is(Mutation::FollowAnnotations) {
+            true => as_if_its_own(now),
+            false => now.clone(),
+        }
     });
     if before == now.as_ref() {
         return None;
@@ -335,7 +374,9 @@ fn cut_off(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State>
     let mut next = state.clone();
     next.left.cut_offs = state.left.cut_offs.checked_sub(1)?;
     next.process_mut(p).cut_off = true;
-    let waiting = waiting(bound, state, p).filter(|pending| !calls_platform(&pending.effect)).collect();
+    let waiting = waiting(bound, state, p)
+        .filter(|pending| !calls_platform(&pending.effect))
+        .collect();
     send(bound, next, sends, waiting)
 }
 
@@ -348,7 +389,9 @@ fn dies(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
     // A process that is cut off ends by itself.
     let is_cut_off = state.processes[p].cut_off;
     next.left.crashes = state.left.crashes.checked_sub(u8::from(!is_cut_off))?;
-    let waiting = waiting(bound, state, p).filter(|pending| !is_unreachable(state, p, &pending.effect)).collect();
+    let waiting = waiting(bound, state, p)
+        .filter(|pending| !is_unreachable(state, p, &pending.effect))
+        .collect();
     let mut next = send(bound, next, sends, waiting)?;
     next.processes.remove(p);
     Some(next)
@@ -364,7 +407,10 @@ fn send(bound: &Bound, mut state: State, sends: bool, waiting: Vec<Pending>) -> 
     if sends && waiting.is_empty() {
         return None;
     }
-    for pending in waiting.iter().filter(|pending| sends && pending.came.is_none()) {
+    for pending in waiting
+        .iter()
+        .filter(|pending| sends && pending.came.is_none())
+    {
         sent(bound, &mut state, &pending.effect, pending.since);
     }
     Some(state)
@@ -375,13 +421,17 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
         return None;
     }
     let mut next = state.clone();
-    next.processes.push(Arc::new(process(bound, &state.cluster, state.begun)));
+    next.processes
+        .push(Arc::new(process(bound, &state.cluster, state.begun)));
     next.begun += 1;
     Some(next)
 }
 
 pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
-    state.processes[p].flights.get(&i).map(|flight| flight.pending.clone())
+    state.processes[p]
+        .flights
+        .get(&i)
+        .map(|flight| flight.pending.clone())
 }
 
 /// A request without an answer: the cluster carries it out at once, the platform possibly within a
@@ -390,7 +440,11 @@ fn sent(bound: &Bound, state: &mut State, effect: &Effect, since: u8) {
     if changes_platform(effect) {
         let in_time = since + 1;
         let until = if bound.late { u8::MAX } else { in_time };
-        state.platform.floating.push(Floating { effect: effect.clone(), until, in_time: Some(in_time) });
+        state.platform.floating.push(Floating {
+            effect: effect.clone(),
+            until,
+            in_time: Some(in_time),
+        });
     } else if !calls_platform(effect) {
         apply(bound, state, effect);
     }

@@ -176,7 +176,9 @@ impl Bound {
     pub fn resource(&self, i: usize) -> Resource {
         match self.subject {
             _ if i == self.count() => self.account_resource(),
-            Subject::Computes { .. } if self.has_other_namespace() && i == 1 => ("Compute", format!("{OTHER}/r{i}")),
+            Subject::Computes { .. } if self.has_other_namespace() && i == 1 => {
+                ("Compute", format!("{OTHER}/r{i}"))
+            }
             Subject::Computes { .. } => ("Compute", format!("r{i}")),
             Subject::Key { .. } => ("ProjectKey", format!("r{i}")),
         }
@@ -211,11 +213,19 @@ impl Bound {
     }
 
     pub fn statuses(&self) -> Statuses {
-        if self.is_braked() { Statuses::Whole } else { Statuses::Record }
+        if self.is_braked() {
+            Statuses::Whole
+        } else {
+            Statuses::Record
+        }
     }
 
     pub fn settings(&self) -> PassSettings {
-        let request_timeout = if self.is(Mutation::NeverTooLate) { Duration::ZERO } else { TICK };
+        let request_timeout = if self.is(Mutation::NeverTooLate) {
+            Duration::ZERO
+        } else {
+            TICK
+        };
         PassSettings {
             limits: Limits {
                 settle: 2 * TICK,
@@ -251,12 +261,25 @@ impl Bound {
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = match self.subject {
-            Subject::Computes { count: 1, marks: true } => "a Compute, names kept".to_owned(),
-            Subject::Computes { count: 1, marks: false } => "a Compute, no names".to_owned(),
-            Subject::Computes { count, marks: true } => format!("{count} Computes of a branch, names kept"),
-            Subject::Computes { count, marks: false } => format!("{count} Computes of a branch, no names"),
+            Subject::Computes {
+                count: 1,
+                marks: true,
+            } => "a Compute, names kept".to_owned(),
+            Subject::Computes {
+                count: 1,
+                marks: false,
+            } => "a Compute, no names".to_owned(),
+            Subject::Computes { count, marks: true } => {
+                format!("{count} Computes of a branch, names kept")
+            }
+            Subject::Computes {
+                count,
+                marks: false,
+            } => format!("{count} Computes of a branch, no names"),
             Subject::Key { revoke: true } => "a ProjectKey".to_owned(),
-            Subject::Key { revoke: false } => "a ProjectKey, no calls to list and revoke".to_owned(),
+            Subject::Key { revoke: false } => {
+                "a ProjectKey, no calls to list and revoke".to_owned()
+            }
         };
         let mut parts = vec![subject];
         let mut count = |number: u8, one: &str, several: &str| match number {
@@ -273,25 +296,70 @@ impl fmt::Display for Bound {
         count(self.foreign, "foreign create", "foreign creates");
         count(self.lagging, "lagging list", "lagging lists");
         count(self.partial, "partial list", "partial lists");
-        count(self.vanishing, "compute deleted by somebody", "computes deleted by somebody");
+        count(
+            self.vanishing,
+            "compute deleted by somebody",
+            "computes deleted by somebody",
+        );
         count(self.leaders - 1, "second leader", "more leaders");
         count(self.exchanges, "exchanged API key", "exchanged API keys");
-        count(self.admissions, "change of who is admitted", "changes of who is admitted");
-        count(self.replacements, "replacement by a manifest", "replacements by manifests");
+        count(
+            self.admissions,
+            "change of who is admitted",
+            "changes of who is admitted",
+        );
+        count(
+            self.replacements,
+            "replacement by a manifest",
+            "replacements by manifests",
+        );
         count(self.older, "older record applied", "older records applied");
         count(self.copies, "copied record", "copied records");
         count(self.named, "named compute", "named computes");
-        count(self.policies, "change of the deletion policy", "changes of the deletion policy");
-        count(self.moves, "change of the account", "changes of the account");
-        count(self.meddled, "refused or altered Secret", "refused or altered Secrets");
-        count(self.alike, "foreign create just like ours", "foreign creates just like ours");
-        count(self.forgeries, "record forged by a tenant", "records forged by a tenant");
-        count(self.cut_offs, "leader without API server", "leaders without API server");
+        count(
+            self.policies,
+            "change of the deletion policy",
+            "changes of the deletion policy",
+        );
+        count(
+            self.moves,
+            "change of the account",
+            "changes of the account",
+        );
+        count(
+            self.meddled,
+            "refused or altered Secret",
+            "refused or altered Secrets",
+        );
+        count(
+            self.alike,
+            "foreign create just like ours",
+            "foreign creates just like ours",
+        );
+        count(
+            self.forgeries,
+            "record forged by a tenant",
+            "records forged by a tenant",
+        );
+        count(
+            self.cut_offs,
+            "leader without API server",
+            "leaders without API server",
+        );
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
-        parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));
-        parts.extend(self.is_braked().then(|| format!("{} deletion a minute", self.deletes_per_minute)));
-        parts.extend(self.primaries.then(|| "primaries, one account late".to_owned()));
+        parts.extend(
+            self.account_deletion
+                .then(|| "the account is deleted".to_owned()),
+        );
+        parts.extend(
+            self.is_braked()
+                .then(|| format!("{} deletion a minute", self.deletes_per_minute)),
+        );
+        parts.extend(
+            self.primaries
+                .then(|| "primaries, one account late".to_owned()),
+        );
         parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
         parts.extend(self.established.then(|| "established".to_owned()));
         parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));

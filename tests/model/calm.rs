@@ -29,7 +29,10 @@ impl Calm {
     /// Why `state` does not settle as promised without further faults; `None` if it does.
     pub fn unsettled(&mut self, bound: &Bound, state: &State) -> Option<String> {
         // Without faults, the unused fault counts make no difference.
-        let mut here = State { left: Left::default(), ..state.clone() };
+        let mut here = State {
+            left: Left::default(),
+            ..state.clone()
+        };
         let mut path = Vec::new();
         let mut quiet = 0;
         loop {
@@ -40,7 +43,10 @@ impl Calm {
             }
             path.push(print);
             if here.tick > state.tick + PATIENCE || path.len() > LONGEST {
-                return Some(format!("without faults it does not come to rest: {}", last_words(bound, &here)));
+                return Some(format!(
+                    "without faults it does not come to rest: {}",
+                    last_words(bound, &here)
+                ));
             }
             here = match step(bound, &here) {
                 Some((next, true)) => {
@@ -58,7 +64,10 @@ impl Calm {
                 return Some(format!("without further faults: {what}"));
             }
         }
-        let reports: Vec<_> = bound.subjects().map(|i| pass(bound, &here, 0, i).and_then(|pass| pass.report)).collect();
+        let reports: Vec<_> = bound
+            .subjects()
+            .map(|i| pass(bound, &here, 0, i).and_then(|pass| pass.report))
+            .collect();
         let short = unfinished(bound, &here, &reports);
         if short.is_none() {
             self.0.extend(path);
@@ -69,11 +78,17 @@ impl Calm {
 
 /// The state after all declared changes are made, before time passes and before the first fault.
 pub fn established(bound: &Bound, first: State) -> State {
-    let mut here = State { left: Left::default(), ..first.clone() };
+    let mut here = State {
+        left: Left::default(),
+        ..first.clone()
+    };
     while let Some((next, _)) = step(bound, &here) {
         here = next;
     }
-    State { left: first.left, ..here }
+    State {
+        left: first.left,
+        ..here
+    }
 }
 
 /// The next state of the fixed schedule. The flag is true if the step writes.
@@ -85,18 +100,36 @@ fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
         return happen(bound, state, Action::Dies(p, false)).map(|next| (next, true));
     }
     let processes = 0..state.processes.len();
-    let each: Vec<_> = processes.clone().flat_map(|p| bound.all().map(move |i| (p, i))).collect();
-    let first = |actions: Vec<Action>| actions.into_iter().find_map(|action| happen(bound, state, action));
+    let each: Vec<_> = processes
+        .clone()
+        .flat_map(|p| bound.all().map(move |i| (p, i)))
+        .collect();
+    let first = |actions: Vec<Action>| {
+        actions
+            .into_iter()
+            .find_map(|action| happen(bound, state, action))
+    };
     for (p, i) in &each {
         if let Some(next) = happen(bound, state, Action::Carried(*p, *i)) {
-            return Some((next, pending(state, *p, *i).is_some_and(|pending| writes(&pending.effect))));
+            return Some((
+                next,
+                pending(state, *p, *i).is_some_and(|pending| writes(&pending.effect)),
+            ));
         }
     }
-    if let Some(next) = first((0..state.platform.floating.len()).map(Action::CarriedLate).collect()) {
+    if let Some(next) = first(
+        (0..state.platform.floating.len())
+            .map(Action::CarriedLate)
+            .collect(),
+    ) {
         return Some((next, true));
     }
-    let looked = first(each.iter().map(|(p, i)| Action::Delivered(*p, *i)).collect())
-        .or_else(|| first(processes.map(Action::Reads).collect()));
+    let looked = first(
+        each.iter()
+            .map(|(p, i)| Action::Delivered(*p, *i))
+            .collect(),
+    )
+    .or_else(|| first(processes.map(Action::Reads).collect()));
     if let Some(next) = looked {
         return Some((next, false));
     }
@@ -104,6 +137,8 @@ fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
 }
 
 fn last_words(bound: &Bound, state: &State) -> String {
-    let reports = bound.subjects().map(|i| pass(bound, state, 0, i).and_then(|pass| pass.report));
+    let reports = bound
+        .subjects()
+        .map(|i| pass(bound, state, 0, i).and_then(|pass| pass.report));
     format!("{:?}", reports.collect::<Vec<_>>())
 }

@@ -38,7 +38,13 @@ pub const ELSEWHERE: u8 = 0;
 /// The default account, one with another spelling of the same platform, and one on another
 /// platform. The latter has a project with the same id.
 pub const STANDING_ACCOUNTS: [StandingAccount; 3] = [
-    StandingAccount { name: "prod", connection: 1, key: 1, url: "https://platform.example/v2", organization: "org" },
+    StandingAccount {
+        name: "prod",
+        connection: 1,
+        key: 1,
+        url: "https://platform.example/v2",
+        organization: "org",
+    },
     StandingAccount {
         name: "spelled-otherwise",
         connection: 101,
@@ -65,13 +71,17 @@ impl StandingAccount {
     }
 
     pub fn access(&self) -> PlatformAccess {
-        serde_json::from_value(json!({"baseURL": self.url, "organizationID": self.organization})).unwrap()
+        serde_json::from_value(json!({"baseURL": self.url, "organizationID": self.organization}))
+            .unwrap()
     }
 
     /// The account that a resource refers to.
     pub fn of(stored: &Stored) -> &'static Self {
         let name = stored.value["spec"]["accountRef"]["name"].as_str();
-        STANDING_ACCOUNTS.iter().find(|account| Some(account.name) == name).unwrap()
+        STANDING_ACCOUNTS
+            .iter()
+            .find(|account| Some(account.name) == name)
+            .unwrap()
     }
 }
 
@@ -79,7 +89,14 @@ impl StandingAccount {
 pub fn edits(bound: &Bound, state: &State, i: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     if state.left.named > 0 && matches!(bound.subject, Subject::Computes { .. }) {
-        edits.extend(state.platform.computes.keys().chain([&NONE]).map(|id| Edit::Names(*id)));
+        edits.extend(
+            state
+                .platform
+                .computes
+                .keys()
+                .chain([&NONE])
+                .map(|id| Edit::Names(*id)),
+        );
     }
     if state.left.policies > 0 {
         edits.push(Edit::Policy);
@@ -108,7 +125,11 @@ pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<Stat
             next.left.policies = state.left.policies.checked_sub(1)?;
             // An edit during the deletion may be too late or not, so either result is accepted.
             next.noted.kept.retain(|(of, _)| *of != i);
-            let removes = if bound.is_of_key() { "Revoke" } else { "Delete" };
+            let removes = if bound.is_of_key() {
+                "Revoke"
+            } else {
+                "Delete"
+            };
             json!({"deletion": if is_orphaned(stored) { removes } else { "Orphan" }})
         }
         Edit::Account(number) => {

@@ -20,8 +20,13 @@ use super::state::{Compute, Key, State};
 
 /// True if the effect changes the platform.
 pub fn changes_platform(effect: &Effect) -> bool {
-    let Effect::Platform(_, call) = effect else { return false };
-    matches!(call, Call::CreateCompute(..) | Call::DeleteCompute(_) | Call::CreateKey(_) | Call::RevokeKey(_))
+    let Effect::Platform(_, call) = effect else {
+        return false;
+    };
+    matches!(
+        call,
+        Call::CreateCompute(..) | Call::DeleteCompute(_) | Call::CreateKey(_) | Call::RevokeKey(_)
+    )
 }
 
 pub fn calls_platform(effect: &Effect) -> bool {
@@ -49,7 +54,9 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
             Answer::Cluster(answer)
         }
         Effect::Platform(key, _) if ![state.platform.accepted, ELSEWHERE].contains(key) => {
-            Answer::Fault(Fault::Unauthorized { message: String::new() })
+            Answer::Fault(Fault::Unauthorized {
+                message: String::new(),
+            })
         }
         Effect::Platform(key, call) => carry_out(bound, state, *key == ELSEWHERE, call),
     }
@@ -67,24 +74,46 @@ pub enum Meddling {
 
 /// Writes a key's Secret under the influence of a policy; `None` for any other effect.
 pub fn meddled(bound: &Bound, state: &mut State, effect: &Effect, how: Meddling) -> Option<Answer> {
-    let Effect::Cluster(Request::ApplySecret { name, uid, version, secret, dry_run: false }) = effect else {
+    let Effect::Cluster(Request::ApplySecret {
+        name,
+        uid,
+        version,
+        secret,
+        dry_run: false,
+    }) = effect
+    else {
         return None;
     };
     let mut secret = secret.clone_inner();
     match how {
         Meddling::Refuses => return Some(Answer::Cluster(Err(422))),
-        Meddling::Alters => drop(secret.data.as_mut()?.insert("api-key".into(), ByteString(b"altered".to_vec()))),
+        Meddling::Alters => drop(
+            secret
+                .data
+                .as_mut()?
+                .insert("api-key".into(), ByteString(b"altered".to_vec())),
+        ),
         Meddling::Strips => secret.metadata.annotations = None,
     }
     let (name, uid, version) = (name.clone(), uid.clone(), version.clone());
-    let request = Request::ApplySecret { name, uid, version, secret: Print::of(secret), dry_run: false };
+    let request = Request::ApplySecret {
+        name,
+        uid,
+        version,
+        secret: Print::of(secret),
+        dry_run: false,
+    };
     Some(apply(bound, state, &Effect::Cluster(request)))
 }
 
 /// Carries out a create twice and returns the second answer; `None` for any other effect.
 pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Answer> {
-    let Effect::Platform(_, Call::CreateCompute(..)) = effect else { return None };
-    let Answer::Made(first) = apply(bound, state, effect) else { return None };
+    let Effect::Platform(_, Call::CreateCompute(..)) = effect else {
+        return None;
+    };
+    let Answer::Made(first) = apply(bound, state, effect) else {
+        return None;
+    };
     state.platform.computes.get_mut(&first)?.twin = true;
     Some(apply(bound, state, effect))
 }
@@ -92,7 +121,9 @@ pub fn repeated(bound: &Bound, state: &mut State, effect: &Effect) -> Option<Ans
 /// The platform's answer from before its last tick, for a compute that is newer; `None` for any
 /// other effect.
 pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
-    let Effect::Platform(_, Call::HasCompute(id)) = effect else { return None };
+    let Effect::Platform(_, Call::HasCompute(id)) = effect else {
+        return None;
+    };
     let known_before = state.platform.before.as_ref()?.computes.contains_key(id);
     (state.platform.computes.contains_key(id) && !known_before).then(no_such_compute)
 }
@@ -100,7 +131,13 @@ pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
 /// The request as a process with a mutation would send it.
 fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     let mut request = request.clone();
-    let (Request::Patch { resource, patch, .. } | Request::ApplyStatus { resource, patch, .. }) = &mut request else {
+    let (Request::Patch {
+        resource, patch, ..
+    }
+    | Request::ApplyStatus {
+        resource, patch, ..
+    }) = &mut request
+    else {
         return request;
     };
     let mut value: Value = match bound.mutation {
@@ -115,7 +152,10 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     if bound.is(Mutation::SkipIntent)
         && let Some(text) = value["status"]["record"].as_str()
     {
-        let object_key = ObjectKey { namespace: NAMESPACE, name: &resource.1 };
+        let object_key = ObjectKey {
+            namespace: NAMESPACE,
+            name: &resource.1,
+        };
         let mut record: Value = open(names::RECORD, text, object_key).unwrap();
         record.as_object_mut().unwrap().remove("intent");
         value["status"]["record"] = json!(seal(names::RECORD, &record, object_key));
@@ -127,25 +167,40 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
 /// Carries out a call on the platform, or on the other one.
 fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> Answer {
     let computes = &state.platform.computes;
-    let has = |id: &u8| computes.get(id).is_some_and(|compute| compute.elsewhere == elsewhere);
+    let has = |id: &u8| {
+        computes
+            .get(id)
+            .is_some_and(|compute| compute.elsewhere == elsewhere)
+    };
     match call {
         // A branch has at most one primary.
         Call::CreateCompute(..) if bound.primaries && !computes.is_empty() => {
-            Answer::Fault(Fault::Conflict { message: String::new() })
+            Answer::Fault(Fault::Conflict {
+                message: String::new(),
+            })
         }
         Call::CreateCompute(resource, name) => {
             state.platform.made += 1;
             let name = name.clone().filter(|_| bound.marks());
             state.platform.computes.insert(
                 state.platform.made,
-                Compute { name, made_for: Some(resource.clone()), setting: true, late: false, twin: false, elsewhere },
+                Compute {
+                    name,
+                    made_for: Some(resource.clone()),
+                    setting: true,
+                    late: false,
+                    twin: false,
+                    elsewhere,
+                },
             );
             Answer::Made(state.platform.made)
         }
         Call::DeleteCompute(id) | Call::HasCompute(id) if !has(id) => no_such_compute(),
         Call::DeleteCompute(id) => {
             let removed = state.platform.computes.remove(id);
-            if removed.is_some_and(|removed| removed.made_for.is_none()) && !state.noted.named.contains(id) {
+            if removed.is_some_and(|removed| removed.made_for.is_none())
+                && !state.noted.named.contains(id)
+            {
                 state.violation = Some("a foreign compute was deleted");
             }
             removed_by_us(state, *id)
@@ -153,25 +208,52 @@ fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> 
         Call::CreateKey(name) => {
             state.platform.made += 1;
             state.noted.keys += u8::from(bound.meddled > 0);
-            let key = Key { name: name.clone(), foreign: false, elsewhere };
+            let key = Key {
+                name: name.clone(),
+                foreign: false,
+                elsewhere,
+            };
             state.platform.keys.insert(state.platform.made, key);
             Answer::Made(state.platform.made)
         }
-        Call::RevokeKey(_) | Call::ListKeys if !bound.revokes() && bound.is_of_key() => Answer::Fault(unsupported()),
+        Call::RevokeKey(_) | Call::ListKeys if !bound.revokes() && bound.is_of_key() => {
+            Answer::Fault(unsupported())
+        }
         Call::RevokeKey(id) => {
-            let there = state.platform.keys.get(id).is_some_and(|key| key.elsewhere == elsewhere);
-            if there && state.platform.keys.remove(id).is_some_and(|key| key.foreign) {
+            let there = state
+                .platform
+                .keys
+                .get(id)
+                .is_some_and(|key| key.elsewhere == elsewhere);
+            if there
+                && state
+                    .platform
+                    .keys
+                    .remove(id)
+                    .is_some_and(|key| key.foreign)
+            {
                 state.violation = Some("a foreign key was revoked");
             }
             removed_by_us(state, *id)
         }
         Call::ListKeys => {
-            let keys = state.platform.keys.iter().filter(|(_, key)| key.elsewhere == elsewhere);
+            let keys = state
+                .platform
+                .keys
+                .iter()
+                .filter(|(_, key)| key.elsewhere == elsewhere);
             Answer::Keys(keys.map(|(id, key)| entry(*id, key)).collect())
         }
-        Call::ProbeKey(secret) => match state.platform.keys.keys().any(|id| secret_of(*id) == *secret) {
+        Call::ProbeKey(secret) => match state
+            .platform
+            .keys
+            .keys()
+            .any(|id| secret_of(*id) == *secret)
+        {
             true => Answer::Done,
-            false => Answer::Fault(Fault::Unauthorized { message: String::new() }),
+            false => Answer::Fault(Fault::Unauthorized {
+                message: String::new(),
+            }),
         },
         Call::ListProjects | Call::ListComputes | Call::HasCompute(_) => Answer::Done,
     }
@@ -196,20 +278,31 @@ fn entry(id: u8, key: &Key) -> KeyEntry {
 }
 
 fn no_such_compute() -> Answer {
-    Answer::Fault(Fault::NotFound { message: String::new() })
+    Answer::Fault(Fault::NotFound {
+        message: String::new(),
+    })
 }
 
 fn unsupported() -> Fault {
-    Fault::Unsupported { status: 405, message: String::new() }
+    Fault::Unsupported {
+        status: 405,
+        message: String::new(),
+    }
 }
 
 /// An answer that reports that nothing was done.
 pub fn refusal(effect: &Effect) -> Answer {
     match effect {
         Effect::Platform(_, Call::CreateCompute(..) | Call::CreateKey(_)) => {
-            Answer::Fault(Fault::Busy { message: String::new(), retry_after: None })
+            Answer::Fault(Fault::Busy {
+                message: String::new(),
+                retry_after: None,
+            })
         }
-        effect if calls_platform(effect) => Answer::Fault(Fault::Throttled { status: 429, retry_after: None }),
+        effect if calls_platform(effect) => Answer::Fault(Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        }),
         _ => Answer::Cluster(Err(500)),
     }
 }
@@ -217,7 +310,9 @@ pub fn refusal(effect: &Effect) -> Answer {
 /// The outcome if no answer arrives.
 pub fn silence(effect: &Effect) -> Answer {
     if calls_platform(effect) {
-        Answer::Fault(Fault::Unknown { message: "no answer".into() })
+        Answer::Fault(Fault::Unknown {
+            message: "no answer".into(),
+        })
     } else {
         Answer::Cluster(Err(504))
     }
@@ -225,8 +320,14 @@ pub fn silence(effect: &Effect) -> Answer {
 
 /// The Secret with one of the account's API keys.
 pub fn credential(key: u8) -> Secret {
-    let data = BTreeMap::from([("api-key".to_owned(), ByteString(key.to_string().into_bytes()))]);
-    Secret { data: Some(data), ..Secret::default() }
+    let data = BTreeMap::from([(
+        "api-key".to_owned(),
+        ByteString(key.to_string().into_bytes()),
+    )]);
+    Secret {
+        data: Some(data),
+        ..Secret::default()
+    }
 }
 
 /// The secret of a key.
@@ -236,7 +337,11 @@ pub fn secret_of(id: u8) -> String {
 
 /// A compute as the platform shows it.
 pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> domain::Compute {
-    let names = if name.is_some() { NameSupport::Kept } else { NameSupport::Unseen };
+    let names = if name.is_some() {
+        NameSupport::Kept
+    } else {
+        NameSupport::Unseen
+    };
     domain::Compute {
         id: format!("ep-{id}"),
         project_id: project.to_owned(),
@@ -248,16 +353,25 @@ pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> do
         name,
         current_state: ComputeState::Active,
         pending_state: None,
-        settings: Settings { passwordless_access: Some(setting), ..Settings::default() },
+        settings: Settings {
+            passwordless_access: Some(setting),
+            ..Settings::default()
+        },
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
-        support: Support { names, ..Support::default() },
+        support: Support {
+            names,
+            ..Support::default()
+        },
     }
 }
 
 /// A compute of another branch that shows that the platform keeps names.
 pub fn named_elsewhere() -> domain::Compute {
-    domain::Compute { branch_id: "br-2".into(), ..compute(0, Some("of-another-branch".into()), false, "p-1") }
+    domain::Compute {
+        branch_id: "br-2".into(),
+        ..compute(0, Some("of-another-branch".into()), false, "p-1")
+    }
 }

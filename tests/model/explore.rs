@@ -36,12 +36,25 @@ pub enum Outcome {
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, states, depth, time, outcome } = self;
-        write!(f, "{name}: {states} states, depth {depth}, {:.1} s", time.as_secs_f64())?;
+        let Self {
+            name,
+            states,
+            depth,
+            time,
+            outcome,
+        } = self;
+        write!(
+            f,
+            "{name}: {states} states, depth {depth}, {:.1} s",
+            time.as_secs_f64()
+        )?;
         match outcome {
             Outcome::Held => Ok(()),
             Outcome::Broken(how) => write!(f, "; {how}"),
-            Outcome::TooLarge(last) => write!(f, "; the bound is too large to be explored: it goes on by {last:?}"),
+            Outcome::TooLarge(last) => write!(
+                f,
+                "; the bound is too large to be explored: it goes on by {last:?}"
+            ),
         }
     }
 }
@@ -64,7 +77,14 @@ pub fn explore(bound: &Bound) -> Explored {
     if bound.established {
         first = established(bound, first);
     }
-    let mut visited = HashMap::from([(hash(&first), Visited { from: 0, by: None, depth: 0 })]);
+    let mut visited = HashMap::from([(
+        hash(&first),
+        Visited {
+            from: 0,
+            by: None,
+            depth: 0,
+        },
+    )]);
     let mut frontier = VecDeque::from([first]);
     let mut calm = Calm::default();
     let mut depth = 0;
@@ -77,23 +97,43 @@ pub fn explore(bound: &Bound) -> Explored {
             break;
         }
         if visited.len() > bound.most || depth > DEEPEST {
-            outcome = Outcome::TooLarge(way(&visited, here).into_iter().rev().take(LAST).rev().collect());
+            outcome = Outcome::TooLarge(
+                way(&visited, here)
+                    .into_iter()
+                    .rev()
+                    .take(LAST)
+                    .rev()
+                    .collect(),
+            );
             break;
         }
         let next = successors(bound, &state).into_iter();
         for (action, next) in next.filter(|(_, next)| next.platform.made <= bound.creates) {
             visited.entry(hash(&next)).or_insert_with(|| {
                 frontier.push_back(next);
-                Visited { from: here, by: Some(action), depth: depth + 1 }
+                Visited {
+                    from: here,
+                    by: Some(action),
+                    depth: depth + 1,
+                }
             });
         }
     }
-    Explored { name: bound.to_string(), states: visited.len(), depth, time: began.elapsed(), outcome }
+    Explored {
+        name: bound.to_string(),
+        states: visited.len(),
+        depth,
+        time: began.elapsed(),
+        outcome,
+    }
 }
 
 fn way(visited: &HashMap<u64, Visited>, mut here: u64) -> Vec<Action> {
     let mut way = Vec::new();
-    while let Some((from, by)) = visited.get(&here).and_then(|found| Some((found.from, found.by?))) {
+    while let Some((from, by)) = visited
+        .get(&here)
+        .and_then(|found| Some((found.from, found.by?)))
+    {
         way.push(by);
         here = from;
     }

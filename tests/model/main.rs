@@ -39,10 +39,16 @@ fn no_key_is_forgotten_and_every_secret_settles() {
 #[test]
 fn every_rule_that_is_broken_on_purpose_is_noticed() {
     let tried = explore(mutations(), 1);
-    let caught = tried.iter().filter(|explored| matches!(explored.outcome, Outcome::Broken(_))).count();
+    let caught = tried
+        .iter()
+        .filter(|explored| matches!(explored.outcome, Outcome::Broken(_)))
+        .count();
     eprintln!("{caught} of {} broken rules were noticed", tried.len());
     for explored in &tried {
-        assert!(matches!(explored.outcome, Outcome::Broken(_)), "not noticed: {explored}");
+        assert!(
+            matches!(explored.outcome, Outcome::Broken(_)),
+            "not noticed: {explored}"
+        );
     }
     assert!(tried.len() >= 10);
 }

@@ -46,7 +46,8 @@ pub use explore::{Explored, Outcome};
 
 /// Explores this many bounds in parallel. The results are in the order of the bounds.
 pub fn explore(bounds: Vec<Bound>, at_a_time: usize) -> Vec<Explored> {
-    let waiting: Mutex<VecDeque<(usize, Bound)>> = Mutex::new(bounds.into_iter().enumerate().collect());
+    let waiting: Mutex<VecDeque<(usize, Bound)>> =
+        Mutex::new(bounds.into_iter().enumerate().collect());
     let next = || waiting.lock().unwrap().pop_front();
     let done = Mutex::new(BTreeMap::new());
     let work = || {

@@ -103,7 +103,9 @@ impl Mutation {
                     intent.baseline.iter_mut().for_each(BTreeSet::clear);
                 }
             }
-            Self::ReleaseUnresolved if observed.meta.deleting => edit(observed, |identity| identity.intent = None),
+            Self::ReleaseUnresolved if observed.meta.deleting => {
+                edit(observed, |identity| identity.intent = None)
+            }
             Self::ReleaseAtOnce if observed.meta.deleting && observed.memory.deleted.is_none() => {
                 edit(observed, |identity| identity.binding = None)
             }
@@ -123,7 +125,10 @@ impl Mutation {
             Self::IgnoreMarks => {
                 observed.name_support = NameSupport::Unseen;
                 if let SnapshotState::Taken { computes, .. } = &mut observed.snapshot {
-                    computes.shown_mut().iter_mut().for_each(|compute| compute.name = None);
+                    computes
+                        .shown_mut()
+                        .iter_mut()
+                        .for_each(|compute| compute.name = None);
                 }
             }
             Self::IgnoreStrays => edit(observed, |identity| identity.unanswered.clear()),
@@ -137,7 +142,10 @@ impl Mutation {
             Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = Duration::ZERO,
             Self::FailedListIsEmpty => {
                 if let SnapshotState::Failed(_) = &observed.snapshot {
-                    observed.snapshot = SnapshotState::Taken { at: now, computes: Listed::default() };
+                    observed.snapshot = SnapshotState::Taken {
+                        at: now,
+                        computes: Listed::default(),
+                    };
                 }
             }
             _ => {}
@@ -158,7 +166,8 @@ impl Mutation {
 
     pub fn choosing_compute(self, step: &mut ComputeStep) {
         if self == Self::ForgetUnanswered
-            && let ComputeStep::DropIntent { unanswered } | ComputeStep::Bind { unanswered, .. } = step
+            && let ComputeStep::DropIntent { unanswered } | ComputeStep::Bind { unanswered, .. } =
+                step
         {
             unanswered.clear();
         }
@@ -171,13 +180,25 @@ impl Mutation {
     }
 
     pub fn choosing_key(self, step: &mut KeyStep) {
-        let KeyStep::Record { records, .. } = step else { return };
+        let KeyStep::Record { records, .. } = step else {
+            return;
+        };
         match (self, records.lost.last()) {
             (Self::ForgetLostKeys, _) => records.lost.clear(),
-            (Self::RevokeUnrecorded, Some(LostKey { id: Some(id), name, .. })) => {
+            (
+                Self::RevokeUnrecorded,
+                Some(LostKey {
+                    id: Some(id), name, ..
+                }),
+            ) => {
                 let (id, name) = (*id, name.clone());
                 records.lost.pop();
-                *step = KeyStep::Revoke { id, name, records: records.clone(), in_use: None };
+                *step = KeyStep::Revoke {
+                    id,
+                    name,
+                    records: records.clone(),
+                    in_use: None,
+                };
             }
             _ => {}
         }
@@ -186,9 +207,15 @@ impl Mutation {
 
 /// A compute missing in the list counts as nonexistent and deleted.
 fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
-    observed.memory.asked = Some(Asked { at: now, exists: false });
+    observed.memory.asked = Some(Asked {
+        at: now,
+        exists: false,
+    });
     if is_missing(observed)
-        && let Ok(ComputeIdentity { binding: Some(binding), .. }) = &observed.identity
+        && let Ok(ComputeIdentity {
+            binding: Some(binding),
+            ..
+        }) = &observed.identity
     {
         observed.memory.deleted = Some((binding.id.clone(), now));
     }
@@ -196,8 +223,14 @@ fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
 
 /// True if the list lacks the compute that the resource is bound to.
 fn is_missing(observed: &ComputeObserved) -> bool {
-    let id = observed.identity.as_ref().ok().and_then(|identity| Some(&identity.binding.as_ref()?.id));
-    let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot) else { return false };
+    let id = observed
+        .identity
+        .as_ref()
+        .ok()
+        .and_then(|identity| Some(&identity.binding.as_ref()?.id));
+    let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot) else {
+        return false;
+    };
     computes.shown().iter().all(|compute| compute.id != *id)
 }
 
@@ -205,16 +238,37 @@ fn is_missing(observed: &ComputeObserved) -> bool {
 pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
     let text = stored.value["metadata"]["annotations"][RECORD].as_str();
     let name = stored.value["metadata"]["name"].as_str().unwrap();
-    let other = text.and_then(|text| match open::<Value>(RECORD, text, ObjectKey { namespace: NAMESPACE, name }) {
-        Err(InvalidAnnotation::CopiedFrom(other)) => Some((text, other)),
-        _ => None,
+    let other = text.and_then(|text| {
+        match open::<Value>(
+            RECORD,
+            text,
+            ObjectKey {
+                namespace: NAMESPACE,
+                name,
+            },
+        ) {
+            Err(InvalidAnnotation::CopiedFrom(other)) => Some((text, other)),
+            _ => None,
+        }
     });
-    let Some((text, other)) = other else { return stored.clone() };
-    let of = ObjectKey { namespace: NAMESPACE, name: other.rsplit('/').next().unwrap() };
+    let Some((text, other)) = other else {
+        return stored.clone();
+    };
+    let of = ObjectKey {
+        namespace: NAMESPACE,
+        name: other.rsplit('/').next().unwrap(),
+    };
     let mut record: Value = open(RECORD, text, of).unwrap();
     let mut seen = stored.value.clone();
     record["uid"] = seen["metadata"]["uid"].clone();
-    let sealed = Value::from(seal(RECORD, &record, ObjectKey { namespace: NAMESPACE, name }));
+    let sealed = Value::from(seal(
+        RECORD,
+        &record,
+        ObjectKey {
+            namespace: NAMESPACE,
+            name,
+        },
+    ));
     seen["metadata"]["annotations"][RECORD] = sealed.clone();
     seen["status"]["record"] = sealed;
     Stored::new(seen["kind"].clone().as_str().unwrap(), seen)
@@ -260,16 +314,30 @@ macro_rules! mutated {
                 $decide(object, observed, now)
             }
 
-            fn announce<E: Environment>(env: &E, object: &$object, facts: &Self::Facts<E>, observed: &$observed) {
+            fn announce<E: Environment>(
+                env: &E,
+                object: &$object,
+                facts: &Self::Facts<E>,
+                observed: &$observed,
+            ) {
                 <$kind>::announce(env, object, facts, observed);
             }
 
-            async fn perform<E: Environment>(env: &E, object: &$object, step: &$step) -> Result<(), StepError> {
+            async fn perform<E: Environment>(
+                env: &E,
+                object: &$object,
+                step: &$step,
+            ) -> Result<(), StepError> {
                 resolves(step);
                 <$kind>::perform(env, object, step).await
             }
 
-            fn status(report: &Report, object: &$object, observed: &$observed, now: Timestamp) -> $status {
+            fn status(
+                report: &Report,
+                object: &$object,
+                observed: &$observed,
+                now: Timestamp,
+            ) -> $status {
                 let status = <$kind>::status(report, object, observed, now);
                 let meta = &observed.meta;
                 let copied = (meta.record_lost, meta.deleting, meta.paused);
@@ -312,24 +380,54 @@ macro_rules! mutated {
     };
 }
 
-mutated!(MutatedComputes, Computes, Compute, ComputeObserved, ComputeStep, ComputeStatus, decide_compute);
-mutated!(MutatedKeys, ProjectKeys, ProjectKey, KeyObserved, KeyStep, ProjectKeyStatus, decide_key);
+mutated!(
+    MutatedComputes,
+    Computes,
+    Compute,
+    ComputeObserved,
+    ComputeStep,
+    ComputeStatus,
+    decide_compute
+);
+mutated!(
+    MutatedKeys,
+    ProjectKeys,
+    ProjectKey,
+    KeyObserved,
+    KeyStep,
+    ProjectKeyStatus,
+    decide_key
+);
 
-fn decide_compute(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Decision<ComputeStep> {
-    let Some(mutation) = mutation() else { return Computes::decide(object, observed, now) };
+fn decide_compute(
+    object: &Compute,
+    observed: &ComputeObserved,
+    now: Timestamp,
+) -> Decision<ComputeStep> {
+    let Some(mutation) = mutation() else {
+        return Computes::decide(object, observed, now);
+    };
     let mut observed = observed.clone();
     mutation.observing_compute(&mut observed, now);
     let mut decision = Computes::decide(object, &observed, now);
-    decision.step.iter_mut().for_each(|step| mutation.choosing_compute(step));
+    decision
+        .step
+        .iter_mut()
+        .for_each(|step| mutation.choosing_compute(step));
     decision
 }
 
 fn decide_key(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
-    let Some(mutation) = mutation() else { return ProjectKeys::decide(object, observed, now) };
+    let Some(mutation) = mutation() else {
+        return ProjectKeys::decide(object, observed, now);
+    };
     let mut observed = observed.clone();
     mutation.observing_key(&mut observed);
     let mut decision = ProjectKeys::decide(object, &observed, now);
-    decision.step.iter_mut().for_each(|step| mutation.choosing_key(step));
+    decision
+        .step
+        .iter_mut()
+        .for_each(|step| mutation.choosing_key(step));
     decision
 }
 
@@ -344,13 +442,19 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
-    async fn gather<E: Environment>(env: &E, object: &A, now: Timestamp) -> Result<Self::Facts<E>, kube::Error> {
+    async fn gather<E: Environment>(
+        env: &E,
+        object: &A,
+        now: Timestamp,
+    ) -> Result<Self::Facts<E>, kube::Error> {
         Accounts::<A>::gather(env, object, now).await
     }
 
     fn assemble<E: Environment>(object: &A, facts: &Self::Facts<E>) -> AccountObserved {
         let mut observed = Accounts::<A>::assemble::<E>(object, facts);
-        mutation().into_iter().for_each(|mutation| mutation.observing_account(&mut observed));
+        mutation()
+            .into_iter()
+            .for_each(|mutation| mutation.observing_account(&mut observed));
         observed
     }
 
@@ -359,16 +463,30 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
         Accounts::<A>::decide(object, observed, now)
     }
 
-    fn announce<E: Environment>(env: &E, object: &A, facts: &Self::Facts<E>, observed: &AccountObserved) {
+    fn announce<E: Environment>(
+        env: &E,
+        object: &A,
+        facts: &Self::Facts<E>,
+        observed: &AccountObserved,
+    ) {
         Accounts::<A>::announce(env, object, facts, observed);
     }
 
-    async fn perform<E: Environment>(env: &E, object: &A, step: &AccountStep) -> Result<(), StepError> {
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &A,
+        step: &AccountStep,
+    ) -> Result<(), StepError> {
         resolves(step);
         Accounts::<A>::perform(env, object, step).await
     }
 
-    fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> dbplane::api::AccountStatus {
+    fn status(
+        report: &Report,
+        object: &A,
+        observed: &AccountObserved,
+        now: Timestamp,
+    ) -> dbplane::api::AccountStatus {
         let status = Accounts::<A>::status(report, object, observed, now);
         resolves_to_report(&status, (None, ()));
         status

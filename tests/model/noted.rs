@@ -34,7 +34,12 @@ pub struct Noted {
 impl Noted {
     /// Notes that resource `i` is being deleted now.
     pub fn deleted(&mut self, bound: &Bound, state: &State, i: usize) {
-        let Some(stored) = state.cluster.objects.get(&bound.resource(i)).filter(|stored| is_orphaned(stored)) else {
+        let Some(stored) = state
+            .cluster
+            .objects
+            .get(&bound.resource(i))
+            .filter(|stored| is_orphaned(stored))
+        else {
             return;
         };
         let has = match bound.subject {
@@ -54,7 +59,9 @@ impl Noted {
 /// Notes the effects of a request to the API server since `before`.
 pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request) {
     match request {
-        Request::Event { text, .. } if text.contains("ep-") => drop(state.noted.told.insert(text.clone())),
+        Request::Event { text, .. } if text.contains("ep-") => {
+            drop(state.noted.told.insert(text.clone()))
+        }
         Request::Patch { resource, .. } | Request::ApplyStatus { resource, .. }
             if bound.is_of_key() || resource.0 == "Compute" =>
         {
@@ -64,7 +71,9 @@ pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request)
                     state.noted.orphaned.insert(resource.clone());
                 }
                 Some(_) if !state.noted.alike.is_empty() => {
-                    let was = was.map(|was| bound_compute(bound, was).identity).unwrap_or_default();
+                    let was = was
+                        .map(|was| bound_compute(bound, was).identity)
+                        .unwrap_or_default();
                     mistaken(bound, &was, state, resource);
                 }
                 _ => {}
@@ -78,10 +87,21 @@ pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request)
 /// newer than the list before a create with unknown outcome. It counts as its own from now on, and
 /// the create's real result is no longer looked for.
 fn mistaken(bound: &Bound, was: &ComputeIdentity, state: &mut State, resource: &Resource) {
-    let Some(binding) = bound_compute(bound, &state.cluster.objects[resource]).identity.binding.clone() else { return };
+    let Some(binding) = bound_compute(bound, &state.cluster.objects[resource])
+        .identity
+        .binding
+        .clone()
+    else {
+        return;
+    };
     let id = number(&binding.id);
     let mut creates = was.intent.iter().chain(&was.unanswered);
-    let is_new = creates.any(|create| create.baseline.as_ref().is_some_and(|known| !known.contains(&binding.id)));
+    let is_new = creates.any(|create| {
+        create
+            .baseline
+            .as_ref()
+            .is_some_and(|known| !known.contains(&binding.id))
+    });
     if binding.origin != Origin::Created || !is_new || !state.noted.alike.remove(&id) {
         return;
     }

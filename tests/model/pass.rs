@@ -53,28 +53,64 @@ pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
     if process.flights.contains_key(&i) || !process.caches.contains_key(&resource) {
         return None;
     }
-    let question = hash(&(about(bound, process, i), state.tick, &state.cluster.secrets, state.cluster.terminating));
-    let after = bound.memos.passes.get(question, || begin(bound, state, p, i, question));
+    let question = hash(&(
+        about(bound, process, i),
+        state.tick,
+        &state.cluster.secrets,
+        state.cluster.terminating,
+    ));
+    let after = bound
+        .memos
+        .passes
+        .get(question, || begin(bound, state, p, i, question));
     let (waits, report) = (after.flight.is_some(), after.report.clone());
     let mut state = state.clone();
     after.adopt(bound, state.process_mut(p), i, true);
-    Some(Pass { state, waits, report })
+    Some(Pass {
+        state,
+        waits,
+        report,
+    })
 }
 
 /// A hash of all parts of a process that a pass over resource `i` depends on.
 fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
-    let uid = process.caches.get(&bound.resource(i)).map(|stored| stored.uid().to_owned()).unwrap_or_default();
+    let uid = process
+        .caches
+        .get(&bound.resource(i))
+        .map(|stored| stored.uid().to_owned())
+        .unwrap_or_default();
     let others: Vec<_> = process
         .resources
         .iter()
         .filter(|(other, _)| **other != uid)
         .map(|(other, it)| {
-            (other, it.version, it.unanswered, it.in_step, it.reserved.as_ref().map(|it| (&it.place, it.told)))
+            (
+                other,
+                it.version,
+                it.unanswered,
+                it.in_step,
+                it.reserved.as_ref().map(|it| (&it.place, it.told)),
+            )
         })
         .collect();
-    let own = (process.resources.get(&uid), process.wrote_since.contains(&i), process.connections, process.cut_off);
+    let own = (
+        process.resources.get(&uid),
+        process.wrote_since.contains(&i),
+        process.connections,
+        process.cut_off,
+    );
     let seen = (&process.read, &process.keys);
-    hash(&(i, process.number, own, others, &process.caches, &process.accounts, &process.deletions, seen))
+    hash(&(
+        i,
+        process.number,
+        own,
+        others,
+        &process.caches,
+        &process.accounts,
+        &process.deletions,
+        seen,
+    ))
 }
 
 fn without_turn((uid, resource): (&String, &ResourceState)) -> (String, ResourceState) {
@@ -101,7 +137,12 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         tells: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
         mutation: bound.mutation,
     };
-    proceed(bound, state, (p, i), (Print::hashed(question, base), Vec::new()))
+    proceed(
+        bound,
+        state,
+        (p, i),
+        (Print::hashed(question, base), Vec::new()),
+    )
 }
 
 /// Gives the pass of `p` over `i` its answer, and runs it to its next effect or its end.
@@ -109,7 +150,14 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
     let process = &state.processes[p];
     let flight = process.flights[&i].clone();
     let wrote = process.wrote_since.contains(&i);
-    let moment = (process.number, process.cut_off, state.tick, &state.cluster.secrets, wrote, format!("{answer:?}"));
+    let moment = (
+        process.number,
+        process.cut_off,
+        state.tick,
+        &state.cluster.secrets,
+        wrote,
+        format!("{answer:?}"),
+    );
     let question = hash(&(&flight, moment));
     let proceed = || {
         let mut tape = flight.tape.clone();
@@ -120,15 +168,31 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
     // Passes with the same decision share a memo, whatever led to it. Some of them are recomputed
     // to verify that.
     if question.is_multiple_of(RECHECKED) {
-        assert_eq!(after.print(), proceed().print(), "what a pass does next rests on more than it is told apart by");
+        assert_eq!(
+            after.print(),
+            proceed().print(),
+            "what a pass does next rests on more than it is told apart by"
+        );
     }
     after.adopt(bound, state.process_mut(p), i, false);
 }
 
-fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (Print<Base>, Vec<Entry>)) -> After {
+fn proceed(
+    bound: &Bound,
+    state: &State,
+    (p, i): (usize, usize),
+    (base, tape): (Print<Base>, Vec<Entry>),
+) -> After {
     let now = state.now(p);
     let reachable = (!state.processes[p].cut_off).then_some(&*state.cluster);
-    let Progress { contents, tape, resolved, wrote, keys, reached } = match base.resource.0 {
+    let Progress {
+        contents,
+        tape,
+        resolved,
+        wrote,
+        keys,
+        reached,
+    } = match base.resource.0 {
         "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, reachable),
         "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, reachable),
         "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, reachable),
@@ -141,7 +205,10 @@ fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (
     let uid = base.caches[&base.resource].uid().to_owned();
     let before = process.resources.get(&uid);
     let mut after = After {
-        resource: contents.resources.get(&uid).map(|now| Print::unless_same(before, now.clone())),
+        resource: contents
+            .resources
+            .get(&uid)
+            .map(|now| Print::unless_same(before, now.clone())),
         accounts: process.accounts.clone(),
         deletions: process.deletions.clone(),
         connections: process.connections,
@@ -158,8 +225,22 @@ fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (
     }
     match reached {
         Reached::Effect(effect) => {
-            let pending = Pending { effect, since: state.tick, came: None };
-            after.flight = Some(bound.memos.flight(Flight { base, tape, resolved, pending }.print()));
+            let pending = Pending {
+                effect,
+                since: state.tick,
+                came: None,
+            };
+            after.flight = Some(
+                bound.memos.flight(
+                    Flight {
+                        base,
+                        tape,
+                        resolved,
+                        pending,
+                    }
+                    .print(),
+                ),
+            );
         }
         Reached::End(Ok(pass)) => after.report = pass.report.map(Arc::new),
         Reached::End(Err(_)) => {}
@@ -171,7 +252,11 @@ impl After {
     /// Applies the result to a process. The first part of a pass saw the process as it still is, so
     /// its changes of shared state apply too. Later parts change only their own state.
     fn adopt(self, bound: &Bound, process: &mut Process, i: usize, beginning: bool) {
-        let is_there = self.flight.is_some() || process.caches.values().any(|stored| stored.uid() == self.uid);
+        let is_there = self.flight.is_some()
+            || process
+                .caches
+                .values()
+                .any(|stored| stored.uid() == self.uid);
         match self.resource.filter(|_| is_there) {
             Some(resource) => drop(process.resources.insert(self.uid, resource)),
             None => drop(process.resources.remove(&self.uid)),
@@ -198,6 +283,12 @@ impl After {
     }
 
     fn print(&self) -> u64 {
-        hash(&(&self.resource, &self.accounts, self.wrote, &self.keys, &self.flight))
+        hash(&(
+            &self.resource,
+            &self.accounts,
+            self.wrote,
+            &self.keys,
+            &self.flight,
+        ))
     }
 }

@@ -11,7 +11,9 @@ use super::bound::{Bound, OTHER, Subject};
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
-use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::in_memory::promises::{
+    self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World,
+};
 use super::in_memory::{Print, Resource};
 use super::people::has_finalizer;
 use super::remote::number;
@@ -25,23 +27,38 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
         return Some(violation.to_owned());
     }
     if let Some(process) = state.processes.iter().find(|process| {
-        let own = state.deletions.iter().filter(|(by, _, _)| *by == process.number);
+        let own = state
+            .deletions
+            .iter()
+            .filter(|(by, _, _)| *by == process.number);
         own.count() > bound.deletes_per_minute as usize
     }) {
-        return Some(format!("process {} deleted more than a minute allows", process.number));
+        return Some(format!(
+            "process {} deleted more than a minute allows",
+            process.number
+        ));
     }
     let world = world(bound, state);
     match bound.subject {
         Subject::Computes { .. } => {
-            let twice = bound.subjects().find_map(|i| promises::made_twice(&world, name_of(&bound.resource(i)), 1));
+            let twice = bound
+                .subjects()
+                .find_map(|i| promises::made_twice(&world, name_of(&bound.resource(i)), 1));
             let twice = twice.or_else(|| tenant::harmed(bound, state));
-            let too_many = || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
-            twice.or_else(too_many).or_else(|| promises::bound_wrongly(&world))
+            let too_many =
+                || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
+            twice
+                .or_else(too_many)
+                .or_else(|| promises::bound_wrongly(&world))
         }
         Subject::Key { .. } => {
             let forgotten = promises::forgotten_keys(&world);
-            let forgotten = forgotten.first().map(|key| format!("the key {} is forgotten", key.name));
-            forgotten.or_else(|| piled_up(bound, state, &world)).or_else(|| needless_keys(bound, state))
+            let forgotten = forgotten
+                .first()
+                .map(|key| format!("the key {} is forgotten", key.name));
+            forgotten
+                .or_else(|| piled_up(bound, state, &world))
+                .or_else(|| needless_keys(bound, state))
         }
     }
 }
@@ -57,11 +74,29 @@ fn piled_up(bound: &Bound, state: &State, world: &World) -> Option<String> {
 /// Number of keys that are replaced because their Secret was altered. They are revoked once the new
 /// key is in the Secret.
 fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
-    let Some(stored) = state.cluster.objects.get(&bound.resource(0)).filter(|_| bound.meddled > 0) else { return 0 };
+    let Some(stored) = state
+        .cluster
+        .objects
+        .get(&bound.resource(0))
+        .filter(|_| bound.meddled > 0)
+    else {
+        return 0;
+    };
     let identity = recorded_key(bound, stored).identity;
-    let in_use = identity.records.current.iter().filter(|_| identity.intent.is_some()).map(|key| key.id);
-    let replaced: Vec<i64> = in_use.chain(identity.records.previous.iter().map(|key| key.id)).collect();
-    world.keys.iter().filter(|key| replaced.contains(&key.id)).count()
+    let in_use = identity
+        .records
+        .current
+        .iter()
+        .filter(|_| identity.intent.is_some())
+        .map(|key| key.id);
+    let replaced: Vec<i64> = in_use
+        .chain(identity.records.previous.iter().map(|key| key.id))
+        .collect();
+    world
+        .keys
+        .iter()
+        .filter(|key| replaced.contains(&key.id))
+        .count()
 }
 
 /// Only a lost secret justifies another key. A policy that changes a Secret does not.
@@ -77,7 +112,11 @@ fn name_of((_, name): &Resource) -> &str {
 
 /// True if an event has named a compute.
 fn told(state: &State, id: &str) -> bool {
-    state.noted.told.iter().any(|text| promises::words(text).any(|word| word == id))
+    state
+        .noted
+        .told
+        .iter()
+        .any(|text| promises::words(text).any(|word| word == id))
 }
 
 /// The input of the promises. Objects left to users count as theirs.
@@ -85,39 +124,78 @@ fn world(bound: &Bound, state: &State) -> World {
     let left = |resource: &Resource| state.noted.orphaned.contains(resource);
     let made_for = |of: Option<&Resource>| {
         let of = of.filter(|resource| !left(resource));
-        of.map_or(Maker::SomebodyElse, |of| Maker::Operator(Some(name_of(of).to_owned())))
+        of.map_or(Maker::SomebodyElse, |of| {
+            Maker::Operator(Some(name_of(of).to_owned()))
+        })
     };
     let keys_left = left(&bound.resource(0));
-    let made_by = |foreign: bool| if foreign || keys_left { Maker::SomebodyElse } else { Maker::Operator(None) };
+    let made_by = |foreign: bool| {
+        if foreign || keys_left {
+            Maker::SomebodyElse
+        } else {
+            Maker::Operator(None)
+        }
+    };
     let told = |id: u8| told(state, &format!("ep-{id}"));
     let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
     let computes = state.platform.computes.iter();
     let keys = state.platform.keys.iter();
     let of = |kind: &str| {
         let kind = kind.to_owned();
-        state.cluster.objects.iter().filter(move |((this, _), _)| *this == kind).map(|(_, stored)| stored)
+        state
+            .cluster
+            .objects
+            .iter()
+            .filter(move |((this, _), _)| *this == kind)
+            .map(|(_, stored)| stored)
     };
-    let resources = state.processes.iter().flat_map(|process| process.resources.values());
+    let resources = state
+        .processes
+        .iter()
+        .flat_map(|process| process.resources.values());
     let key_of = |secret: &Secret| {
         let held = secret.data.as_ref()?.get("api-key")?;
-        let live = state.platform.keys.keys().find(|id| secret_of(**id).as_bytes() == held.0.as_slice());
+        let live = state
+            .platform
+            .keys
+            .keys()
+            .find(|id| secret_of(**id).as_bytes() == held.0.as_slice());
         live.map(|id| i64::from(*id))
     };
     World {
         computes: computes
             .map(|(id, it)| LiveCompute {
                 id: format!("ep-{id}"),
-                made_by: made_for(it.made_for.as_ref().filter(|_| !state.noted.overlooked.contains(id))),
+                made_by: made_for(
+                    it.made_for
+                        .as_ref()
+                        .filter(|_| !state.noted.overlooked.contains(id)),
+                ),
                 late: it.late || it.twin || gone(it.made_for.as_ref()) && told(*id),
             })
             .collect(),
         keys: keys
-            .map(|(id, it)| LiveKey { id: (*id).into(), name: it.name.clone(), made_by: made_by(it.foreign) })
+            .map(|(id, it)| LiveKey {
+                id: (*id).into(),
+                name: it.name.clone(),
+                made_by: made_by(it.foreign),
+            })
             .collect(),
-        resources: of("Compute").map(|stored| bound_compute(bound, stored)).collect(),
-        project_keys: of("ProjectKey").map(|stored| recorded_key(bound, stored)).collect(),
-        key_secrets: state.cluster.secrets.iter().map(|(name, secret)| (name.clone(), key_of(secret))).collect(),
-        known_keys: resources.filter_map(|resource| Some(resource.key.unsaved.as_ref()?.key.name.clone())).collect(),
+        resources: of("Compute")
+            .map(|stored| bound_compute(bound, stored))
+            .collect(),
+        project_keys: of("ProjectKey")
+            .map(|stored| recorded_key(bound, stored))
+            .collect(),
+        key_secrets: state
+            .cluster
+            .secrets
+            .iter()
+            .map(|(name, secret)| (name.clone(), key_of(secret)))
+            .collect(),
+        known_keys: resources
+            .filter_map(|resource| Some(resource.key.unsaved.as_ref()?.key.name.clone()))
+            .collect(),
         ..World::default()
     }
 }
@@ -125,34 +203,48 @@ fn world(bound: &Bound, state: &State) -> World {
 /// A Compute with its record.
 pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
     let object = stored.typed::<Compute>();
-    let identity = bound
-        .memos
-        .bound
-        .get(super::in_memory::hash(stored), || Arc::new(identity::of_compute(&object).unwrap_or_default().identity));
+    let identity = bound.memos.bound.get(super::in_memory::hash(stored), || {
+        Arc::new(identity::of_compute(&object).unwrap_or_default().identity)
+    });
     BoundCompute { object, identity }
 }
 
 /// A ProjectKey with its record.
 pub fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
     let object = stored.typed::<ProjectKey>();
-    let identity = bound.memos.recorded.get(super::in_memory::hash(stored), || {
-        Arc::new(identity::of_key(&object).unwrap_or_default().identity_or_wish())
-    });
+    let identity = bound
+        .memos
+        .recorded
+        .get(super::in_memory::hash(stored), || {
+            Arc::new(
+                identity::of_key(&object)
+                    .unwrap_or_default()
+                    .identity_or_wish(),
+            )
+        });
     RecordedKey { object, identity }
 }
 
 /// False while a delete without an answer may still be carried out.
 fn settled_deletes(state: &State) -> bool {
     let deletes = |effect: &Effect| matches!(effect, Effect::Platform(_, Call::DeleteCompute(_)));
-    !state.platform.floating.iter().any(|floating| deletes(&floating.effect))
+    !state
+        .platform
+        .floating
+        .iter()
+        .any(|floating| deletes(&floating.effect))
 }
 
 /// The unfinished work in a state at rest. `reports` are the resources' reports.
 pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>]) -> Option<String> {
     let world = world(bound, state);
     for (i, report) in bound.subjects().zip(reports) {
-        let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
-        let Some(report) = report else { return Some("it reports nothing".to_owned()) };
+        let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else {
+            continue;
+        };
+        let Some(report) = report else {
+            return Some("it reports nothing".to_owned());
+        };
         let short = match bound.subject {
             // The tenant's own resource gets no promise.
             _ if bound.forgeries > 0 && i == tenant::TENANTS => None,
@@ -164,8 +256,12 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
             }
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
             _ if !has_finalizer(stored) => Some("no finalizer holds it".to_owned()),
-            _ if !promises::is_annotated(&stored.value) => Some("its record is not an annotation".to_owned()),
-            Subject::Computes { .. } => unfinished_compute(&world, &bound_compute(bound, stored), report),
+            _ if !promises::is_annotated(&stored.value) => {
+                Some("its record is not an annotation".to_owned())
+            }
+            Subject::Computes { .. } => {
+                unfinished_compute(&world, &bound_compute(bound, stored), report)
+            }
             Subject::Key { .. } => unfinished_key(bound, &world, &recorded_key(bound, stored)),
         };
         if short.is_some() {
@@ -186,12 +282,21 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
         Health::Stalled(Reason::RevocationUnsupported, _) => !bound.revokes(),
         Health::Stalled(Reason::DeletionPaused, _) => bound.is_braked(),
         Health::Stalled(Reason::NamespaceNotAllowed, _) => !admits(bound, state),
-        Health::Stalled(Reason::ClaimedByAnother, _) => bound.primaries && some_have_theirs(bound, state),
+        Health::Stalled(Reason::ClaimedByAnother, _) => {
+            bound.primaries && some_have_theirs(bound, state)
+        }
         Health::Stalled(Reason::AccountNotFound, _) => {
-            bound.primaries && state.cluster.objects.keys().all(|(_, name)| *name != format!("{OTHER}/prod"))
+            bound.primaries
+                && state
+                    .cluster
+                    .objects
+                    .keys()
+                    .all(|(_, name)| *name != format!("{OTHER}/prod"))
         }
         // It waits for another Compute that needs a decision.
-        Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
+        Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => {
+            !tell_apart && bound.count() > 1
+        }
         _ => false,
     }
 }
@@ -211,26 +316,39 @@ fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Rep
 }
 
 /// True if a spec or a record contradicts the actual state, so that a user has to correct it.
-fn waits_for_an_edit(bound: &Bound, state: &State, stored: &Print<Stored>, report: &Report) -> bool {
-    let Health::Stalled(reason, _) = &report.health else { return false };
+fn waits_for_an_edit(
+    bound: &Bound,
+    state: &State,
+    stored: &Print<Stored>,
+    report: &Report,
+) -> bool {
+    let Health::Stalled(reason, _) = &report.health else {
+        return false;
+    };
     if bound.is_of_key() {
         return *reason == Reason::BindingConflict && moved(bound, state, stored);
     }
     let named = stored.value["spec"]["computeID"].as_str();
     let resource = bound_compute(bound, stored);
-    let bound_to = resource.identity.binding.as_ref().map(|binding| binding.id.as_str());
+    let bound_to = resource
+        .identity
+        .binding
+        .as_ref()
+        .map(|binding| binding.id.as_str());
     let there = |id: &str| state.platform.computes.contains_key(&number(id));
     match reason {
         Reason::ComputeNotFound => bound_to.is_none() && named.is_some_and(|id| !there(id)),
         // The tenant's spec names the compute of the other namespace.
         Reason::ClaimedByAnother if bound.forgeries > 0 => {
             let first = state.cluster.objects.get(&bound.resource(0));
-            let binding = first.and_then(|first| bound_compute(bound, first).identity.binding.clone());
+            let binding =
+                first.and_then(|first| bound_compute(bound, first).identity.binding.clone());
             bound_to.is_none() && binding.is_some_and(|binding| named == Some(&binding.id))
         }
         Reason::BindingConflict => {
             let contradicts = bound_to.is_some() && named.is_some() && bound_to != named;
-            let copied = identity::of_compute(&resource.object).is_err_and(|invalid| invalid.is_copy());
+            let copied =
+                identity::of_compute(&resource.object).is_err_and(|invalid| invalid.is_copy());
             contradicts || copied || moved(bound, state, stored)
         }
         _ => false,
@@ -245,30 +363,61 @@ fn moved(bound: &Bound, state: &State, stored: &Print<Stored>) -> bool {
     }
     let account = StandingAccount::of(stored);
     if bound.is_of_key() {
-        let theirs = recorded_key(bound, stored).identity.organization().map(str::to_owned);
+        let theirs = recorded_key(bound, stored)
+            .identity
+            .organization()
+            .map(str::to_owned);
         return theirs.is_some_and(|theirs| theirs != account.organization);
     }
     let identity = bound_compute(bound, stored).identity;
-    let recorded = STANDING_ACCOUNTS.iter().find(|account| Some(account.url) == identity.platform());
-    let shown = identity.binding.as_ref().is_some_and(|it| state.platform.computes.contains_key(&number(&it.id)));
-    recorded.is_some_and(|recorded| if shown { recorded.key != account.key } else { recorded.url != account.url })
+    let recorded = STANDING_ACCOUNTS
+        .iter()
+        .find(|account| Some(account.url) == identity.platform());
+    let shown = identity
+        .binding
+        .as_ref()
+        .is_some_and(|it| state.platform.computes.contains_key(&number(&it.id)));
+    recorded.is_some_and(|recorded| {
+        if shown {
+            recorded.key != account.key
+        } else {
+            recorded.url != account.url
+        }
+    })
 }
 
 /// True if some resource is bound to an existing compute.
 fn some_have_theirs(bound: &Bound, state: &State) -> bool {
-    let stored = bound.subjects().filter_map(|i| state.cluster.objects.get(&bound.resource(i)));
-    let mut ids = stored.filter_map(|stored| Some(bound_compute(bound, stored).identity.binding.as_ref()?.id.clone()));
+    let stored = bound
+        .subjects()
+        .filter_map(|i| state.cluster.objects.get(&bound.resource(i)));
+    let mut ids = stored.filter_map(|stored| {
+        Some(
+            bound_compute(bound, stored)
+                .identity
+                .binding
+                .as_ref()?
+                .id
+                .clone(),
+        )
+    });
     ids.any(|id| state.platform.computes.contains_key(&number(&id)))
 }
 
 fn admits(bound: &Bound, state: &State) -> bool {
     let account = state.cluster.objects.get(&bound.account_resource());
-    account.is_some_and(|account| account.value["spec"]["namespaces"]["names"].to_string().contains("shop"))
+    account.is_some_and(|account| {
+        account.value["spec"]["namespaces"]["names"]
+            .to_string()
+            .contains("shop")
+    })
 }
 
 fn unfinished_compute(world: &World, resource: &BoundCompute, report: &Report) -> Option<String> {
     let short = promises::without_compute(world, resource);
-    short.or_else(|| (!matches!(report.health, Health::Ready(..))).then(|| "it is not ready".to_owned()))
+    short.or_else(|| {
+        (!matches!(report.health, Health::Ready(..))).then(|| "it is not ready".to_owned())
+    })
 }
 
 fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Option<String> {
@@ -279,8 +428,14 @@ fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Optio
 
 /// True if the report asks a user to decide about this compute.
 fn asks_about(report: &Report, id: &str) -> bool {
-    let (Report { health: Health::Stalled(Reason::AmbiguousCreate, text), .. }
-    | Report { sync: Sync::OutOfSync(Reason::StrayCompute, text), .. }) = report
+    let (Report {
+        health: Health::Stalled(Reason::AmbiguousCreate, text),
+        ..
+    }
+    | Report {
+        sync: Sync::OutOfSync(Reason::StrayCompute, text),
+        ..
+    }) = report
     else {
         return false;
     };
@@ -289,28 +444,44 @@ fn asks_about(report: &Report, id: &str) -> bool {
 
 /// Computes that belong to no resource, unless their resource reports them or currently cannot
 /// observe them.
-fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<Report>>]) -> Option<String> {
+fn left_over(
+    bound: &Bound,
+    state: &State,
+    world: &World,
+    reports: &[Option<Arc<Report>>],
+) -> Option<String> {
     if !matches!(bound.subject, Subject::Computes { .. }) {
         return None;
     }
     let known = |compute: &LiveCompute| {
-        let made_for = bound
-            .subjects()
-            .find(|i| compute.made_by == Maker::Operator(Some(name_of(&bound.resource(*i)).to_owned())));
-        let resource = made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
+        let made_for = bound.subjects().find(|i| {
+            compute.made_by == Maker::Operator(Some(name_of(&bound.resource(*i)).to_owned()))
+        });
+        let resource =
+            made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
         let is_twin = state.platform.computes[&number(&compute.id)].twin;
         let Some((i, stored)) = resource else {
-            return if is_twin { !bound.marks() && told(state, &compute.id) } else { compute.late };
+            return if is_twin {
+                !bound.marks() && told(state, &compute.id)
+            } else {
+                compute.late
+            };
         };
         let report = reports[i].as_deref();
         let identity = bound_compute(bound, stored).identity;
         let may_be_found = identity.intent.is_some() || !identity.unanswered.is_empty();
         let waits = report.is_some_and(|report| {
-            (waits_for_a_person(bound, state, report) || waits_for_an_edit(bound, state, stored, report))
+            (waits_for_a_person(bound, state, report)
+                || waits_for_an_edit(bound, state, stored, report))
                 && !matches!(report.health, Health::Stalled(Reason::AmbiguousCreate, _))
         });
         report.is_some_and(|report| asks_about(report, &compute.id)) || waits && may_be_found
     };
-    let forgotten = promises::forgotten_computes(world).into_iter().find(|compute| !known(compute))?;
-    Some(format!("{} is left over, and nobody reports it", forgotten.id))
+    let forgotten = promises::forgotten_computes(world)
+        .into_iter()
+        .find(|compute| !known(compute))?;
+    Some(format!(
+        "{} is left over, and nobody reports it",
+        forgotten.id
+    ))
 }

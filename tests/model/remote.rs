@@ -1,7 +1,9 @@
 //! The client of the platform that the passes use. Every call is an effect.
 
 use async_trait::async_trait;
-use dbplane::domain::{Compute, ComputeChange, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project};
+use dbplane::domain::{
+    Compute, ComputeChange, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
+};
 use dbplane::platform::{Answer as PlatformAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -17,7 +19,9 @@ pub struct Remote {
 impl Remote {
     async fn call(&self, call: Call) -> Result<Answer, Fault> {
         match effect(Effect::Platform(self.key, call)).await {
-            Answer::Fault(Fault::Unknown { message }) if mutation() == Some(Mutation::UnknownIsNotDone) => {
+            Answer::Fault(Fault::Unknown { message })
+                if mutation() == Some(Mutation::UnknownIsNotDone) =>
+            {
                 Err(Fault::Transport { message })
             }
             Answer::Fault(fault) => Err(fault),
@@ -58,12 +62,25 @@ impl PlatformClient for Remote {
 
 #[async_trait]
 impl Platform for Remote {
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
-        let Answer::Made(id) = self.call(Call::CreateCompute(resource(), new.name.clone())).await? else {
+    async fn create_compute(
+        &self,
+        project: &str,
+        new: &NewCompute,
+    ) -> Result<(Compute, Vec<Operation>), Fault> {
+        let Answer::Made(id) = self
+            .call(Call::CreateCompute(resource(), new.name.clone()))
+            .await?
+        else {
             unreachable!("a create makes something")
         };
         let made = super::effects::compute(id, new.name.clone(), true, project);
-        Ok((Compute { role: new.role, ..made }, Vec::new()))
+        Ok((
+            Compute {
+                role: new.role,
+                ..made
+            },
+            Vec::new(),
+        ))
     }
 
     async fn has_compute(&self, _: &str, compute: &str) -> Result<bool, Fault> {
@@ -75,7 +92,9 @@ impl Platform for Remote {
     }
 
     async fn delete_compute(&self, _: &str, compute: &String) -> Result<(), Fault> {
-        self.call(Call::DeleteCompute(number(compute))).await.map(drop)
+        self.call(Call::DeleteCompute(number(compute)))
+            .await
+            .map(drop)
     }
 
     async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
@@ -84,11 +103,20 @@ impl Platform for Remote {
         };
         let secret = SecretString::from(super::effects::secret_of(id));
         let id = i64::from(id);
-        Ok(CreatedKey { id, name: name.to_owned(), secret, created_at: None, created_by: None, project_id: None })
+        Ok(CreatedKey {
+            id,
+            name: name.to_owned(),
+            secret,
+            created_at: None,
+            created_by: None,
+            project_id: None,
+        })
     }
 
     async fn probe_key(&self, secret: &SecretString, _: &str) -> Result<(), Fault> {
-        self.call(Call::ProbeKey(secret.expose_secret().to_owned())).await.map(drop)
+        self.call(Call::ProbeKey(secret.expose_secret().to_owned()))
+            .await
+            .map(drop)
     }
 
     async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
@@ -99,7 +127,9 @@ impl Platform for Remote {
     }
 
     async fn revoke_key(&self, _: &str, id: i64) -> Result<(), Fault> {
-        self.call(Call::RevokeKey(u8::try_from(id).unwrap())).await.map(drop)
+        self.call(Call::RevokeKey(u8::try_from(id).unwrap()))
+            .await
+            .map(drop)
     }
 
     async fn list_operations(&self, _: &str, id: &str) -> Result<Listed<Operation>, Fault> {
@@ -108,14 +138,25 @@ impl Platform for Remote {
 
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         self.call(Call::ListProjects).await?;
-        Ok(vec![Project { id: "p-1".into(), ..Project::default() }].into())
+        Ok(vec![Project {
+            id: "p-1".into(),
+            ..Project::default()
+        }]
+        .into())
     }
 
     async fn list_computes(&self, _: &str) -> Result<Listed<dbplane::domain::Compute>, Fault> {
-        self.call(Call::ListComputes).await.map(|_| Listed::default())
+        self.call(Call::ListComputes)
+            .await
+            .map(|_| Listed::default())
     }
 
-    async fn update_compute(&self, _: &str, id: &str, _: &ComputeChange) -> Result<PlatformAnswer, Fault> {
+    async fn update_compute(
+        &self,
+        _: &str,
+        id: &str,
+        _: &ComputeChange,
+    ) -> Result<PlatformAnswer, Fault> {
         unreachable!("{id} is as declared")
     }
 

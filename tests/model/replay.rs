@@ -17,7 +17,8 @@ use dbplane::controller::registry::AllKinds;
 use dbplane::controller::state::{Connection, Contents, ProcessState};
 use dbplane::domain::Fault;
 use dbplane::platform::{
-    ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, Platform, Snapshot, Tick,
+    ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, Platform, Snapshot,
+    Tick,
 };
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
@@ -53,12 +54,19 @@ pub enum Reached {
 }
 
 /// Runs a pass of kind `K` from its beginning up to the first effect without an answer.
-pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: Option<&Cluster>) -> Progress {
+pub fn run<K: Kind>(
+    base: &Print<Base>,
+    tape: &[Entry],
+    now: Timestamp,
+    cluster: Option<&Cluster>,
+) -> Progress {
     let replayed = tape.len();
     let env = prepare(base, tape.to_vec(), now, cluster.cloned());
     let object = base.caches[&base.resource].typed::<K::Object>();
     let mut running = pin!(pass::<K, Replay>(&env, &object));
-    let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let polled = running
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
     // The memory of the process while the pass waits: its step is in progress.
     let contents = env.state.contents();
     looks_at(&remembered(base, &contents));
@@ -80,11 +88,20 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
 /// The parts of a process's memory that a step can read: the resource and the accounts.
 fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
     let object = &base.caches[&base.resource];
-    format!("{object:?} {:?} {:?}", contents.resources.get(object.uid()), contents.accounts)
+    format!(
+        "{object:?} {:?} {:?}",
+        contents.resources.get(object.uid()),
+        contents.accounts
+    )
 }
 
 /// Sets the tape for the environment that plays it.
-fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Option<Cluster>) -> Replay {
+fn prepare(
+    base: &Print<Base>,
+    entries: Vec<Entry>,
+    now: Timestamp,
+    cluster: Option<Cluster>,
+) -> Replay {
     let (resource, mutation) = (base.resource.clone(), base.mutation);
     let tape = Tape {
         resource,
@@ -102,11 +119,19 @@ fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Opt
         mutation,
     };
     TAPE.with(|current| *current.borrow_mut() = Some(tape));
-    Replay { state: ProcessState::from(base.contents.clone()), base: base.clone(), port: Port(ToTape(base.clone())) }
+    Replay {
+        state: ProcessState::from(base.contents.clone()),
+        base: base.clone(),
+        port: Port(ToTape(base.clone())),
+    }
 }
 
 /// Runs an action that only changes the memory of a process.
-pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&Replay)) -> Contents<Remote> {
+pub fn outside_of_passes(
+    base: &Print<Base>,
+    now: Timestamp,
+    act: impl FnOnce(&Replay),
+) -> Contents<Remote> {
     let env = prepare(base, Vec::new(), now, Some(Cluster::default()));
     act(&env);
     TAPE.with(|current| current.borrow_mut().take());
@@ -134,11 +159,15 @@ impl ToTape {
 impl Carrier for ToTape {
     async fn carry(&self, mut request: Request) -> Result<Response, kube::Error> {
         match &mut request {
-            Request::Event { resource, reason, .. } if !self.tells(resource, reason) => return Ok(Response::Done),
+            Request::Event {
+                resource, reason, ..
+            } if !self.tells(resource, reason) => return Ok(Response::Done),
             Request::ReadObject(resource) if self.0.mutation == Some(Mutation::WriteUnchecked) => {
                 return Ok(Response::Object(self.0.caches[&*resource].clone()));
             }
-            Request::ApplyStatus { patch, same_record, .. } => match self.0.statuses {
+            Request::ApplyStatus {
+                patch, same_record, ..
+            } => match self.0.statuses {
                 Statuses::Record if *same_record => return Ok(Response::Done),
                 Statuses::Record => *patch = record_alone(patch),
                 Statuses::Whole => {}
@@ -163,7 +192,11 @@ impl Replay {
     /// The selected objects of a kind.
     fn stored<K: Managed>(&self, wanted: impl Fn(&Stored) -> bool) -> Vec<Arc<K>> {
         let kind = kind::<K>();
-        let objects = self.base.caches.iter().filter(|((this, _), stored)| *this == kind && wanted(stored));
+        let objects = self
+            .base
+            .caches
+            .iter()
+            .filter(|((this, _), stored)| *this == kind && wanted(stored));
         let objects: Vec<_> = objects.map(|(_, stored)| stored).collect();
         looks_at(&objects);
         objects.into_iter().map(|stored| stored.typed()).collect()
@@ -241,34 +274,77 @@ impl Environment for Replay {
         Some(BTreeMap::new())
     }
 
-    fn connect(&self, _: &AccountName, _: &PlatformAccess, key: &SecretString) -> Result<Remote, ConnectError> {
-        Ok(Remote { key: key.expose_secret().parse().unwrap() })
+    fn connect(
+        &self,
+        _: &AccountName,
+        _: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<Remote, ConnectError> {
+        Ok(Remote {
+            key: key.expose_secret().parse().unwrap(),
+        })
     }
 
-    fn latest_snapshot(&self, _: &Compute, connection: &Connection<Remote>, _: ComputeInterest) -> LatestSnapshot {
-        looks_at(&(&self.base.read, self.base.fresh, with_tape(|tape| tape.has_ticked())));
+    fn latest_snapshot(
+        &self,
+        _: &Compute,
+        connection: &Connection<Remote>,
+        _: ComputeInterest,
+    ) -> LatestSnapshot {
+        looks_at(&(
+            &self.base.read,
+            self.base.fresh,
+            with_tape(|tape| tape.has_ticked()),
+        ));
         let stands = connection.number > 100;
-        let read = self.base.read.as_ref().filter(|read| read.connection == connection.number || stands);
-        let Some(read) = read else { return LatestSnapshot::default() };
+        let read = self
+            .base
+            .read
+            .as_ref()
+            .filter(|read| read.connection == connection.number || stands);
+        let Some(read) = read else {
+            return LatestSnapshot::default();
+        };
         let elsewhere = connection.platform.key == ELSEWHERE;
-        let computes = if elsewhere { &Ok(read.elsewhere.clone()) } else { &read.computes };
+        let computes = if elsewhere {
+            &Ok(read.elsewhere.clone())
+        } else {
+            &read.computes
+        };
         let trusting = self.base.mutation == Some(Mutation::TrustOldReadings);
         match computes {
             Ok(computes) => {
                 // A tick of this pass is later than any read before its beginning.
                 let fresh = self.base.fresh && with_tape(|tape| !tape.has_ticked());
                 let began = if fresh || trusting { AFTER } else { BEFORE };
-                let at = if trusting { with_tape(|tape| tape.now) } else { read.at };
+                let at = if trusting {
+                    with_tape(|tape| tape.now)
+                } else {
+                    read.at
+                };
                 let snapshot = Snapshot::new(began, (at, at), computes.clone());
-                LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: None, attempted: Some(began) }
+                LatestSnapshot {
+                    snapshot: Some(Arc::new(snapshot)),
+                    fault: None,
+                    attempted: Some(began),
+                }
             }
-            Err(fault) => LatestSnapshot { snapshot: None, fault: Some(fault.clone()), attempted: Some(AFTER) },
+            Err(fault) => LatestSnapshot {
+                snapshot: None,
+                fault: Some(fault.clone()),
+                attempted: Some(AFTER),
+            },
         }
     }
 
     fn stop_observing(&self, _: &Compute) {}
 
-    fn latest_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, interest: KeyInterest) -> LatestKeys {
+    fn latest_keys(
+        &self,
+        _: &ProjectKey,
+        connection: &Connection<Remote>,
+        interest: KeyInterest,
+    ) -> LatestKeys {
         let mut known = known_keys(connection.number);
         // The rule is broken before the list is narrowed to the resource. Later, foreign keys would
         // be invisible.
@@ -280,13 +356,26 @@ impl Environment for Replay {
         known.latest(AFTER)
     }
 
-    async fn read_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, _: KeyInterest) -> LatestKeys {
+    async fn read_keys(
+        &self,
+        _: &ProjectKey,
+        connection: &Connection<Remote>,
+        _: KeyInterest,
+    ) -> LatestKeys {
         let at = self.now();
         let answer = connection.platform.list_keys("org").await;
         let before = known_keys(connection.number);
         let read = match answer {
-            Ok(keys) => ReadKeys { times: (at, self.now()), keys: Some(keys.into_parts().0), fault: None, ..before },
-            Err(fault) => ReadKeys { fault: Some(fault), ..before },
+            Ok(keys) => ReadKeys {
+                times: (at, self.now()),
+                keys: Some(keys.into_parts().0),
+                fault: None,
+                ..before
+            },
+            Err(fault) => ReadKeys {
+                fault: Some(fault),
+                ..before
+            },
         };
         let latest = read.latest(AFTER);
         with_tape(|tape| (tape.keys, tape.keys_changed) = (Some(Print::of(read)), true));

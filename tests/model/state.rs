@@ -104,9 +104,16 @@ pub struct ReadKeys {
 impl ReadKeys {
     /// The list counts as begun at `began`, for as long as it has not missed a change.
     pub fn latest(&self, began: Tick) -> LatestKeys {
-        let list = self.keys.clone().map(|keys| Arc::new(KeyList::new(began, self.times, keys)));
+        let list = self
+            .keys
+            .clone()
+            .map(|keys| Arc::new(KeyList::new(began, self.times, keys)));
         let attempted = (list.is_some() || self.fault.is_some()).then_some(began);
-        LatestKeys { snapshot: list, fault: self.fault.clone(), attempted }
+        LatestKeys {
+            snapshot: list,
+            fault: self.fault.clone(),
+            attempted,
+        }
     }
 }
 
@@ -180,12 +187,28 @@ pub struct State {
 
 impl State {
     pub fn first(bound: &Bound) -> Self {
-        let mut platform = Platform { accepted: 1, ..Platform::default() };
+        let mut platform = Platform {
+            accepted: 1,
+            ..Platform::default()
+        };
         if bound.foreign > 0 || bound.named > 0 {
             // An existing compute with the declared setting.
             platform.made = 1;
-            platform.computes.insert(1, Compute { setting: true, ..Compute::default() });
-            platform.keys.insert(1, Key { name: "ci".into(), foreign: true, elsewhere: false });
+            platform.computes.insert(
+                1,
+                Compute {
+                    setting: true,
+                    ..Compute::default()
+                },
+            );
+            platform.keys.insert(
+                1,
+                Key {
+                    name: "ci".into(),
+                    foreign: true,
+                    elsewhere: false,
+                },
+            );
         }
         let cluster = cluster(bound);
         Self {
@@ -205,7 +228,11 @@ impl State {
                 partial: bound.partial,
                 vanishing: bound.vanishing,
                 deletions: bound.deletions,
-                confirmations: if bound.is_braked() { bound.deletions } else { 0 },
+                confirmations: if bound.is_braked() {
+                    bound.deletions
+                } else {
+                    0
+                },
                 exchanges: bound.exchanges,
                 account_deletions: u8::from(bound.account_deletion),
                 late_accounts: u8::from(bound.primaries),
@@ -253,7 +280,11 @@ impl Process {
     pub fn contents(&self) -> Contents<Remote> {
         Contents {
             turns: BTreeMap::new(),
-            resources: self.resources.iter().map(|(uid, state)| (uid.clone(), state.clone_inner())).collect(),
+            resources: self
+                .resources
+                .iter()
+                .map(|(uid, state)| (uid.clone(), state.clone_inner()))
+                .collect(),
             accounts: self.accounts.clone_inner(),
             former: BTreeMap::new(),
             deletions: self.deletions.clone_inner(),
@@ -278,7 +309,10 @@ impl Process {
 
     /// The API key and the number of its connection to the account.
     pub fn connection(&self) -> Option<(u8, u64)> {
-        let connections = self.accounts.values().filter_map(|entry| entry.connection.as_ref());
+        let connections = self
+            .accounts
+            .values()
+            .filter_map(|entry| entry.connection.as_ref());
         let connection = connections.min_by_key(|connection| connection.number)?;
         Some((connection.platform.key, connection.number))
     }
@@ -286,8 +320,12 @@ impl Process {
 
 /// A process that has just become leader, with all resources in its caches.
 pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
-    let accounts = standing_accounts(bound).iter().map(|account| standing(account, NAMESPACE, account.connection));
-    let other = bound.has_other_namespace().then(|| standing(&STANDING_ACCOUNTS[0], OTHER, 103));
+    let accounts = standing_accounts(bound)
+        .iter()
+        .map(|account| standing(account, NAMESPACE, account.connection));
+    let other = bound
+        .has_other_namespace()
+        .then(|| standing(&STANDING_ACCOUNTS[0], OTHER, 103));
     let accounts: BTreeMap<_, _> = accounts.chain(other).collect();
     Process {
         number,
@@ -314,8 +352,16 @@ fn standing_accounts(bound: &Bound) -> &'static [StandingAccount] {
     }
 }
 
-fn standing(account: &StandingAccount, namespace: &str, number: u64) -> (AccountName, AccountEntry<Remote>) {
-    let name = AccountName { kind: AccountKind::Account, namespace: Some(namespace.into()), name: account.name.into() };
+fn standing(
+    account: &StandingAccount,
+    namespace: &str,
+    number: u64,
+) -> (AccountName, AccountEntry<Remote>) {
+    let name = AccountName {
+        kind: AccountKind::Account,
+        namespace: Some(namespace.into()),
+        name: account.name.into(),
+    };
     let connection = Connection {
         number,
         platform: Remote { key: account.key },
@@ -339,9 +385,19 @@ fn standing(account: &StandingAccount, namespace: &str, number: u64) -> (Account
 
 fn cluster(bound: &Bound) -> Cluster {
     let mut cluster = Cluster::default();
-    cluster.create(&bound.account_resource(), &account_spec(bound), &json!({}), at(0));
+    cluster.create(
+        &bound.account_resource(),
+        &account_spec(bound),
+        &json!({}),
+        at(0),
+    );
     for other in standing_accounts(bound).iter().skip(1) {
-        cluster.create(&("Account", other.name.into()), &json!(other.spec()), &json!({}), at(0));
+        cluster.create(
+            &("Account", other.name.into()),
+            &json!(other.spec()),
+            &json!({}),
+            at(0),
+        );
     }
     cluster.put_secret("platform-api-key", super::effects::credential(1));
     if bound.forgeries > 0 {
@@ -349,7 +405,10 @@ fn cluster(bound: &Bound) -> Cluster {
         cluster.create(&others, &STANDING_ACCOUNTS[0].spec(), &json!({}), at(0));
     }
     // The tenant's resource is created with its first record.
-    for i in bound.subjects().filter(|i| bound.forgeries == 0 || *i != TENANTS) {
+    for i in bound
+        .subjects()
+        .filter(|i| bound.forgeries == 0 || *i != TENANTS)
+    {
         let spec = match bound.subject {
             Subject::Computes { .. } => compute_spec(bound),
             Subject::Key { .. } => key_spec(bound),

@@ -17,12 +17,16 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
     let mut next = state.clone();
     match action {
         Action::CarriedLate(number) => {
-            let Floating { effect, in_time, .. } = next.platform.floating.remove(number);
+            let Floating {
+                effect, in_time, ..
+            } = next.platform.floating.remove(number);
             if let Answer::Made(id) = apply(bound, &mut next, &effect)
                 && let Some(made) = next.platform.computes.get_mut(&id)
             {
                 made.late = in_time.is_some_and(|in_time| state.tick > in_time);
-                next.noted.overlooked.extend(in_time.is_none().then_some(id));
+                next.noted
+                    .overlooked
+                    .extend(in_time.is_none().then_some(id));
             }
         }
         Action::ForeignOneAppears => {
@@ -42,9 +46,15 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
             let resource = bound.resource(i);
             // If a user removes the finalizer and deletes the resource before the next pass, its
             // compute is forgotten. That case is excluded.
-            let held =
-                |stored: &&Print<Stored>| bound.replacements == 0 || has_finalizer(stored) || !is_recorded(stored);
-            state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting()).filter(held)?;
+            let held = |stored: &&Print<Stored>| {
+                bound.replacements == 0 || has_finalizer(stored) || !is_recorded(stored)
+            };
+            state
+                .cluster
+                .objects
+                .get(&resource)
+                .filter(|stored| !stored.is_deleting())
+                .filter(held)?;
             next.noted.deleted(bound, state, i);
             next.cluster_mut().delete(&resource, at(0));
         }
@@ -55,20 +65,43 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
     Some(next)
 }
 
-pub fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed: bool) -> Option<State> {
+pub fn read(
+    bound: &Bound,
+    state: &State,
+    p: usize,
+    platform: &Platform,
+    failed: bool,
+) -> Option<State> {
     if matches!(bound.subject, Subject::Key { .. }) {
         return None;
     }
     let (key, connection) = state.processes[p].connection()?;
-    let role = if bound.primaries { Role::Primary } else { Role::Replica };
+    let role = if bound.primaries {
+        Role::Primary
+    } else {
+        Role::Replica
+    };
     let shown = |elsewhere: bool| {
-        let computes = platform.computes.iter().filter(move |(_, found)| found.elsewhere == elsewhere);
-        computes.map(|(id, found)| domain::Compute { role, ..compute(*id, found.name.clone(), found.setting, "p-1") })
+        let computes = platform
+            .computes
+            .iter()
+            .filter(move |(_, found)| found.elsewhere == elsewhere);
+        computes.map(|(id, found)| domain::Compute {
+            role,
+            ..compute(*id, found.name.clone(), found.setting, "p-1")
+        })
     };
     let computes = match failed {
-        true => Err(Fault::Server { status: 500, message: String::new() }),
-        false if key != state.platform.accepted => Err(Fault::Unauthorized { message: String::new() }),
-        false => Ok(shown(false).chain(bound.marks().then(named_elsewhere)).collect()),
+        true => Err(Fault::Server {
+            status: 500,
+            message: String::new(),
+        }),
+        false if key != state.platform.accepted => Err(Fault::Unauthorized {
+            message: String::new(),
+        }),
+        false => Ok(shown(false)
+            .chain(bound.marks().then(named_elsewhere))
+            .collect()),
     };
     let computes = computes.map(|mut computes: Vec<dbplane::domain::Compute>| {
         computes.sort_by(|one, other| one.id.cmp(&other.id));
@@ -78,7 +111,12 @@ pub fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed:
     let mut next = state.clone();
     let at = state.now(p);
     let process = next.process_mut(p);
-    process.read = Some(Print::of(Read { connection, at, computes, elsewhere }));
+    process.read = Some(Print::of(Read {
+        connection,
+        at,
+        computes,
+        elsewhere,
+    }));
     process.wrote_since.clear();
     (hash(&next.processes[p]) != hash(&state.processes[p])).then_some(next)
 }
@@ -91,10 +129,24 @@ fn foreign(bound: &Bound, state: &mut State) {
     match bound.subject {
         Subject::Computes { marks, .. } => {
             let name = marks.then(|| "theirs".to_owned());
-            state.platform.computes.insert(id, Compute { name, setting: marks, ..Compute::default() });
+            state.platform.computes.insert(
+                id,
+                Compute {
+                    name,
+                    setting: marks,
+                    ..Compute::default()
+                },
+            );
         }
         Subject::Key { .. } => {
-            state.platform.keys.insert(id, Key { name: "theirs".into(), foreign: true, elsewhere: false });
+            state.platform.keys.insert(
+                id,
+                Key {
+                    name: "theirs".into(),
+                    foreign: true,
+                    elsewhere: false,
+                },
+            );
         }
     }
 }
@@ -104,23 +156,37 @@ fn foreign(bound: &Bound, state: &mut State) {
 fn alike(bound: &Bound, state: &mut State) {
     state.platform.made += 1;
     let id = state.platform.made;
-    state.platform.computes.insert(id, Compute { setting: true, ..Compute::default() });
+    state.platform.computes.insert(
+        id,
+        Compute {
+            setting: true,
+            ..Compute::default()
+        },
+    );
     if !bound.marks() {
         state.noted.alike.insert(id);
     }
 }
 
 fn tick(bound: &Bound, state: &mut State) {
-    let lagging = Platform { before: None, floating: Vec::new(), ..state.platform.clone() };
+    let lagging = Platform {
+        before: None,
+        floating: Vec::new(),
+        ..state.platform.clone()
+    };
     state.platform.before = (state.left.lagging > 0).then(|| Box::new(lagging));
     state.tick += 1;
     let tick = state.tick;
     state.deletions.retain(|(_, _, at)| at + 2 > tick);
-    state.platform.floating.retain(|floating| floating.until >= tick);
+    state
+        .platform
+        .floating
+        .retain(|floating| floating.until >= tick);
     // A call of the platform that takes longer than a request may take gets no answer.
     for p in 0..state.processes.len() {
         for i in bound.all() {
-            let waited = pending(state, p, i).filter(|it| calls_platform(&it.effect) && it.since + 1 < tick);
+            let waited =
+                pending(state, p, i).filter(|it| calls_platform(&it.effect) && it.since + 1 < tick);
             if let Some(Pending { effect, .. }) = waited {
                 answer(bound, state, p, i, silence(&effect));
             }

@@ -64,8 +64,16 @@ pub fn decides_on(observed: &impl Debug, now: Timestamp) {
 /// later reads. If statuses are stored, it also depends on the decision's observations.
 pub fn resolves(what: &impl Debug) {
     with_tape(|tape| {
-        let rests_on = hash(&(&tape.resource, format!("{what:?}"), tape.observed, tape.is_untouched()));
-        tape.resolved = Some(Resolved { rests_on, position: tape.position });
+        let rests_on = hash(&(
+            &tape.resource,
+            format!("{what:?}"),
+            tape.observed,
+            tape.is_untouched(),
+        ));
+        tape.resolved = Some(Resolved {
+            rests_on,
+            position: tape.position,
+        });
     });
 }
 
@@ -88,7 +96,9 @@ pub fn looks_at(what: &impl Hash) {
 
 impl Tape {
     fn next(&mut self) -> Option<Answer> {
-        let Some(Entry::Answer(answer)) = self.entries.get(self.position) else { return None };
+        let Some(Entry::Answer(answer)) = self.entries.get(self.position) else {
+            return None;
+        };
         self.position += 1;
         Some(answer.clone())
     }
@@ -99,7 +109,9 @@ impl Tape {
     }
 
     pub fn has_ticked(&self) -> bool {
-        self.entries[..self.position].iter().any(|entry| matches!(entry, Entry::Tick))
+        self.entries[..self.position]
+            .iter()
+            .any(|entry| matches!(entry, Entry::Tick))
     }
 
     /// True if no action of the pass so far is visible to others.
@@ -146,6 +158,11 @@ fn is_dry_run(request: &Request) -> bool {
 pub fn known_keys(connection: u64) -> ReadKeys {
     let read = with_tape(|tape| tape.keys.clone());
     looks_at(&read);
-    let read = read.filter(|read| read.connection == connection).map(|read| read.clone_inner());
-    read.unwrap_or_else(|| ReadKeys { connection, ..ReadKeys::default() })
+    let read = read
+        .filter(|read| read.connection == connection)
+        .map(|read| read.clone_inner());
+    read.unwrap_or_else(|| ReadKeys {
+        connection,
+        ..ReadKeys::default()
+    })
 }

@@ -11,7 +11,13 @@ use super::promises::bound_compute;
 use super::state::{State, at};
 
 /// The forged records.
-pub const FORGED: [Forged; 5] = [Forged::Binding, Forged::Intent, Forged::Unanswered, Forged::Mark, Forged::Nonsense];
+pub const FORGED: [Forged; 5] = [
+    Forged::Binding,
+    Forged::Intent,
+    Forged::Unanswered,
+    Forged::Mark,
+    Forged::Nonsense,
+];
 
 /// The index of the tenant's resource.
 pub const TENANTS: usize = 1;
@@ -22,12 +28,21 @@ pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
     next.left.forgeries = state.left.forgeries.checked_sub(1)?;
     let own = bound.resource(TENANTS);
     if !state.cluster.objects.contains_key(&own) {
-        next.cluster_mut().create(&own, &compute_spec(bound), &json!({}), at(0));
+        next.cluster_mut()
+            .create(&own, &compute_spec(bound), &json!({}), at(0));
     }
-    let stored = next.cluster.objects.get(&own).filter(|stored| !stored.is_deleting())?;
+    let stored = next
+        .cluster
+        .objects
+        .get(&own)
+        .filter(|stored| !stored.is_deleting())?;
     let victims = state.cluster.objects.get(&bound.resource(0))?;
     let binding = &bound_compute(bound, victims).identity.binding;
-    let made = state.platform.computes.values().find(|it| it.made_for.as_ref() == Some(&bound.resource(0)));
+    let made = state
+        .platform
+        .computes
+        .values()
+        .find(|it| it.made_for.as_ref() == Some(&bound.resource(0)));
     let victim = Victim {
         platform: STANDING_ACCOUNTS[0].url,
         project: "p-1",
@@ -39,14 +54,19 @@ pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
     if stored.value["metadata"]["annotations"][RECORD] == text {
         return None;
     }
-    next.cluster_mut().edit(&own, &json!({"metadata": {"annotations": {RECORD: text}}}));
+    next.cluster_mut()
+        .edit(&own, &json!({"metadata": {"annotations": {RECORD: text}}}));
     Some(next)
 }
 
 /// Harm to the first resource, which only the tenant could have caused.
 pub fn harmed(bound: &Bound, state: &State) -> Option<String> {
     let victim = bound.resource(0);
-    let stored = state.cluster.objects.get(&victim).filter(|_| bound.forgeries > 0)?;
+    let stored = state
+        .cluster
+        .objects
+        .get(&victim)
+        .filter(|_| bound.forgeries > 0)?;
     let made: Vec<u8> = state
         .platform
         .computes
@@ -54,7 +74,13 @@ pub fn harmed(bound: &Bound, state: &State) -> Option<String> {
         .filter(|(_, it)| it.made_for.as_ref() == Some(&victim))
         .map(|(id, _)| *id)
         .collect();
-    let bound_to = bound_compute(bound, stored).identity.binding.as_ref().map(|binding| binding.id.clone());
+    let bound_to = bound_compute(bound, stored)
+        .identity
+        .binding
+        .as_ref()
+        .map(|binding| binding.id.clone());
     let has_its_own = matches!(made.as_slice(), [id] if bound_to == Some(format!("ep-{id}")));
-    (!has_its_own).then(|| format!("{made:?} are there for another namespace, which is bound to {bound_to:?}"))
+    (!has_its_own).then(|| {
+        format!("{made:?} are there for another namespace, which is bound to {bound_to:?}")
+    })
 }

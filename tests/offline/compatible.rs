@@ -11,15 +11,26 @@ use serde_json::{Value, json};
 
 #[test]
 fn whatever_was_valid_in_a_released_version_is_valid_now() {
-    let now: Vec<Value> = definitions().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect();
+    let now: Vec<Value> = definitions()
+        .iter()
+        .map(|definition| serde_json::to_value(definition).unwrap())
+        .collect();
     let mut compared = 0;
     for version in children(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/offline/released")) {
         for file in children(&version) {
-            let before: Value = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+            let before: Value =
+                serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
             let name = before["metadata"]["name"].as_str().unwrap();
-            let now = now.iter().find(|definition| definition["metadata"]["name"] == name);
+            let now = now
+                .iter()
+                .find(|definition| definition["metadata"]["name"] == name);
             let now = now.unwrap_or_else(|| panic!("{name} of {} is gone", version.display()));
-            assert_eq!(broken_definition(&before, now), [""; 0], "{}", file.display());
+            assert_eq!(
+                broken_definition(&before, now),
+                [""; 0],
+                "{}",
+                file.display()
+            );
             compared += 1;
         }
     }
@@ -27,20 +38,32 @@ fn whatever_was_valid_in_a_released_version_is_valid_now() {
 }
 
 fn children(folder: &Path) -> BTreeSet<std::path::PathBuf> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
 }
 
 /// The incompatible differences between two versions of a definition.
 fn broken_definition(before: &Value, now: &Value) -> Vec<String> {
     let mut broken = Vec::new();
-    for part in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+    for part in [
+        "/spec/group",
+        "/spec/scope",
+        "/spec/names/kind",
+        "/spec/names/plural",
+    ] {
         if before.pointer(part) != now.pointer(part) {
             broken.push(format!("{part} has changed"));
         }
     }
     for old in before["spec"]["versions"].as_array().unwrap() {
         let name = old["name"].as_str().unwrap();
-        let new = now["spec"]["versions"].as_array().unwrap().iter().find(|version| version["name"] == name);
+        let new = now["spec"]["versions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|version| version["name"] == name);
         match new.filter(|version| version["served"] == true) {
             Some(new) => {
                 let kept = ["storage", "subresources", "selectableFields"].into_iter();
@@ -97,10 +120,24 @@ fn broken_schema(at: &str, before: &Value, now: &Value) -> Vec<String> {
 fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut broken = Vec::new();
     let texts = |schema: &Value, part: &str| -> BTreeSet<String> {
-        schema[part].as_array().into_iter().flatten().map(Value::to_string).collect()
+        schema[part]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(Value::to_string)
+            .collect()
     };
-    let new = |part: &str| texts(now, part).difference(&texts(before, part)).cloned().collect::<Vec<_>>();
-    broken.extend(new("required").iter().map(|name| format!("{at}: {name} is required now")));
+    let new = |part: &str| {
+        texts(now, part)
+            .difference(&texts(before, part))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    broken.extend(
+        new("required")
+            .iter()
+            .map(|name| format!("{at}: {name} is required now")),
+    );
     let rules = |schema: &Value| -> BTreeSet<String> {
         schema["x-kubernetes-validations"]
             .as_array()
@@ -109,13 +146,19 @@ fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
             .map(|rule| rule["rule"].to_string())
             .collect()
     };
-    broken.extend(rules(now).difference(&rules(before)).map(|rule| format!("{at}: a new rule: {rule}")));
+    broken.extend(
+        rules(now)
+            .difference(&rules(before))
+            .map(|rule| format!("{at}: a new rule: {rule}")),
+    );
     if now["enum"].is_array() {
         let allowed = texts(now, "enum");
         let all = !before["enum"].is_array();
         broken.extend(all.then(|| format!("{at}: only {} are allowed now", now["enum"])));
         broken.extend(
-            texts(before, "enum").difference(&allowed).map(|value| format!("{at}: {value} is not allowed any more")),
+            texts(before, "enum")
+                .difference(&allowed)
+                .map(|value| format!("{at}: {value} is not allowed any more")),
         );
     }
     if now["pattern"].is_string() && now["pattern"] != before["pattern"] {
@@ -128,7 +171,11 @@ fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
     let narrower = UPPER
         .iter()
         .filter(|part| narrower(part, |new, old| new < old))
-        .chain(LOWER.iter().filter(|part| narrower(part, |new, old| new > old)));
+        .chain(
+            LOWER
+                .iter()
+                .filter(|part| narrower(part, |new, old| new > old)),
+        );
     broken.extend(narrower.map(|part| format!("{at}: {part} is {} now", now[*part])));
     broken
 }
@@ -144,7 +191,10 @@ fn each_way_to_break_a_version_is_found() {
         let mut changed = definition.clone();
         changed["spec"]["versions"][0][part] = value;
         let broken = broken_definition(&definition, &changed);
-        assert!(broken.len() == 1 && broken[0].contains(complaint), "{part}: {broken:?}");
+        assert!(
+            broken.len() == 1 && broken[0].contains(complaint),
+            "{part}: {broken:?}"
+        );
     }
 }
 
@@ -165,16 +215,56 @@ fn each_way_to_break_an_object_is_found_and_no_addition_is() {
         broken_schema("it", &before, &changed)
     };
     for (pointer, value, complaint) in [
-        ("/properties/count/type", json!("string"), "it.count: type was"),
-        ("/properties/count/minimum", json!(2), "it.count: minimum is 2 now"),
-        ("/properties/count/maximum", json!(5), "it.count: maximum is 5 now"),
-        ("/properties/count/default", json!(1), "it.count: default was"),
-        ("/properties/size/enum", json!(["large"]), "\"small\" is not allowed any more"),
-        ("/properties/tags/items/enum", json!(["a"]), "it.tags[]: only"),
-        ("/properties/tags/items/pattern", json!("^a"), "it.tags[]: the pattern"),
-        ("/required", json!(["size", "count"]), "\"count\" is required now"),
-        ("/x-kubernetes-validations", json!([{"rule": "self.count > 1"}]), "a new rule"),
-        ("/properties", json!({"size": before["properties"]["size"]}), "it.count is gone"),
+        (
+            "/properties/count/type",
+            json!("string"),
+            "it.count: type was",
+        ),
+        (
+            "/properties/count/minimum",
+            json!(2),
+            "it.count: minimum is 2 now",
+        ),
+        (
+            "/properties/count/maximum",
+            json!(5),
+            "it.count: maximum is 5 now",
+        ),
+        (
+            "/properties/count/default",
+            json!(1),
+            "it.count: default was",
+        ),
+        (
+            "/properties/size/enum",
+            json!(["large"]),
+            "\"small\" is not allowed any more",
+        ),
+        (
+            "/properties/tags/items/enum",
+            json!(["a"]),
+            "it.tags[]: only",
+        ),
+        (
+            "/properties/tags/items/pattern",
+            json!("^a"),
+            "it.tags[]: the pattern",
+        ),
+        (
+            "/required",
+            json!(["size", "count"]),
+            "\"count\" is required now",
+        ),
+        (
+            "/x-kubernetes-validations",
+            json!([{"rule": "self.count > 1"}]),
+            "a new rule",
+        ),
+        (
+            "/properties",
+            json!({"size": before["properties"]["size"]}),
+            "it.count is gone",
+        ),
     ] {
         let broken = with(pointer, value).join("\n");
         assert!(broken.contains(complaint), "{pointer}: {broken:?}");

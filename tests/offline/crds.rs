@@ -8,7 +8,10 @@ use dbplane::controller::definitions;
 use serde_json::Value;
 
 fn dbplane(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dbplane")).args(args).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_dbplane"))
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 fn committed() -> &'static Path {
@@ -18,7 +21,11 @@ fn committed() -> &'static Path {
 #[test]
 fn the_committed_definitions_are_those_of_the_types() {
     let output = dbplane(&["crds", "--check", "--dir", committed().to_str().unwrap()]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -48,16 +55,30 @@ fn the_check_names_each_file_that_is_wrong() {
 #[test]
 fn what_is_printed_reads_as_the_definitions() {
     let output = dbplane(&["crds"]);
-    let printed: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap();
-    let expected: Vec<Value> = definitions().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
+    let printed: Vec<Value> =
+        serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap();
+    let expected: Vec<Value> = definitions()
+        .iter()
+        .map(|crd| serde_json::to_value(crd).unwrap())
+        .collect();
     assert_eq!(printed, expected);
 }
 
 /// Calls `visit` with each part of each schema and its path, such as `Compute.spec.size`.
 pub fn walk_schemas(visit: &mut dyn FnMut(&str, &Value)) {
     for crd in definitions() {
-        let schema = crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
-        walk(&crd.spec.names.kind, &serde_json::to_value(schema).unwrap(), visit);
+        let schema = crd.spec.versions[0]
+            .schema
+            .as_ref()
+            .unwrap()
+            .open_api_v3_schema
+            .as_ref()
+            .unwrap();
+        walk(
+            &crd.spec.names.kind,
+            &serde_json::to_value(schema).unwrap(),
+            visit,
+        );
     }
 }
 
@@ -88,14 +109,19 @@ fn assert_none(is_wrong: impl Fn(&str, &Value) -> bool) {
 fn every_field_has_a_description() {
     assert_none(|path, schema| {
         let is_field = !path.ends_with("[]") && !path.ends_with("{}");
-        is_field && schema["description"].as_str().is_none_or(|text| text.len() < 10 || !text.ends_with('.'))
+        is_field
+            && schema["description"]
+                .as_str()
+                .is_none_or(|text| text.len() < 10 || !text.ends_with('.'))
     });
 }
 
 #[test]
 fn only_the_status_as_a_whole_may_be_null() {
     assert_none(|path, schema| {
-        let null_is_a_value = schema["enum"].as_array().is_some_and(|values| values.contains(&Value::Null));
+        let null_is_a_value = schema["enum"]
+            .as_array()
+            .is_some_and(|values| values.contains(&Value::Null));
         null_is_a_value || (schema["nullable"] == true && !path.ends_with(".status"))
     });
 }
@@ -106,9 +132,19 @@ fn every_type_is_plain_and_every_format_known() {
     let formats = ["int32", "int64", "date-time"];
     assert_none(|_, schema| {
         let either = schema["x-kubernetes-int-or-string"] == true;
-        let plain = either || schema["type"].as_str().is_some_and(|name| types.contains(&name));
-        let known = schema.get("format").is_none_or(|name| formats.iter().any(|format| name == format));
-        let union = ["anyOf", "oneOf", "allOf", "x-kubernetes-preserve-unknown-fields"];
+        let plain = either
+            || schema["type"]
+                .as_str()
+                .is_some_and(|name| types.contains(&name));
+        let known = schema
+            .get("format")
+            .is_none_or(|name| formats.iter().any(|format| name == format));
+        let union = [
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "x-kubernetes-preserve-unknown-fields",
+        ];
         !plain || !known || union.iter().any(|keyword| schema.get(keyword).is_some())
     });
 }
@@ -144,7 +180,11 @@ fn conditions_are_a_map_by_type() {
         if path.ends_with(".status.conditions") {
             seen += 1;
             assert_eq!(schema["x-kubernetes-list-type"], "map", "{path}");
-            assert_eq!(schema["x-kubernetes-list-map-keys"], serde_json::json!(["type"]), "{path}");
+            assert_eq!(
+                schema["x-kubernetes-list-map-keys"],
+                serde_json::json!(["type"]),
+                "{path}"
+            );
         }
     });
     assert_eq!(seen, 5);
@@ -154,6 +194,10 @@ fn conditions_are_a_map_by_type() {
 fn a_definition_fits_the_annotation_of_a_client_side_apply() {
     for crd in definitions() {
         let size = serde_json::to_string(&crd).unwrap().len();
-        assert!(size < 256 * 1024, "{} has {size} bytes", crd.spec.names.kind);
+        assert!(
+            size < 256 * 1024,
+            "{} has {size} bytes",
+            crd.spec.names.kind
+        );
     }
 }

@@ -35,7 +35,10 @@ fn the_recipe_of_the_image_copies_every_file_that_the_program_includes() {
     let recipe = read("deploy/Containerfile");
     let copied: Vec<&str> = recipe
         .lines()
-        .filter_map(|line| line.strip_prefix("COPY ").filter(|line| !line.starts_with("--")))
+        .filter_map(|line| {
+            line.strip_prefix("COPY ")
+                .filter(|line| !line.starts_with("--"))
+        })
         .flat_map(str::split_whitespace)
         .collect();
     let includes = Regex::new(r#"include_(?:str|bytes)!\("([^"]+)"\)"#).unwrap();
@@ -44,7 +47,12 @@ fn the_recipe_of_the_image_copies_every_file_that_the_program_includes() {
     sources(&top.join("src"), &mut files);
     for file in files {
         for found in includes.captures_iter(&fs::read_to_string(&file).unwrap()) {
-            let included = file.parent().unwrap().join(&found[1]).canonicalize().unwrap();
+            let included = file
+                .parent()
+                .unwrap()
+                .join(&found[1])
+                .canonicalize()
+                .unwrap();
             let included = included.strip_prefix(&top).unwrap();
             outside += usize::from(!included.starts_with("src"));
             let is_copied = copied.iter().any(|copied| included.starts_with(copied));
@@ -56,24 +64,38 @@ fn the_recipe_of_the_image_copies_every_file_that_the_program_includes() {
             );
         }
     }
-    assert!(outside > 0, "nothing outside of src is included: this test is not needed any more");
+    assert!(
+        outside > 0,
+        "nothing outside of src is included: this test is not needed any more"
+    );
 }
 
 #[test]
 fn every_flag_of_the_operator_is_a_value_of_the_chart() {
     let template = read("deploy/chart/templates/deployment.yaml");
-    let help = std::process::Command::new(env!("CARGO_BIN_EXE_dbplane")).args(["run", "--help"]).output().unwrap();
+    let help = std::process::Command::new(env!("CARGO_BIN_EXE_dbplane"))
+        .args(["run", "--help"])
+        .output()
+        .unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let flag = Regex::new(r"(?m)^ +(?:-., )?--([a-z-]+)").unwrap();
-    let flags: Vec<&str> = flag.captures_iter(&help).map(|found| found.get(1).unwrap().as_str()).collect();
+    let flags: Vec<&str> = flag
+        .captures_iter(&help)
+        .map(|found| found.get(1).unwrap().as_str())
+        .collect();
     assert!(flags.len() > 15, "{flags:?}");
     for flag in flags {
-        let set = template.contains(&format!("- --{flag}")) || template.contains(&format!("\"{flag}\" ."));
+        let set = template.contains(&format!("- --{flag}"))
+            || template.contains(&format!("\"{flag}\" ."));
         let excused = flag == "help" || WITHOUT_VALUE.contains(&flag);
         assert!(
             set != excused,
             "--{flag}: {}",
-            if set { "the chart sets it" } else { "the chart has no value for it" }
+            if set {
+                "the chart sets it"
+            } else {
+                "the chart has no value for it"
+            }
         );
     }
 }
@@ -90,21 +112,38 @@ fn has(block: &str, address: IpAddr) -> bool {
     );
     let start: IpAddr = start.parse().unwrap();
     start.is_ipv4() == address.is_ipv4()
-        && (bits(start) ^ bits(address)).checked_shr(128 - length).unwrap_or_default() == 0
+        && (bits(start) ^ bits(address))
+            .checked_shr(128 - length)
+            .unwrap_or_default()
+            == 0
 }
 
 fn texts(value: &Value) -> impl Iterator<Item = &str> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str)
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 /// Checks the address blocks, exceptions and ports of the rules.
 fn admitted(policy: &Value, port: u64, address: &str) -> bool {
     let address: IpAddr = address.parse().unwrap();
     let rules = policy["spec"]["egress"].as_array().unwrap().iter();
-    let rules = rules.filter(|rule| rule["ports"].as_array().unwrap().iter().any(|it| it["port"] == port));
-    let mut blocks = rules.flat_map(|rule| rule["to"].as_array().unwrap()).map(|peer| &peer["ipBlock"]);
-    blocks
-        .any(|it| has(it["cidr"].as_str().unwrap(), address) && !texts(&it["except"]).any(|block| has(block, address)))
+    let rules = rules.filter(|rule| {
+        rule["ports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["port"] == port)
+    });
+    let mut blocks = rules
+        .flat_map(|rule| rule["to"].as_array().unwrap())
+        .map(|peer| &peer["ipBlock"]);
+    blocks.any(|it| {
+        has(it["cidr"].as_str().unwrap(), address)
+            && !texts(&it["except"]).any(|block| has(block, address))
+    })
 }
 
 /// The policy must match the program's rules, as far as a policy can express them.
@@ -153,12 +192,18 @@ fn the_network_policy_admits_public_addresses_and_the_api_server() {
         assert!(admitted(&policy, 443, public), "{public}");
     }
     for api_server in ["10.0.0.1", "192.168.49.2", "203.0.113.7", "fd00::1"] {
-        assert!(admitted(&policy, 6443, api_server) && !admitted(&policy, 80, api_server), "{api_server}");
+        assert!(
+            admitted(&policy, 6443, api_server) && !admitted(&policy, 80, api_server),
+            "{api_server}"
+        );
     }
     // Only chosen clients may connect, and only for metrics.
     let ingress = &policy["spec"]["ingress"];
     let chosen = json!([{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]);
-    assert_eq!(ingress, &json!([{"ports": [{"port": "metrics", "protocol": "TCP"}], "from": chosen}]));
+    assert_eq!(
+        ingress,
+        &json!([{"ports": [{"port": "metrics", "protocol": "TCP"}], "from": chosen}])
+    );
     assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
 }
 
@@ -171,20 +216,41 @@ fn the_values_of_the_chart_have_the_blocks_of_the_policy() {
     assert_eq!(values["enabled"], true);
     assert_eq!(values["metricsFrom"], policy["spec"]["ingress"][0]["from"]);
     let lists = ["apiServer", "platforms"].map(|list| values[list].as_array().unwrap().iter());
-    let of_values: Vec<_> = lists.into_iter().flatten().map(|it| (&it["port"], &it["cidr"], &it["except"])).collect();
-    let rules = policy["spec"]["egress"].as_array().unwrap()[1..].iter();
-    let block = |rule: &'static str, value: &Value| value.pointer(rule).cloned().unwrap_or_default();
-    let of_policy: Vec<_> = rules
-        .map(|rule| ["/ports/0/port", "/to/0/ipBlock/cidr", "/to/0/ipBlock/except"].map(|place| block(place, rule)))
+    let of_values: Vec<_> = lists
+        .into_iter()
+        .flatten()
+        .map(|it| (&it["port"], &it["cidr"], &it["except"]))
         .collect();
-    let of_policy: Vec<_> = of_policy.iter().map(|[port, cidr, except]| (port, cidr, except)).collect();
+    let rules = policy["spec"]["egress"].as_array().unwrap()[1..].iter();
+    let block =
+        |rule: &'static str, value: &Value| value.pointer(rule).cloned().unwrap_or_default();
+    let of_policy: Vec<_> = rules
+        .map(|rule| {
+            [
+                "/ports/0/port",
+                "/to/0/ipBlock/cidr",
+                "/to/0/ipBlock/except",
+            ]
+            .map(|place| block(place, rule))
+        })
+        .collect();
+    let of_policy: Vec<_> = of_policy
+        .iter()
+        .map(|[port, cidr, except]| (port, cidr, except))
+        .collect();
     assert_eq!(of_values, of_policy);
 }
 
 /// The fields below `path` that name an object, according to their rules.
 fn names_of_objects(schema: &Value, path: &str, found: &mut Vec<String>) {
-    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
-    if rules.filter_map(|rule| rule["message"].as_str()).any(|message| message.contains("write an object's name")) {
+    let rules = schema["x-kubernetes-validations"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    if rules
+        .filter_map(|rule| rule["message"].as_str())
+        .any(|message| message.contains("write an object's name"))
+    {
         found.push(path.to_owned());
     }
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
@@ -198,25 +264,41 @@ fn names_of_objects(schema: &Value, path: &str, found: &mut Vec<String>) {
 /// Without a line for it, kustomize does not rename a reference.
 #[test]
 fn kustomize_knows_every_field_that_names_an_object() {
-    let configuration: Value = serde_saphyr::from_str(&read("deploy/kustomize/names/name-reference.yaml")).unwrap();
+    let configuration: Value =
+        serde_saphyr::from_str(&read("deploy/kustomize/names/name-reference.yaml")).unwrap();
     let targets = configuration["nameReference"].as_array().unwrap();
-    let fields = targets.iter().flat_map(|target| target["fieldSpecs"].as_array().unwrap());
+    let fields = targets
+        .iter()
+        .flat_map(|target| target["fieldSpecs"].as_array().unwrap());
     let ours: Vec<(&str, &str)> = fields
         .filter(|field| field["group"] == "dbplane.dev")
-        .map(|field| (field["kind"].as_str().unwrap(), field["path"].as_str().unwrap()))
+        .map(|field| {
+            (
+                field["kind"].as_str().unwrap(),
+                field["path"].as_str().unwrap(),
+            )
+        })
         .collect();
     let mut count = 0;
     for definition in dbplane::controller::definitions() {
         let kind = definition.spec.names.kind.as_str();
         let schema = serde_json::to_value(&definition.spec.versions[0].schema).unwrap();
         let mut found = Vec::new();
-        names_of_objects(&schema["openAPIV3Schema"]["properties"]["spec"], "spec", &mut found);
+        names_of_objects(
+            &schema["openAPIV3Schema"]["properties"]["spec"],
+            "spec",
+            &mut found,
+        );
         for path in found {
             count += 1;
             // A reference with a namespace counts as one field.
-            let known =
-                ours.iter().any(|(of, field)| *of == kind && (*field == path || path == format!("{field}/name")));
-            assert!(known, "deploy/kustomize/names/name-reference.yaml lacks {path} of {kind}");
+            let known = ours.iter().any(|(of, field)| {
+                *of == kind && (*field == path || path == format!("{field}/name"))
+            });
+            assert!(
+                known,
+                "deploy/kustomize/names/name-reference.yaml lacks {path} of {kind}"
+            );
         }
     }
     assert!(count >= 10, "only {count} such fields were found");

@@ -31,8 +31,16 @@ fn names_of_cases_are_unique() {
 #[test]
 fn every_manifest_is_judged_as_the_table_says() {
     let checker = Checker::new().unwrap();
-    let wrong: Vec<String> = cases().iter().filter_map(|case| misjudged(&checker, case)).collect();
-    assert!(wrong.is_empty(), "{} misjudged:\n{}", wrong.len(), wrong.join("\n"));
+    let wrong: Vec<String> = cases()
+        .iter()
+        .filter_map(|case| misjudged(&checker, case))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} misjudged:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 fn misjudged(checker: &Checker, case: &Case) -> Option<String> {
@@ -45,7 +53,12 @@ fn misjudged(checker: &Checker, case: &Case) -> Option<String> {
         // A mistake must give exactly one message, so that users need not guess the cause.
         Some(refusal) => problems.len() == 1 && refusal.is_told_by(&problems.concat()),
     };
-    (!as_expected).then(|| format!("{}: {problems:?}\n  expected: {:?}", case.name, case.refusal))
+    (!as_expected).then(|| {
+        format!(
+            "{}: {problems:?}\n  expected: {:?}",
+            case.name, case.refusal
+        )
+    })
 }
 
 /// An accepted manifest that cannot be decoded would stop its controller.
@@ -56,10 +69,14 @@ fn what_is_accepted_can_be_read() {
         drop_nulls(&mut manifest);
         let read = match manifest["kind"].as_str() {
             Some("Account") => serde_json::from_value::<Account>(manifest.clone()).map(drop),
-            Some("ClusterAccount") => serde_json::from_value::<ClusterAccount>(manifest.clone()).map(drop),
+            Some("ClusterAccount") => {
+                serde_json::from_value::<ClusterAccount>(manifest.clone()).map(drop)
+            }
             Some("Compute") => serde_json::from_value::<Compute>(manifest.clone()).map(drop),
             Some("ProjectKey") => serde_json::from_value::<ProjectKey>(manifest.clone()).map(drop),
-            Some("ReadReplicaSet") => serde_json::from_value::<ReadReplicaSet>(manifest.clone()).map(drop),
+            Some("ReadReplicaSet") => {
+                serde_json::from_value::<ReadReplicaSet>(manifest.clone()).map(drop)
+            }
             kind => panic!("{}: {kind:?}", case.name),
         };
         read.unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -83,7 +100,10 @@ fn readable_times(name: &str, manifest: &Value) {
         "/spec/disruption/window/duration",
     ] {
         if let Some(text) = manifest.pointer(pointer).and_then(Value::as_str) {
-            assert!(Duration(text.to_owned()).value().is_some(), "{name}: {text}");
+            assert!(
+                Duration(text.to_owned()).value().is_some(),
+                "{name}: {text}"
+            );
         }
     }
     let window = &manifest["spec"]["disruption"]["window"];
@@ -103,20 +123,41 @@ fn several_mistakes_are_reported_together() {
         },
     });
     let problems = Checker::new().unwrap().check(&manifest, None).unwrap_err();
-    let mut paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let mut paths: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.path.as_str())
+        .collect();
     paths.sort_unstable();
-    assert_eq!(paths, ["spec.accountRef.name", "spec.colour", "spec.projectID", "spec.size"], "{problems:?}");
+    assert_eq!(
+        paths,
+        [
+            "spec.accountRef.name",
+            "spec.colour",
+            "spec.projectID",
+            "spec.size"
+        ],
+        "{problems:?}"
+    );
 }
 
 #[test]
 fn another_kind_is_reported_as_such() {
     let checker = Checker::new().unwrap();
     for (manifest, expected) in [
-        (json!({"apiVersion": "v1", "kind": "Secret"}), "kind: \"Secret\" is not a kind of dbplane; it has Account"),
-        (json!({"apiVersion": "dbplane.dev/v1", "kind": "Compute"}), "apiVersion: \"dbplane.dev/v1\" is not a version"),
+        (
+            json!({"apiVersion": "v1", "kind": "Secret"}),
+            "kind: \"Secret\" is not a kind of dbplane; it has Account",
+        ),
+        (
+            json!({"apiVersion": "dbplane.dev/v1", "kind": "Compute"}),
+            "apiVersion: \"dbplane.dev/v1\" is not a version",
+        ),
         (json!("text"), "kind: \"\" is not a kind of dbplane"),
     ] {
         let problems = checker.check(&manifest, None).unwrap_err();
-        assert!(problems[0].to_string().starts_with(expected), "{problems:?}");
+        assert!(
+            problems[0].to_string().starts_with(expected),
+            "{problems:?}"
+        );
     }
 }

@@ -22,16 +22,24 @@ fn yaml(path: &str) -> Value {
 /// The pages by the names of their alerts.
 fn pages() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runbook");
-    let pages = fs::read_dir(folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name()));
+    let pages = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| PathBuf::from(entry.unwrap().file_name()));
     let names = pages.map(|page| page.with_extension("").display().to_string());
     names.filter(|name| name != "README").collect()
 }
 
 fn alerts() -> BTreeMap<String, Value> {
     let rules = yaml("deploy/monitoring/rules.yaml");
-    let rules = rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap());
+    let rules = rules["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|group| group["rules"].as_array().unwrap());
     let rules = rules.filter(|rule| rule["alert"].is_string());
-    rules.map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone())).collect()
+    rules
+        .map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone()))
+        .collect()
 }
 
 /// The queryable names of all metrics.
@@ -54,8 +62,14 @@ fn metrics() -> BTreeSet<String> {
 async fn every_metric_that_is_named_exists() {
     let metrics = metrics();
     let name = Regex::new(r"\b(dbplane|process|tokio)_[a-z_]+").unwrap();
-    let pages = pages().into_iter().map(|page| format!("docs/runbook/{page}.md"));
-    let others = ["deploy/monitoring/rules.yaml", "deploy/monitoring/dashboard.json", "tests/ecosystem/alerts.yaml"];
+    let pages = pages()
+        .into_iter()
+        .map(|page| format!("docs/runbook/{page}.md"));
+    let others = [
+        "deploy/monitoring/rules.yaml",
+        "deploy/monitoring/dashboard.json",
+        "tests/ecosystem/alerts.yaml",
+    ];
     let guides = [
         "docs/conditions.md",
         "docs/objectives.md",
@@ -66,7 +80,11 @@ async fn every_metric_that_is_named_exists() {
     for path in pages.chain(others.into_iter().chain(guides).map(str::to_owned)) {
         let text = read(&path);
         for found in name.find_iter(&text) {
-            assert!(metrics.contains(found.as_str()), "{path}: there is no metric {}", found.as_str());
+            assert!(
+                metrics.contains(found.as_str()),
+                "{path}: there is no metric {}",
+                found.as_str()
+            );
         }
     }
 }
@@ -80,7 +98,10 @@ fn every_reason_that_an_alert_is_about_exists() {
     for (alert, rule) in alerts() {
         for found in selected.captures_iter(rule["expr"].as_str().unwrap()) {
             for reason in found[1].split('|') {
-                assert!(reasons.contains(reason), "{alert}: there is no reason {reason}");
+                assert!(
+                    reasons.contains(reason),
+                    "{alert}: there is no reason {reason}"
+                );
                 named.insert(reason.to_owned());
             }
         }
@@ -95,16 +116,37 @@ fn every_alert_has_a_page_and_every_page_an_alert() {
     let overview = read("docs/runbook/README.md");
     for (name, rule) in alerts {
         let annotations = &rule["annotations"];
-        assert_eq!(annotations["runbook_url"], format!("docs/runbook/{name}.md"));
-        for text in [&annotations["summary"], &annotations["description"], &rule["for"]] {
+        assert_eq!(
+            annotations["runbook_url"],
+            format!("docs/runbook/{name}.md")
+        );
+        for text in [
+            &annotations["summary"],
+            &annotations["description"],
+            &rule["for"],
+        ] {
             assert!(text.as_str().is_some_and(|text| !text.is_empty()), "{name}");
         }
         let severity = rule["labels"]["severity"].as_str().unwrap();
-        assert!(["critical", "warning"].contains(&severity), "{name}: {severity}");
-        assert!(overview.contains(&format!("| [{name}]({name}.md) | {severity} |")), "{name} is not in the overview");
+        assert!(
+            ["critical", "warning"].contains(&severity),
+            "{name}: {severity}"
+        );
+        assert!(
+            overview.contains(&format!("| [{name}]({name}.md) | {severity} |")),
+            "{name} is not in the overview"
+        );
         let page = read(&format!("docs/runbook/{name}.md"));
         let heads: Vec<&str> = page.lines().filter(|line| line.starts_with('#')).collect();
-        assert_eq!(heads, [&format!("# {name}"), "## What it means", "## How to look", "## What to do"]);
+        assert_eq!(
+            heads,
+            [
+                &format!("# {name}"),
+                "## What it means",
+                "## How to look",
+                "## What to do"
+            ]
+        );
         assert!(page.contains("```sh\n"), "{name} has no command");
     }
 }
@@ -121,11 +163,16 @@ fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
     let mut tested = BTreeMap::<&str, BTreeSet<bool>>::new();
     for case in cases {
         let fires = !case["exp_alerts"].as_array().unwrap().is_empty();
-        tested.entry(case["alertname"].as_str().unwrap()).or_default().insert(fires);
+        tested
+            .entry(case["alertname"].as_str().unwrap())
+            .or_default()
+            .insert(fires);
     }
     let expected = alerts();
-    let expected: BTreeMap<&str, BTreeSet<bool>> =
-        expected.keys().map(|name| (name.as_str(), [true, false].into())).collect();
+    let expected: BTreeMap<&str, BTreeSet<bool>> = expected
+        .keys()
+        .map(|name| (name.as_str(), [true, false].into()))
+        .collect();
     assert_eq!(tested, expected);
 }
 
@@ -133,7 +180,10 @@ fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
 fn every_query_of_the_objectives_is_tested() {
     let page = read("docs/objectives.md");
     let query = Regex::new(r"(?ms)^```promql\n(.+?)\n```$").unwrap();
-    let queries: Vec<String> = query.captures_iter(&page).map(|found| found[1].to_owned()).collect();
+    let queries: Vec<String> = query
+        .captures_iter(&page)
+        .map(|found| found[1].to_owned())
+        .collect();
     assert_eq!(queries.len(), 3, "{queries:?}");
     let tests = read("tests/ecosystem/alerts.yaml");
     for query in queries {

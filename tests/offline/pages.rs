@@ -46,7 +46,11 @@ impl Page {
                     let Some(text) = heading.take() else { continue };
                     let anchor = anchor(&text);
                     let before = times.entry(anchor.clone()).or_default();
-                    page.anchors.insert(if *before == 0 { anchor } else { format!("{anchor}-{before}") });
+                    page.anchors.insert(if *before == 0 {
+                        anchor
+                    } else {
+                        format!("{anchor}-{before}")
+                    });
                     *before += 1;
                 }
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
@@ -71,8 +75,11 @@ impl Page {
 /// The anchor of a heading on code hosts and in mdBook.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
-    let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
-    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    let kept = kept
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter })
+        .collect()
 }
 
 /// All pages in the repository by path.
@@ -112,16 +119,27 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
     let pages = pages();
     let (mut checked, mut broken) = (0, Vec::new());
     for (from, page) in &pages {
-        for link in page.links.iter().filter(|link| !link.is_empty() && !link.contains("://")) {
-            let (path, anchor) =
-                link.split_once('#').map_or((link.as_str(), None), |(path, anchor)| (path, Some(anchor)));
+        for link in page
+            .links
+            .iter()
+            .filter(|link| !link.is_empty() && !link.contains("://"))
+        {
+            let (path, anchor) = link
+                .split_once('#')
+                .map_or((link.as_str(), None), |(path, anchor)| (path, Some(anchor)));
             let to = match path {
                 "" => from.clone(),
                 path => settled(&from.parent().unwrap().join(path)),
             };
             checked += 1;
-            let has = |anchor| pages.get(&to).is_some_and(|page| page.anchors.contains(anchor));
-            if !Path::new(REPOSITORY).join(&to).exists() || anchor.is_some_and(|anchor| !has(anchor)) {
+            let has = |anchor| {
+                pages
+                    .get(&to)
+                    .is_some_and(|page| page.anchors.contains(anchor))
+            };
+            if !Path::new(REPOSITORY).join(&to).exists()
+                || anchor.is_some_and(|anchor| !has(anchor))
+            {
                 broken.push(format!("{}: {link}", from.display()));
             }
         }
@@ -133,7 +151,10 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
 /// Decisions and the changelog are excluded, because they may mention removed files.
 #[test]
 fn every_file_that_a_page_names_is_there() {
-    let file = Regex::new(r"^(src|tests|simulator|deploy|docs|examples|crds|release|\.ci|\.cargo)/[\w./-]+$").unwrap();
+    let file = Regex::new(
+        r"^(src|tests|simulator|deploy|docs|examples|crds|release|\.ci|\.cargo)/[\w./-]+$",
+    )
+    .unwrap();
     let (mut checked, mut missing) = (0, Vec::new());
     for (path, page) in pages() {
         if path.starts_with("docs/decisions") || path.ends_with("CHANGELOG.md") {
@@ -155,12 +176,26 @@ fn every_file_that_a_page_names_is_there() {
 fn the_book_has_every_page_once() {
     let docs = Path::new("docs");
     let summary = Page::read(&Path::new(REPOSITORY).join("docs/SUMMARY.md"));
-    let mut named: Vec<PathBuf> =
-        summary.links.iter().filter(|link| !link.is_empty()).map(|link| settled(&docs.join(link))).collect();
+    let mut named: Vec<PathBuf> = summary
+        .links
+        .iter()
+        .filter(|link| !link.is_empty())
+        .map(|link| settled(&docs.join(link)))
+        .collect();
     named.sort();
-    let beside = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(PathBuf::from);
+    let beside = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "CHANGELOG.md",
+    ]
+    .map(PathBuf::from);
     let is_of_the_book = |path: &PathBuf| path.starts_with(docs) && !path.ends_with("SUMMARY.md");
-    let mut all: Vec<PathBuf> = pages().into_keys().filter(is_of_the_book).chain(beside).collect();
+    let mut all: Vec<PathBuf> = pages()
+        .into_keys()
+        .filter(is_of_the_book)
+        .chain(beside)
+        .collect();
     all.sort();
     assert_eq!(named, all);
 }
@@ -170,14 +205,19 @@ fn the_book_has_every_page_once() {
 fn every_command_of_the_program_that_a_page_shows_is_one() {
     let (mut checked, mut wrong) = (0, Vec::new());
     for (path, page) in pages() {
-        let commands =
-            page.blocks.iter().filter(|(language, _)| ["sh", "bash", "console", ""].contains(&language.as_str()));
+        let commands = page
+            .blocks
+            .iter()
+            .filter(|(language, _)| ["sh", "bash", "console", ""].contains(&language.as_str()));
         for line in commands.flat_map(|(_, code)| code.lines()) {
             let line = line.trim_start_matches("$ ");
             let line = line.strip_prefix("target/release/").unwrap_or(line);
-            let Some(words) = line.strip_prefix("dbplane ").map(words) else { continue };
+            let Some(words) = line.strip_prefix("dbplane ").map(words) else {
+                continue;
+            };
             checked += 1;
-            if let Err(error) = Cli::try_parse_from(std::iter::once("dbplane".to_owned()).chain(words))
+            if let Err(error) =
+                Cli::try_parse_from(std::iter::once("dbplane".to_owned()).chain(words))
                 && error.use_stderr()
             {
                 wrong.push(format!("{}: {line}: {error}", path.display()));
@@ -190,6 +230,12 @@ fn every_command_of_the_program_that_a_page_shows_is_one() {
 
 /// The words of a command before a pipe, a redirection or a comment.
 fn words(command: &str) -> Vec<String> {
-    let ends = |word: &&str| !["|", ">", "<", "&&", ";", "#"].contains(word) && !word.starts_with(['>', '<', '#']);
-    command.split_whitespace().take_while(ends).map(|word| word.trim_matches(['"', '\'']).to_owned()).collect()
+    let ends = |word: &&str| {
+        !["|", ">", "<", "&&", ";", "#"].contains(word) && !word.starts_with(['>', '<', '#'])
+    };
+    command
+        .split_whitespace()
+        .take_while(ends)
+        .map(|word| word.trim_matches(['"', '\'']).to_owned())
+        .collect()
 }

@@ -12,9 +12,13 @@ fn folder() -> PathBuf {
 
 /// The names of files with this extension, without the extension.
 fn named(extension: &str) -> BTreeSet<String> {
-    let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let paths = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let of_these = paths.filter(|path| path.extension().is_some_and(|found| found == extension));
-    of_these.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    of_these
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect()
 }
 
 fn read(name: &str) -> String {
@@ -28,9 +32,17 @@ fn each_picture_is_drawn_from_its_source() {
     assert_eq!(named("svg"), sources);
     for name in sources {
         let source = read(&format!("{name}.mmd")) + &read("theme.json");
-        let hash: String = Sha256::digest(source.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        let head = format!("<!-- Made by make pictures, of a source and a theme with the SHA-256 {hash} -->\n<svg ");
-        assert!(read(&format!("{name}.svg")).starts_with(&head), "{name}.svg is not up to date: run make pictures");
+        let hash: String = Sha256::digest(source.as_bytes())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let head = format!(
+            "<!-- Made by make pictures, of a source and a theme with the SHA-256 {hash} -->\n<svg "
+        );
+        assert!(
+            read(&format!("{name}.svg")).starts_with(&head),
+            "{name}.svg is not up to date: run make pictures"
+        );
     }
 }
 
@@ -40,8 +52,14 @@ fn each_picture_says_in_words_what_it_shows() {
         let source = read(&format!("{name}.mmd"));
         let picture = read(&format!("{name}.svg"));
         for (keyword, element) in [("accTitle: ", "</title>"), ("accDescr: ", "</desc>")] {
-            let text = source.lines().find_map(|line| line.trim().strip_prefix(keyword)).unwrap();
-            assert!(picture.contains(&format!(">{}{element}", text.replace('&', "&amp;"))), "{name}: {text}");
+            let text = source
+                .lines()
+                .find_map(|line| line.trim().strip_prefix(keyword))
+                .unwrap();
+            assert!(
+                picture.contains(&format!(">{}{element}", text.replace('&', "&amp;"))),
+                "{name}: {text}"
+            );
         }
     }
 }
@@ -52,14 +70,27 @@ fn each_picture_says_in_words_what_it_shows() {
 fn each_picture_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let folders = [root.clone(), root.join("guide")];
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let entries = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path());
     let pages = entries.filter(|path| path.extension().is_some_and(|found| found == "md"));
-    let text: String = pages.map(|path| fs::read_to_string(path).unwrap()).collect();
-    assert!(!text.contains("```mermaid"), "a page has a picture's source, which the book would show as text");
+    let text: String = pages
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    assert!(
+        !text.contains("```mermaid"),
+        "a page has a picture's source, which the book would show as text"
+    );
     for name in named("mmd") {
         let source = read(&format!("{name}.mmd"));
-        let words = source.lines().find_map(|line| line.trim().strip_prefix("accDescr: ")).unwrap();
-        let shown = ["", "../"].iter().any(|up| text.contains(&format!("![{words}]({up}pictures/{name}.svg)")));
+        let words = source
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("accDescr: "))
+            .unwrap();
+        let shown = ["", "../"]
+            .iter()
+            .any(|up| text.contains(&format!("![{words}]({up}pictures/{name}.svg)")));
         assert!(shown, "no page shows {name}.svg as: {words}");
     }
 }
@@ -78,7 +109,12 @@ fn a_picture_needs_nothing_else() {
 /// Code hosts draw the README's picture from its source; docs/build replaces it by the drawn one.
 #[test]
 fn the_readme_has_the_source_of_the_same_picture() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let blocks: Vec<&str> = readme.split("```mermaid\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let blocks: Vec<&str> = readme
+        .split("```mermaid\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
     assert_eq!(blocks, [read("parts.mmd")]);
 }

@@ -14,8 +14,11 @@ use crate::table::cases;
 const EXAMPLES: &str = "deploy/examples";
 const BAD: &str = "deploy/examples/bad-compute.yaml";
 /// The mistakes in it: line, column and path.
-const MISTAKES: [(u64, u64, &str); 3] =
-    [(12, 17, "spec.size.fixed"), (25, 5, "spec.size.autoscaling"), (26, 3, "spec.scaleToZero")];
+const MISTAKES: [(u64, u64, &str); 3] = [
+    (12, 17, "spec.size.fixed"),
+    (25, 5, "spec.size.autoscaling"),
+    (26, 3, "spec.scaleToZero"),
+];
 
 struct Ran {
     code: i32,
@@ -44,7 +47,11 @@ fn validate_with(args: &[&str], input: &str) -> Ran {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().unwrap(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 fn json(text: &str) -> Value {
@@ -56,7 +63,11 @@ fn places(report: &Value) -> Vec<(u64, u64, &str)> {
     let findings = report["findings"].as_array().unwrap().iter();
     findings
         .map(|finding| {
-            (finding["line"].as_u64().unwrap(), finding["column"].as_u64().unwrap(), finding["path"].as_str().unwrap())
+            (
+                finding["line"].as_u64().unwrap(),
+                finding["column"].as_u64().unwrap(),
+                finding["path"].as_str().unwrap(),
+            )
         })
         .collect()
 }
@@ -65,25 +76,49 @@ fn places(report: &Value) -> Vec<(u64, u64, &str)> {
 fn what_is_right_passes() {
     let good: Vec<String> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLES))
         .unwrap()
-        .map(|entry| format!("{EXAMPLES}/{}", entry.unwrap().file_name().to_str().unwrap()))
+        .map(|entry| {
+            format!(
+                "{EXAMPLES}/{}",
+                entry.unwrap().file_name().to_str().unwrap()
+            )
+        })
         .filter(|path| path != BAD)
         .collect();
     let ran = validate(&good.iter().map(String::as_str).collect::<Vec<_>>());
     // The others are four Secrets, three Namespaces, a Kustomization and the simulator's world.
-    assert_eq!((ran.code, ran.out.as_str()), (0, "10 objects checked, 0 errors; 9 others skipped\n"), "{}", ran.err);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (0, "10 objects checked, 0 errors; 9 others skipped\n"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
 fn people_read_where_what_is_wrong_and_what_to_do() {
     let ran = validate(&[EXAMPLES]);
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
-    let lines: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with(' ')).collect();
+    let lines: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .collect();
     let size = "Compute shop/odd-size: spec.size.fixed: Unsupported value: 17: supported values: 0.25, 0.5, 1,";
-    assert!(lines[0].starts_with(&format!("{BAD}:12:17: {size}")), "{}", ran.out);
+    assert!(
+        lines[0].starts_with(&format!("{BAD}:12:17: {size}")),
+        "{}",
+        ran.out
+    );
     let range = "Compute shop/upside-down: spec.size.autoscaling: Invalid value: min is above max: exchange them";
     assert_eq!(lines[1], format!("{BAD}:25:5: {range}"));
     let zero = "Compute shop/upside-down: spec.scaleToZero: Invalid value: set exactly one of after and never";
-    assert_eq!(lines[2..], [&format!("{BAD}:26:3: {zero}"), "12 objects checked, 3 errors; 9 others skipped"]);
+    assert_eq!(
+        lines[2..],
+        [
+            &format!("{BAD}:26:3: {zero}"),
+            "12 objects checked, 3 errors; 9 others skipped"
+        ]
+    );
 }
 
 #[test]
@@ -91,22 +126,36 @@ fn machines_read_the_same_as_json() {
     let ran = validate(&["--output", "json", BAD]);
     let report = json(&ran.out);
     assert_eq!((ran.code, places(&report)), (1, MISTAKES.to_vec()));
-    assert_eq!((&report["checked"], &report["skipped"]), (&Value::from(2), &Value::from(0)));
+    assert_eq!(
+        (&report["checked"], &report["skipped"]),
+        (&Value::from(2), &Value::from(0))
+    );
     let first = &report["findings"][0];
-    assert_eq!((&first["file"], &first["object"]), (&BAD.into(), &"Compute shop/odd-size".into()));
+    assert_eq!(
+        (&first["file"], &first["object"]),
+        (&BAD.into(), &"Compute shop/odd-size".into())
+    );
     assert_eq!(first["check"], "schema");
     assert_eq!(report["findings"][1]["check"], "rule");
 }
 
 #[test]
 fn junit_has_a_case_for_each_object() {
-    let ran = validate(&["-o", "junit", BAD, "deploy/examples/account.yaml", "deploy/examples/namespace.yaml"]);
+    let ran = validate(&[
+        "-o",
+        "junit",
+        BAD,
+        "deploy/examples/account.yaml",
+        "deploy/examples/namespace.yaml",
+    ]);
     let report = Report::deserialize(ran.out.as_bytes()).unwrap();
     assert_eq!((ran.code, report.tests, report.failures), (1, 3, 2));
     let mut reported = String::new();
     let mut states = Vec::new();
-    for (suite, case) in
-        report.test_suites.iter().flat_map(|suite| suite.test_cases.iter().map(move |case| (suite, case)))
+    for (suite, case) in report
+        .test_suites
+        .iter()
+        .flat_map(|suite| suite.test_cases.iter().map(move |case| (suite, case)))
     {
         let failed = matches!(case.status, TestCaseStatus::NonSuccess { .. });
         states.push((suite.name.as_str(), case.name.as_str(), failed));
@@ -122,7 +171,10 @@ fn junit_has_a_case_for_each_object() {
     ];
     assert_eq!(states, expected);
     for (line, column, path) in MISTAKES {
-        assert!(reported.contains(&format!("{BAD}:{line}:{column}: {path}: ")), "{reported}");
+        assert!(
+            reported.contains(&format!("{BAD}:{line}:{column}: {path}: ")),
+            "{reported}"
+        );
     }
 }
 
@@ -136,9 +188,18 @@ fn sarif_points_at_the_lines() {
     assert_eq!(results.len(), MISTAKES.len());
     for (result, (line, column, path)) in results.iter().zip(MISTAKES) {
         let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&BAD.into(), &line.into()));
+        assert_eq!(
+            (
+                &place["artifactLocation"]["uri"],
+                &place["region"]["startLine"]
+            ),
+            (&BAD.into(), &line.into())
+        );
         assert_eq!(place["region"]["startColumn"], column);
-        assert!(result["message"]["text"].as_str().unwrap().contains(path), "{result}");
+        assert!(
+            result["message"]["text"].as_str().unwrap().contains(path),
+            "{result}"
+        );
         let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
         assert_eq!(rule["id"], result["ruleId"]);
     }
@@ -147,9 +208,10 @@ fn sarif_points_at_the_lines() {
 
 #[test]
 fn standard_input_is_read_and_lists_are_opened() {
-    let manifests: Vec<Value> =
-        serde_saphyr::from_multiple(&fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(BAD)).unwrap())
-            .unwrap();
+    let manifests: Vec<Value> = serde_saphyr::from_multiple(
+        &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(BAD)).unwrap(),
+    )
+    .unwrap();
     let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": manifests});
     let text = serde_json::to_string_pretty(&list).unwrap();
     let ran = validate_with(&["-", "--output", "json"], &text);
@@ -160,7 +222,10 @@ fn standard_input_is_read_and_lists_are_opened() {
     assert_eq!(found.len(), MISTAKES.len());
     for (line, _, path) in found {
         let key = path.rsplit('.').next().unwrap();
-        assert!(lines[line as usize - 1].contains(&format!("\"{key}\"")), "{path} is not in line {line}:\n{text}");
+        assert!(
+            lines[line as usize - 1].contains(&format!("\"{key}\"")),
+            "{path} is not in line {line}:\n{text}"
+        );
     }
     assert_eq!(report["findings"][0]["file"], "<stdin>");
 }
@@ -179,8 +244,14 @@ fn what_the_table_refuses_fails_as_a_file_and_nothing_else() {
     let ran = validate(&["--output", "json", folder.path().to_str().unwrap()]);
     let report = json(&ran.out);
     let findings = report["findings"].as_array().unwrap();
-    let files: Vec<&str> = findings.iter().map(|finding| finding["file"].as_str().unwrap()).collect();
-    assert_eq!((ran.code, files), (1, refused.iter().map(String::as_str).collect()));
+    let files: Vec<&str> = findings
+        .iter()
+        .map(|finding| finding["file"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (ran.code, files),
+        (1, refused.iter().map(String::as_str).collect())
+    );
 }
 
 #[test]
@@ -190,9 +261,17 @@ fn secrets_stay_unprinted() {
     let account = "apiVersion: dbplane.dev/v1alpha1\nkind: Account\nmetadata: {name: a}\nspec: {apiKeySecretRef: hunter2, \
                    baseURL: 'https://me:hunter2@platform.example/v2'}\n";
     for format in ["text", "json", "junit", "sarif"] {
-        let ran = validate_with(&["-", "-o", format], &format!("{secret}---\n{broken}---\n{account}"));
+        let ran = validate_with(
+            &["-", "-o", format],
+            &format!("{secret}---\n{broken}---\n{account}"),
+        );
         assert_eq!(ran.code, 1);
-        assert!(!ran.out.contains("hunter2") && !ran.err.contains("hunter2"), "{}{}", ran.out, ran.err);
+        assert!(
+            !ran.out.contains("hunter2") && !ran.err.contains("hunter2"),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
     }
 }
 
@@ -201,8 +280,16 @@ fn what_cannot_be_read_is_told_apart_from_what_is_wrong() {
     for format in ["text", "json", "junit", "sarif"] {
         let ran = validate(&["no/such/file.yaml", BAD, "--output", format]);
         assert_eq!(ran.code, 2, "{format}");
-        assert!(ran.err.contains("no/such/file.yaml: No such file"), "{}", ran.err);
-        assert!(ran.out.contains("exchange them"), "what can be read is checked: {}", ran.out);
+        assert!(
+            ran.err.contains("no/such/file.yaml: No such file"),
+            "{}",
+            ran.err
+        );
+        assert!(
+            ran.out.contains("exchange them"),
+            "what can be read is checked: {}",
+            ran.out
+        );
     }
     let report = json(&validate(&["no/such/file.yaml", "--output", "json"]).out);
     assert_eq!(report["unreadable"][0]["file"], "no/such/file.yaml");
@@ -210,7 +297,11 @@ fn what_cannot_be_read_is_told_apart_from_what_is_wrong() {
     assert_eq!(validate(&["--output", "xml", BAD]).code, 2);
     let help = validate(&["--help"]);
     assert_eq!(help.code, 0);
-    for line in ["0  nothing is wrong", "1  something is wrong", "2  the command line is wrong"] {
+    for line in [
+        "0  nothing is wrong",
+        "1  something is wrong",
+        "2  the command line is wrong",
+    ] {
         assert!(help.out.contains(line), "{}", help.out);
     }
 }
@@ -220,14 +311,25 @@ fn a_document_that_cannot_be_read_hides_no_other() {
     let text = "apiVersion: dbplane.dev/v1alpha1\nkind: [\n---\napiVersion: dbplane.dev/v1\nkind: Compute\n";
     let ran = validate_with(&["-"], text);
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("cannot be read as YAML") && ran.out.contains("<stdin>:4:13: "), "{}", ran.out);
-    assert!(ran.out.ends_with("2 objects checked, 2 errors; 0 others skipped\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains("cannot be read as YAML") && ran.out.contains("<stdin>:4:13: "),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .ends_with("2 objects checked, 2 errors; 0 others skipped\n"),
+        "{}",
+        ran.out
+    );
 }
 
 /// pre-commit appends the names of the files to `entry`.
 #[test]
 fn the_hook_runs_the_verb() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml")).unwrap();
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml"))
+            .unwrap();
     let hooks: Value = serde_saphyr::from_str(&text).unwrap();
     let entry: Vec<&str> = hooks[0]["entry"].as_str().unwrap().split(' ').collect();
     assert_eq!(entry[..2], ["dbplane", "validate"]);

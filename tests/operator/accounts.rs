@@ -3,16 +3,25 @@
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
-use crate::fixture::{ADMIN, Fixture, ORGANIZATION_KEY, PROJECT, SEVERAL_POLLS, compute, condition, key};
+use crate::fixture::{
+    ADMIN, Fixture, ORGANIZATION_KEY, PROJECT, SEVERAL_POLLS, compute, condition, key,
+};
 
 const PERSONAL_KEYS: &str = "/users/user-ada/api_keys";
 
 fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
-    condition(object, kind).unwrap()["message"].as_str().unwrap()
+    condition(object, kind).unwrap()["message"]
+        .as_str()
+        .unwrap()
 }
 
 fn finalizers(object: &Value) -> Vec<&str> {
-    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    object["metadata"]["finalizers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 impl Fixture {
@@ -35,7 +44,10 @@ impl Fixture {
 async fn an_account_reports_what_its_credentials_see() {
     let fixture = Fixture::new("account").await;
     let ready = fixture.until_ready("account/prod").await;
-    assert!(ready["status"]["projectCount"].as_u64().unwrap() >= 1, "{ready}");
+    assert!(
+        ready["status"]["projectCount"].as_u64().unwrap() >= 1,
+        "{ready}"
+    );
     assert_eq!(ready["status"]["projects"][0], fixture.project);
     assert_eq!(ready["status"]["capabilities"]["keyListing"], true);
     // The checks only read.
@@ -50,12 +62,17 @@ async fn an_account_reports_what_its_credentials_see() {
 async fn a_project_scoped_key_is_enough_for_computes() {
     let scoped = async |fixture: &Fixture| {
         let form = json!({"key_name": "scoped", "project_id": fixture.project});
-        let (token, _) = fixture.console_key("/organizations/org-cool-darkness-1/api_keys", form).await;
+        let (token, _) = fixture
+            .console_key("/organizations/org-cool-darkness-1/api_keys", form)
+            .await;
         fixture.account_with(&token).await;
         fixture.until_ready("account/prod").await
     };
     let fixture = Fixture::bare("scoped-default").await;
-    assert_eq!(scoped(&fixture).await["status"]["projects"], json!([fixture.project]));
+    assert_eq!(
+        scoped(&fixture).await["status"]["projects"],
+        json!([fixture.project])
+    );
     // The public API refuses the list of projects to such a key.
     let fixture = Fixture::on("scoped", |options| options.profile = Profile::Public).await;
     let ready = scoped(&fixture).await;
@@ -64,8 +81,14 @@ async fn a_project_scoped_key_is_enough_for_computes() {
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
     // A resource with an inaccessible project must not affect the others.
-    fixture.apply(&compute("astray", "br-main-1", "").replace(PROJECT, "aaaa-other-000000")).await;
-    fixture.until("compute/astray", "reported", |seen| condition(seen, "Ready").is_some()).await;
+    fixture
+        .apply(&compute("astray", "br-main-1", "").replace(PROJECT, "aaaa-other-000000"))
+        .await;
+    fixture
+        .until("compute/astray", "reported", |seen| {
+            condition(seen, "Ready").is_some()
+        })
+        .await;
     fixture.until_ready("account/prod").await;
     fixture.until_ready("compute/orders").await;
 }
@@ -83,23 +106,31 @@ async fn an_organization_key_is_enough_for_computes() {
 #[tokio::test]
 async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
     let fixture = Fixture::bare("account-refused").await;
-    let (token, id) = fixture.console_key(PERSONAL_KEYS, json!({"key_name": "first"})).await;
+    let (token, id) = fixture
+        .console_key(PERSONAL_KEYS, json!({"key_name": "first"}))
+        .await;
     fixture.account_with(&token).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("compute/orders").await;
     fixture.until_ready("projectkey/ci").await;
     fixture.revoke(&id).await;
-    let refused = fixture.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
+    let refused = fixture
+        .until_condition("account/prod", "Stalled", "True", "Unauthorized")
+        .await;
     assert!(message(&refused, "Stalled").contains("Put a valid API key into the Secret"));
     for dependent in ["compute/orders", "projectkey/ci"] {
-        let reported = fixture.until_condition(dependent, "Ready", "Unknown", "AccountNotReady").await;
+        let reported = fixture
+            .until_condition(dependent, "Ready", "Unknown", "AccountNotReady")
+            .await;
         assert!(message(&reported, "Ready").contains("401"), "{reported}");
     }
     // Only the one slow request may still be repeated.
     fixture.stays_silent(1).await;
     let creations = fixture.count("POST");
-    let (token, _) = fixture.console_key(PERSONAL_KEYS, json!({"key_name": "second"})).await;
+    let (token, _) = fixture
+        .console_key(PERSONAL_KEYS, json!({"key_name": "second"}))
+        .await;
     fixture.secret("platform-api-key", &token).await;
     for object in ["account/prod", "compute/orders", "projectkey/ci"] {
         fixture.until_ready(object).await;
@@ -111,17 +142,32 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
 async fn what_is_missing_is_reported_and_used_at_once_when_created() {
     let fixture = Fixture::new("missing").await;
     fixture.until_ready("account/prod").await;
-    fixture.kubectl(&["delete", "secret", "platform-api-key"]).await;
-    let missing = fixture.until_condition("account/prod", "Stalled", "True", "CredentialsMissing").await;
-    assert!(message(&missing, "Stalled").contains("Secret missing/platform-api-key does not exist"));
+    fixture
+        .kubectl(&["delete", "secret", "platform-api-key"])
+        .await;
+    let missing = fixture
+        .until_condition("account/prod", "Stalled", "True", "CredentialsMissing")
+        .await;
+    assert!(
+        message(&missing, "Stalled").contains("Secret missing/platform-api-key does not exist")
+    );
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    let reported = fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
-    assert!(message(&reported, "Ready").contains("platform-api-key"), "{reported}");
+    let reported = fixture
+        .until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady")
+        .await;
+    assert!(
+        message(&reported, "Ready").contains("platform-api-key"),
+        "{reported}"
+    );
     fixture.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: platform-api-key}\nstringData: {other: x}\n").await;
     fixture
         .until("account/prod", "to name the entry", |seen| {
-            condition(seen, "Stalled")
-                .is_some_and(|stalled| stalled["message"].as_str().unwrap().contains("has no entry api-key"))
+            condition(seen, "Stalled").is_some_and(|stalled| {
+                stalled["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("has no entry api-key")
+            })
         })
         .await;
     fixture.secret("platform-api-key", ADMIN).await;
@@ -138,16 +184,33 @@ async fn credentials_that_people_delete_are_unprotected() {
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
     // kubectl waits until the Secret is deleted.
-    fixture.kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"]).await;
-    fixture.until_condition("account/prod", "Stalled", "True", "CredentialsMissing").await;
-    fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    fixture
+        .kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"])
+        .await;
+    fixture
+        .until_condition("account/prod", "Stalled", "True", "CredentialsMissing")
+        .await;
+    fixture
+        .until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady")
+        .await;
     fixture.account().await;
     fixture.until_ready("compute/orders").await;
     // The same applies if the account refers to another Secret.
     fixture.secret("other", ADMIN).await;
-    fixture.patch("account/prod", json!({"apiKeySecretRef": {"name": "other", "key": "api-key"}})).await;
-    fixture.until("secret/other", "held", |seen| finalizers(seen) == ["dbplane.dev/credentials-in-use"]).await;
-    fixture.kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"]).await;
+    fixture
+        .patch(
+            "account/prod",
+            json!({"apiKeySecretRef": {"name": "other", "key": "api-key"}}),
+        )
+        .await;
+    fixture
+        .until("secret/other", "held", |seen| {
+            finalizers(seen) == ["dbplane.dev/credentials-in-use"]
+        })
+        .await;
+    fixture
+        .kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"])
+        .await;
     fixture.until_ready("compute/orders").await;
 }
 
@@ -156,15 +219,25 @@ async fn an_account_in_use_stays_and_names_its_users() {
     let fixture = Fixture::new("in-use").await;
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("projectkey/ci").await;
-    fixture.kubectl(&["delete", "account", "prod", "--wait=false"]).await;
-    let waits = fixture.until_condition("account/prod", "Ready", "False", "InUse").await;
+    fixture
+        .kubectl(&["delete", "account", "prod", "--wait=false"])
+        .await;
+    let waits = fixture
+        .until_condition("account/prod", "Ready", "False", "InUse")
+        .await;
     assert!(message(&waits, "Ready").contains("ProjectKey in-use/ci"));
-    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
+        .await;
     fixture.until_gone("projectkey/ci").await;
     fixture.until_gone("account/prod").await;
     assert!(fixture.live_keys().await.is_empty());
     // The Secret belongs to the user: it stays, and its finalizer is removed.
-    fixture.until("secret/platform-api-key", "free", |seen| finalizers(seen).is_empty()).await;
+    fixture
+        .until("secret/platform-api-key", "free", |seen| {
+            finalizers(seen).is_empty()
+        })
+        .await;
 }
 
 #[tokio::test]
@@ -172,22 +245,47 @@ async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
     let fixture = Fixture::new("just-begun").await;
     fixture.until_ready("account/prod").await;
     // The create must wait for the account's budget before it is recorded.
-    fixture.patch("account/prod", json!({"rateLimit": {"requestsPerMinute": 12, "burst": 1}})).await;
+    fixture
+        .patch(
+            "account/prod",
+            json!({"rateLimit": {"requestsPerMinute": 12, "burst": 1}}),
+        )
+        .await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture
         .wait_until("the create to begin", async || {
             let log = fixture.shared.operator.log();
-            log.lines().any(|line| line.contains("\"just-begun\"") && line.contains("performing step=Create"))
+            log.lines().any(|line| {
+                line.contains("\"just-begun\"") && line.contains("performing step=Create")
+            })
         })
         .await;
     assert_eq!(fixture.count("POST"), 0);
-    fixture.kubectl(&["delete", "account", "prod", "--wait=false"]).await;
-    let waits = fixture.until_condition("account/prod", "Ready", "False", "InUse").await;
-    assert!(message(&waits, "Ready").contains("Compute just-begun/orders"), "{waits}");
-    fixture.wait_until("the compute to be created", async || fixture.computes().await.len() == 1).await;
-    fixture.patch("account/prod", json!({"rateLimit": {"requestsPerMinute": 6000, "burst": 100}})).await;
+    fixture
+        .kubectl(&["delete", "account", "prod", "--wait=false"])
+        .await;
+    let waits = fixture
+        .until_condition("account/prod", "Ready", "False", "InUse")
+        .await;
+    assert!(
+        message(&waits, "Ready").contains("Compute just-begun/orders"),
+        "{waits}"
+    );
+    fixture
+        .wait_until("the compute to be created", async || {
+            fixture.computes().await.len() == 1
+        })
+        .await;
+    fixture
+        .patch(
+            "account/prod",
+            json!({"rateLimit": {"requestsPerMinute": 6000, "burst": 100}}),
+        )
+        .await;
     fixture.until_ready("compute/orders").await;
-    fixture.kubectl(&["delete", "compute", "orders", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "compute", "orders", "--wait=false"])
+        .await;
     fixture.until_gone("compute/orders").await;
     fixture.until_gone("account/prod").await;
     assert!(fixture.computes().await.is_empty());
@@ -197,44 +295,74 @@ async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
 async fn a_cluster_account_serves_whom_it_names() {
     let fixture = Fixture::bare("cluster-account").await;
     fixture.secret("platform-api-key", ADMIN).await;
-    fixture.cluster_account("company", "cluster-account", "").await;
+    fixture
+        .cluster_account("company", "cluster-account", "")
+        .await;
     let ci = key("ci", "").replace("{name: prod}", "{name: company, kind: ClusterAccount}");
-    let orders = compute("orders", "br-main-42", "").replace("{name: prod}", "{name: company, kind: ClusterAccount}");
+    let orders = compute("orders", "br-main-42", "")
+        .replace("{name: prod}", "{name: company, kind: ClusterAccount}");
     fixture.apply(&ci).await;
     fixture.apply(&orders).await;
     let both = ["projectkey/ci", "compute/orders"];
     for object in both {
-        let denied = fixture.until_condition(object, "Stalled", "True", "NamespaceNotAllowed").await;
+        let denied = fixture
+            .until_condition(object, "Stalled", "True", "NamespaceNotAllowed")
+            .await;
         assert!(message(&denied, "Stalled").contains("ClusterAccount company"));
     }
     assert_eq!(fixture.count("POST"), 0);
     let access = |access: Value| json!({"namespaces": access});
-    fixture.patch("clusteraccount/company", access(json!({"names": ["cluster-account"]}))).await;
+    fixture
+        .patch(
+            "clusteraccount/company",
+            access(json!({"names": ["cluster-account"]})),
+        )
+        .await;
     for object in both {
         fixture.until_ready(object).await;
     }
     let selector = json!({"names": [], "selector": {"matchLabels": {"db": "yes"}}});
-    fixture.patch("clusteraccount/company", access(selector)).await;
+    fixture
+        .patch("clusteraccount/company", access(selector))
+        .await;
     for object in both {
-        fixture.until_condition(object, "Stalled", "True", "NamespaceNotAllowed").await;
+        fixture
+            .until_condition(object, "Stalled", "True", "NamespaceNotAllowed")
+            .await;
     }
-    fixture.kubectl(&["label", "namespace", "cluster-account", "db=yes"]).await;
+    fixture
+        .kubectl(&["label", "namespace", "cluster-account", "db=yes"])
+        .await;
     for object in both {
         fixture.until_ready(object).await;
     }
-    fixture.kubectl(&["label", "namespace", "cluster-account", "db-"]).await;
+    fixture
+        .kubectl(&["label", "namespace", "cluster-account", "db-"])
+        .await;
     for object in both {
-        fixture.until_condition(object, "Stalled", "True", "NamespaceNotAllowed").await;
+        fixture
+            .until_condition(object, "Stalled", "True", "NamespaceNotAllowed")
+            .await;
     }
     assert_eq!(fixture.count("POST"), 2);
     // A resource of an account that no longer serves its namespace can still be orphaned.
-    fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
-    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture
+        .patch("projectkey/ci", json!({"deletion": "Orphan"}))
+        .await;
+    fixture
+        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
+        .await;
     fixture.until_gone("projectkey/ci").await;
-    fixture.kubectl(&["label", "namespace", "cluster-account", "db=yes"]).await;
-    fixture.kubectl(&["delete", "compute", "orders", "--wait=false"]).await;
+    fixture
+        .kubectl(&["label", "namespace", "cluster-account", "db=yes"])
+        .await;
+    fixture
+        .kubectl(&["delete", "compute", "orders", "--wait=false"])
+        .await;
     fixture.until_gone("compute/orders").await;
-    fixture.kubectl(&["delete", "clusteraccount", "company", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "clusteraccount", "company", "--wait=false"])
+        .await;
     fixture.until_gone("clusteraccount/company").await;
 }
 
@@ -245,10 +373,13 @@ const OTHER_PROJECT: &str = "quiet-sea-777777";
 async fn a_cluster_account_serves_the_projects_that_it_lists() {
     let fixture = Fixture::bare("granted").await;
     fixture.secret("platform-api-key", ADMIN).await;
-    let granted = |projects: &[&str]| json!({"namespaces": {"names": ["granted"], "projects": projects}});
+    let granted =
+        |projects: &[&str]| json!({"namespaces": {"names": ["granted"], "projects": projects}});
     let only = format!("  namespaces: {{names: [granted], projects: [{OTHER_PROJECT}]}}\n");
     fixture.cluster_account("granted", "granted", &only).await;
-    let through = |manifest: String| manifest.replace("{name: prod}", "{name: granted, kind: ClusterAccount}");
+    let through = |manifest: String| {
+        manifest.replace("{name: prod}", "{name: granted, kind: ClusterAccount}")
+    };
     let notes = compute("notes", "br-main-9", "").replace(PROJECT, OTHER_PROJECT);
     for manifest in [notes, compute("orders", "br-main-42", ""), key("ci", "")] {
         fixture.apply(&through(manifest)).await;
@@ -256,46 +387,108 @@ async fn a_cluster_account_serves_the_projects_that_it_lists() {
     fixture.until_ready("compute/notes").await;
     let both = ["projectkey/ci", "compute/orders"];
     for object in both {
-        let refused = fixture.until_condition(object, "Stalled", "True", "ProjectNotAllowed").await;
-        for word in ["ClusterAccount granted", &fixture.project, "spec.namespaces.projects"] {
+        let refused = fixture
+            .until_condition(object, "Stalled", "True", "ProjectNotAllowed")
+            .await;
+        for word in [
+            "ClusterAccount granted",
+            &fixture.project,
+            "spec.namespaces.projects",
+        ] {
             assert!(message(&refused, "Stalled").contains(word), "{refused}");
         }
     }
-    let plan = fixture.dbplane(&["plan", "--allow-insecure-platform", "--output", "json"]).await.json();
-    let of = |name: &str| plan["resources"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    let plan = fixture
+        .dbplane(&["plan", "--allow-insecure-platform", "--output", "json"])
+        .await
+        .json();
+    let of = |name: &str| {
+        plan["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["name"] == name)
+            .unwrap()
+    };
     for name in ["ci", "orders"] {
-        assert_eq!((&of(name)["steps"], &of(name)["waits"]["reason"]), (&json!([]), &json!("ProjectNotAllowed")));
+        assert_eq!(
+            (&of(name)["steps"], &of(name)["waits"]["reason"]),
+            (&json!([]), &json!("ProjectNotAllowed"))
+        );
     }
     // The check of the credentials must not ask for the project either.
     let check = "dbplane.dev/reconcile-requested-at=now";
-    fixture.kubectl(&["annotate", "clusteraccount/granted", check]).await;
+    fixture
+        .kubectl(&["annotate", "clusteraccount/granted", check])
+        .await;
     let is_checked = |seen: &Value| seen["status"]["lastHandledReconcileAt"] == "now";
-    fixture.until("clusteraccount/granted", "to be checked again", is_checked).await;
-    let about_it = || fixture.requests().into_iter().filter(|request| request.contains(&fixture.project)).count();
+    fixture
+        .until("clusteraccount/granted", "to be checked again", is_checked)
+        .await;
+    let about_it = || {
+        fixture
+            .requests()
+            .into_iter()
+            .filter(|request| request.contains(&fixture.project))
+            .count()
+    };
     assert_eq!((about_it(), fixture.count("POST")), (0, 1));
-    fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT, &fixture.project])).await;
+    fixture
+        .patch(
+            "clusteraccount/granted",
+            granted(&[OTHER_PROJECT, &fixture.project]),
+        )
+        .await;
     for object in both {
         fixture.until_ready(object).await;
     }
-    fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT])).await;
+    fixture
+        .patch("clusteraccount/granted", granted(&[OTHER_PROJECT]))
+        .await;
     for object in both {
-        fixture.until_condition(object, "Stalled", "True", "ProjectNotAllowed").await;
+        fixture
+            .until_condition(object, "Stalled", "True", "ProjectNotAllowed")
+            .await;
     }
     let before = about_it();
     tokio::time::sleep(SEVERAL_POLLS).await;
-    assert_eq!((about_it(), fixture.count("POST"), fixture.computes().await.len()), (before, 3, 2));
+    assert_eq!(
+        (
+            about_it(),
+            fixture.count("POST"),
+            fixture.computes().await.len()
+        ),
+        (before, 3, 2)
+    );
     // A rejected resource can be orphaned; otherwise its deletion waits.
-    fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
-    fixture.kubectl(&["delete", "projectkey/ci", "compute/orders", "--wait=false"]).await;
+    fixture
+        .patch("projectkey/ci", json!({"deletion": "Orphan"}))
+        .await;
+    fixture
+        .kubectl(&["delete", "projectkey/ci", "compute/orders", "--wait=false"])
+        .await;
     fixture.until_gone("projectkey/ci").await;
-    let waits = |seen: &Value| condition(seen, "Stalled").is_some_and(|_| message(seen, "Stalled").contains("Orphan"));
-    fixture.until("compute/orders", "to say how it is let go", waits).await;
-    fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT, &fixture.project])).await;
+    let waits = |seen: &Value| {
+        condition(seen, "Stalled").is_some_and(|_| message(seen, "Stalled").contains("Orphan"))
+    };
+    fixture
+        .until("compute/orders", "to say how it is let go", waits)
+        .await;
+    fixture
+        .patch(
+            "clusteraccount/granted",
+            granted(&[OTHER_PROJECT, &fixture.project]),
+        )
+        .await;
     fixture.until_gone("compute/orders").await;
     fixture.until_ready("compute/notes").await;
-    fixture.kubectl(&["delete", "compute", "notes", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "compute", "notes", "--wait=false"])
+        .await;
     fixture.until_gone("compute/notes").await;
-    fixture.kubectl(&["delete", "clusteraccount", "granted", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "clusteraccount", "granted", "--wait=false"])
+        .await;
     fixture.until_gone("clusteraccount/granted").await;
 }
 
@@ -308,7 +501,9 @@ async fn a_namespace_that_is_deleted_leaves_nothing_behind() {
     for object in ["projectkey/ci", "projectkey/cd", "compute/orders"] {
         fixture.until_ready(object).await;
     }
-    fixture.kubectl(&["delete", "namespace", "namespace", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "namespace", "namespace", "--wait=false"])
+        .await;
     fixture.until_gone("namespace/namespace").await;
     assert!(fixture.live_keys().await.is_empty());
     assert!(fixture.computes().await.is_empty());

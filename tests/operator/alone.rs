@@ -22,32 +22,89 @@ const COLLECTOR: &str = "canary-5e0c7f1d93ab-planted-for-collector";
 const REFUSED: &str = "canary-91c3d7aa05be-planted-as-refused";
 /// Two pairs of database user and password; the second replaces the first.
 const ROLES: [[&str; 2]; 2] = [
-    ["canary-1d09e2f7b3c8-planted-as-user", "canary-c6a2405d9e1f-planted-as-password"],
-    ["canary-7fe31b84a0d2-planted-as-user", "canary-08b5d6c93e7a-planted-as-password"],
+    [
+        "canary-1d09e2f7b3c8-planted-as-user",
+        "canary-c6a2405d9e1f-planted-as-password",
+    ],
+    [
+        "canary-7fe31b84a0d2-planted-as-user",
+        "canary-08b5d6c93e7a-planted-as-password",
+    ],
 ];
 
 /// All output of the operator, by the place where it was found.
-async fn leavings(fixture: &Fixture, collector: &Collector, state: &str) -> BTreeMap<&'static str, String> {
+async fn leavings(
+    fixture: &Fixture,
+    collector: &Collector,
+    state: &str,
+) -> BTreeMap<&'static str, String> {
     let cluster = &fixture.shared.cluster;
     let process = format!("/proc/{}", fixture.shared.operator.id());
-    let process =
-        |file: &str| String::from_utf8_lossy(&std::fs::read(Path::new(&process).join(file)).unwrap()).into_owned();
-    let requests = fixture.platform.requests(0).into_iter().map(|entry| format!("{entry:?}\n")).collect();
+    let process = |file: &str| {
+        String::from_utf8_lossy(&std::fs::read(Path::new(&process).join(file)).unwrap())
+            .into_owned()
+    };
+    let requests = fixture
+        .platform
+        .requests(0)
+        .into_iter()
+        .map(|entry| format!("{entry:?}\n"))
+        .collect();
     BTreeMap::from([
         ("log", fixture.shared.operator.log()),
         (
             "events",
             cluster
-                .kubectl(&["get", "events.events.k8s.io", "-A", "-o", "yaml", "--show-managed-fields"])
+                .kubectl(&[
+                    "get",
+                    "events.events.k8s.io",
+                    "-A",
+                    "-o",
+                    "yaml",
+                    "--show-managed-fields",
+                ])
                 .await
                 .unwrap(),
         ),
-        ("resources", cluster.kubectl(&["get", "dbplane", "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
-        ("leases", cluster.kubectl(&["get", "leases", "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
-        ("metrics", reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap()),
-        ("audit", std::fs::read_to_string(&fixture.shared.audit_log).unwrap()),
+        (
+            "resources",
+            cluster
+                .kubectl(&[
+                    "get",
+                    "dbplane",
+                    "-A",
+                    "-o",
+                    "yaml",
+                    "--show-managed-fields",
+                ])
+                .await
+                .unwrap(),
+        ),
+        (
+            "leases",
+            cluster
+                .kubectl(&["get", "leases", "-A", "-o", "yaml", "--show-managed-fields"])
+                .await
+                .unwrap(),
+        ),
+        (
+            "metrics",
+            reqwest::get(&fixture.shared.metrics)
+                .await
+                .unwrap()
+                .text()
+                .await
+                .unwrap(),
+        ),
+        (
+            "audit",
+            std::fs::read_to_string(&fixture.shared.audit_log).unwrap(),
+        ),
         ("requests", requests),
-        ("state", reqwest::get(state).await.unwrap().text().await.unwrap()),
+        (
+            "state",
+            reqwest::get(state).await.unwrap().text().await.unwrap(),
+        ),
         ("report", report(fixture, state)),
         ("spans", collector.text()),
         ("arguments", process("cmdline")),
@@ -67,8 +124,15 @@ fn report(fixture: &Fixture, state: &str) -> String {
         "--metrics-url",
         &fixture.shared.metrics,
     ]);
-    let output = command.env("KUBECONFIG", fixture.shared.cluster.kubeconfig_path()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .env("KUBECONFIG", fixture.shared.cluster.kubeconfig_path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -86,11 +150,21 @@ async fn no_token_leaves_the_operator() {
         ("OTEL_EXPORTER_OTLP_HEADERS", &headers),
         ("OTEL_BSP_SCHEDULE_DELAY", "100"),
     ];
-    let fixture = alone("canary", &variables, &[&usual("trace")[..], &["--debug-listen", &debug]].concat()).await;
+    let fixture = alone(
+        "canary",
+        &variables,
+        &[&usual("trace")[..], &["--debug-listen", &debug]].concat(),
+    )
+    .await;
     let tokens = exercise(&fixture).await;
     // The last span of the exercise; only the export may take longer.
-    let revoked = |span: &Span| span.name == "DELETE /organizations/{organization_id}/api_keys/{api_key_id}";
-    fixture.wait_until("the spans to arrive", async || collector.spans().iter().any(revoked)).await;
+    let revoked =
+        |span: &Span| span.name == "DELETE /organizations/{organization_id}/api_keys/{api_key_id}";
+    fixture
+        .wait_until("the spans to arrive", async || {
+            collector.spans().iter().any(revoked)
+        })
+        .await;
     let texts = leavings(&fixture, &collector, &format!("http://{debug}/debug/state")).await;
     for (place, word) in [
         ("log", "TRACE"),
@@ -106,16 +180,32 @@ async fn no_token_leaves_the_operator() {
         ("arguments", "--leader-elect"),
         ("environment", "KUBECONFIG"),
     ] {
-        assert!(texts[place].contains(word), "{place} is not what it should be");
+        assert!(
+            texts[place].contains(word),
+            "{place} is not what it should be"
+        );
     }
     for token in &tokens {
-        assert_eq!(found(&texts, token), [""; 0], "a token of {} characters", token.len());
+        assert_eq!(
+            found(&texts, token),
+            [""; 0],
+            "a token of {} characters",
+            token.len()
+        );
     }
     // The token reaches the collector and is in the operator's environment, but nowhere else.
-    assert!(collector.headers().iter().all(|headers| headers.contains(COLLECTOR)));
+    assert!(
+        collector
+            .headers()
+            .iter()
+            .all(|headers| headers.contains(COLLECTOR))
+    );
     assert_eq!(found(&texts, COLLECTOR), ["environment"]);
     // Checks the search itself: it must find the credential and the key in Base64 in their Secrets.
-    let secrets = BTreeMap::from([("secrets", fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await)]);
+    let secrets = BTreeMap::from([(
+        "secrets",
+        fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await,
+    )]);
     let in_use = fixture.entry("ci-key", "api-key").await.unwrap();
     let credential = fixture.entry("platform-api-key", "api-key").await.unwrap();
     let url = fixture.entry("orders-db", "URL").await.unwrap();
@@ -127,7 +217,10 @@ async fn no_token_leaves_the_operator() {
         assert!(tokens.contains(token));
         assert_eq!(found(&secrets, token), ["secrets"]);
     }
-    let log = BTreeMap::from([("log", format!("{} Authorization: Bearer {CANARY}", texts["log"]))]);
+    let log = BTreeMap::from([(
+        "log",
+        format!("{} Authorization: Bearer {CANARY}", texts["log"]),
+    )]);
     assert_eq!(found(&log, CANARY), ["log"]);
 }
 
@@ -135,16 +228,22 @@ async fn no_token_leaves_the_operator() {
 /// returns them all.
 async fn exercise(fixture: &Fixture) -> Vec<String> {
     let form = json!({"key_name": "operator-of-canaries"});
-    let made = fixture.console(reqwest::Method::POST, "/users/user-ada/api_keys", form).await;
+    let made = fixture
+        .console(reqwest::Method::POST, "/users/user-ada/api_keys", form)
+        .await;
     let credential = made["key"].as_str().unwrap().to_owned();
     let mut tokens = vec![CANARY.to_owned(), REFUSED.to_owned(), credential.clone()];
     // The platform echoes the token in an error.
     let echo = json!({"message": format!("no such key: {CANARY}"), "code": CANARY});
     fixture.fault(json!({"method": "GET", "path": "^/projects", "status": 401, "body": echo}));
     fixture.account_with(CANARY).await;
-    fixture.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
+    fixture
+        .until_condition("account/prod", "Stalled", "True", "Unauthorized")
+        .await;
     fixture.secret("platform-api-key", REFUSED).await;
-    fixture.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
+    fixture
+        .until_condition("account/prod", "Stalled", "True", "Unauthorized")
+        .await;
     fixture.secret("platform-api-key", &credential).await;
     fixture.until_ready("account/prod").await;
     let secret = "{name: ci-key, template: {url: 'https://{{ key }}@example.com'}}";
@@ -160,24 +259,42 @@ async fn exercise(fixture: &Fixture) -> Vec<String> {
     fixture.until_replaced("projectkey/ci", &first).await;
     tokens.push(fixture.entry("ci-key", "api-key").await.unwrap());
     tokens.extend(connect(fixture).await);
-    fixture.kubectl(&["delete", "projectkey", "cd", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "projectkey", "cd", "--wait=false"])
+        .await;
     fixture.until_gone("projectkey/cd").await;
-    assert_eq!(fixture.live_keys().await.iter().filter(|key| key["project_id"] == fixture.project).count(), 1);
+    assert_eq!(
+        fixture
+            .live_keys()
+            .await
+            .iter()
+            .filter(|key| key["project_id"] == fixture.project)
+            .count(),
+        1
+    );
     tokens
 }
 
 /// Writes connection Secrets with credentials, with other ones, and without any.
 async fn connect(fixture: &Fixture) -> impl Iterator<Item = String> {
-    let connection =
-        "{secretName: orders-db, database: shop, credentialsFrom: {name: orders-role}, template: {URL: '{{ uri }}'}}";
-    fixture.apply(&compute("orders", "br-main-42", &format!("  connection: {connection}\n"))).await;
+    let connection = "{secretName: orders-db, database: shop, credentialsFrom: {name: orders-role}, template: {URL: '{{ uri }}'}}";
+    fixture
+        .apply(&compute(
+            "orders",
+            "br-main-42",
+            &format!("  connection: {connection}\n"),
+        ))
+        .await;
     for [user, password] in [ROLES[0], ROLES[1]] {
-        fixture.until_condition("compute/orders", "Synced", "False", "ConnectionIncomplete").await;
+        fixture
+            .until_condition("compute/orders", "Synced", "False", "ConnectionIncomplete")
+            .await;
         let role = json!({"username": user, "password": password});
-        let role =
-            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": role});
+        let role = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": role});
         fixture.apply(&role.to_string()).await;
-        fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+        fixture
+            .until_condition("compute/orders", "Synced", "True", "InSync")
+            .await;
         if password == ROLES[0][1] {
             fixture.kubectl(&["delete", "secret", "orders-role"]).await;
         }

@@ -8,10 +8,20 @@ use crate::fixture::{Fixture, PROJECT, compute, condition, key};
 /// `team`.
 fn team(fixture: &Fixture, for_namespace: Option<&str>) -> String {
     let (kind, name, reference, more) = match for_namespace {
-        None => ("Account", "team".to_owned(), "{name: team-key}".to_owned(), String::new()),
+        None => (
+            "Account",
+            "team".to_owned(),
+            "{name: team-key}".to_owned(),
+            String::new(),
+        ),
         Some(admitted) => {
             let reference = format!("{{namespace: {}, name: team-key}}", fixture.namespace);
-            ("ClusterAccount", admitted.to_owned(), reference, format!("  namespaces: {{names: [{admitted}]}}\n"))
+            (
+                "ClusterAccount",
+                admitted.to_owned(),
+                reference,
+                format!("  namespaces: {{names: [{admitted}]}}\n"),
+            )
         }
     };
     let url = fixture.platform.base_url();
@@ -32,7 +42,9 @@ async fn chain(name: &str) -> Fixture {
     let fixture = Fixture::new(name).await;
     fixture.apply(&key("team", "")).await;
     fixture.apply(&team(&fixture, None)).await;
-    fixture.apply(&compute("orders", "br-main-42", "").replace("{name: prod}", "{name: team}")).await;
+    fixture
+        .apply(&compute("orders", "br-main-42", "").replace("{name: prod}", "{name: team}"))
+        .await;
     fixture.until_ready("compute/orders").await;
     fixture
 }
@@ -48,7 +60,12 @@ fn changed_with(fixture: &Fixture) -> Vec<Option<i64>> {
 }
 
 fn refused(fixture: &Fixture) -> usize {
-    fixture.platform.requests(0).iter().filter(|entry| entry.status == Some(401)).count()
+    fixture
+        .platform
+        .requests(0)
+        .iter()
+        .filter(|entry| entry.status == Some(401))
+        .count()
 }
 
 async fn delete(fixture: &Fixture, object: &str) {
@@ -56,13 +73,20 @@ async fn delete(fixture: &Fixture, object: &str) {
 }
 
 async fn until_in_use(fixture: &Fixture, by: &str) {
-    let waits = fixture.until_condition("projectkey/team", "Ready", "False", "InUse").await;
-    let message = condition(&waits, "Ready").unwrap()["message"].as_str().unwrap();
+    let waits = fixture
+        .until_condition("projectkey/team", "Ready", "False", "InUse")
+        .await;
+    let message = condition(&waits, "Ready").unwrap()["message"]
+        .as_str()
+        .unwrap();
     assert!(message.contains(by), "{message}");
 }
 
 async fn assert_nothing_is_left(fixture: &Fixture) {
-    assert_eq!((fixture.live_keys().await, fixture.computes().await), (Vec::new(), Vec::<Value>::new()));
+    assert_eq!(
+        (fixture.live_keys().await, fixture.computes().await),
+        (Vec::new(), Vec::<Value>::new())
+    );
     assert_eq!(refused(fixture), 0, "{}", fixture.requests().join("\n"));
 }
 
@@ -70,31 +94,57 @@ async fn assert_nothing_is_left(fixture: &Fixture) {
 async fn a_key_stays_as_long_as_an_account_needs_it() {
     let fixture = chain("chain").await;
     let id = fixture.get("projectkey/team").await.unwrap()["status"]["keyID"].as_i64();
-    assert_eq!(changed_with(&fixture), [id], "the compute was created with the project's key");
+    assert_eq!(
+        changed_with(&fixture),
+        [id],
+        "the compute was created with the project's key"
+    );
     delete(&fixture, "projectkey/team").await;
-    until_in_use(&fixture, "Account chain/team, which Compute chain/orders work through").await;
+    until_in_use(
+        &fixture,
+        "Account chain/team, which Compute chain/orders work through",
+    )
+    .await;
     // The value of `deletion` makes no difference, because the Secret is deleted with the resource
     // anyway.
-    fixture.patch("projectkey/team", json!({"deletion": "Orphan"})).await;
-    fixture.until("projectkey/team", "seen", |seen| seen["status"]["observedGeneration"] == 3).await;
+    fixture
+        .patch("projectkey/team", json!({"deletion": "Orphan"}))
+        .await;
+    fixture
+        .until("projectkey/team", "seen", |seen| {
+            seen["status"]["observedGeneration"] == 3
+        })
+        .await;
     until_in_use(&fixture, "Compute chain/orders").await;
-    fixture.patch("projectkey/team", json!({"deletion": "Revoke"})).await;
+    fixture
+        .patch("projectkey/team", json!({"deletion": "Revoke"}))
+        .await;
     // The account still works.
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    fixture.until("compute/orders", "changed", |seen| seen["status"]["size"] == "2").await;
+    fixture
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    fixture
+        .until("compute/orders", "changed", |seen| {
+            seen["status"]["size"] == "2"
+        })
+        .await;
     fixture.until_ready("compute/orders").await;
     delete(&fixture, "compute/orders").await;
     fixture.until_gone("compute/orders").await;
     fixture.until_gone("projectkey/team").await;
     assert_eq!(changed_with(&fixture), [id; 3]);
     assert_nothing_is_left(&fixture).await;
-    fixture.until_condition("account/team", "Stalled", "True", "CredentialsMissing").await;
+    fixture
+        .until_condition("account/team", "Stalled", "True", "CredentialsMissing")
+        .await;
 }
 
 #[tokio::test]
 async fn a_namespace_with_a_key_and_the_account_that_works_with_it_is_deleted() {
     let fixture = chain("chain-goes").await;
-    fixture.kubectl(&["delete", "namespace", "chain-goes", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "namespace", "chain-goes", "--wait=false"])
+        .await;
     fixture.until_gone("namespace/chain-goes").await;
     assert_nothing_is_left(&fixture).await;
     assert_eq!(fixture.count("DELETE"), 2);
@@ -107,16 +157,31 @@ async fn a_key_in_another_namespace_stays_as_long_as_a_team_needs_it() {
     admin.apply(&team(&admin, Some("chain-team"))).await;
     let team = Fixture::bare("chain-team").await;
     let account = "{kind: ClusterAccount, name: chain-team}";
-    let orders = compute("orders", "br-main-42", "").replace("{name: prod}", account).replace(PROJECT, &admin.project);
+    let orders = compute("orders", "br-main-42", "")
+        .replace("{name: prod}", account)
+        .replace(PROJECT, &admin.project);
     team.apply(&orders).await;
     team.until_ready("compute/orders").await;
-    admin.kubectl(&["delete", "namespace", "chain-admin", "--wait=false"]).await;
-    until_in_use(&admin, "ClusterAccount chain-team, which Compute chain-team/orders work through").await;
-    team.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    team.until("compute/orders", "changed", |seen| seen["status"]["size"] == "2").await;
-    team.kubectl(&["delete", "namespace", "chain-team", "--wait=false"]).await;
+    admin
+        .kubectl(&["delete", "namespace", "chain-admin", "--wait=false"])
+        .await;
+    until_in_use(
+        &admin,
+        "ClusterAccount chain-team, which Compute chain-team/orders work through",
+    )
+    .await;
+    team.patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    team.until("compute/orders", "changed", |seen| {
+        seen["status"]["size"] == "2"
+    })
+    .await;
+    team.kubectl(&["delete", "namespace", "chain-team", "--wait=false"])
+        .await;
     admin.until_gone("namespace/chain-team").await;
     admin.until_gone("namespace/chain-admin").await;
     assert_nothing_is_left(&admin).await;
-    admin.kubectl(&["delete", "clusteraccount", "chain-team"]).await;
+    admin
+        .kubectl(&["delete", "clusteraccount", "chain-team"])
+        .await;
 }

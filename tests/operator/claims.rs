@@ -17,7 +17,9 @@ fn primary(name: &str, of: &Fixture, more: &str) -> String {
 }
 
 async fn claimed(fixture: &Fixture, object: &str) -> String {
-    let seen = fixture.until_condition(object, "Stalled", "True", "ClaimedByAnother").await;
+    let seen = fixture
+        .until_condition(object, "Stalled", "True", "ClaimedByAnother")
+        .await;
     message(&seen, "Stalled")
 }
 
@@ -26,12 +28,16 @@ async fn who_has_no_usable_account_keeps_nobody_from_a_branch() {
     let mine = Fixture::new("claims-no-account").await;
     let evil = beside("claims-no-account").await;
     evil.apply(&primary("noacct", &mine, "")).await;
-    evil.until_condition("compute/noacct", "Stalled", "True", "AccountNotFound").await;
+    evil.until_condition("compute/noacct", "Stalled", "True", "AccountNotFound")
+        .await;
     // An account whose key is refused gives no claim either.
     evil.secret("platform-api-key", "not-a-key").await;
-    evil.apply(&account("refused", &mine.platform.base_url(), "")).await;
-    evil.apply(&primary("refused", &mine, "").replace("name: prod", "name: refused")).await;
-    evil.until_condition("compute/refused", "Ready", "Unknown", "AccountNotReady").await;
+    evil.apply(&account("refused", &mine.platform.base_url(), ""))
+        .await;
+    evil.apply(&primary("refused", &mine, "").replace("name: prod", "name: refused"))
+        .await;
+    evil.until_condition("compute/refused", "Ready", "Unknown", "AccountNotReady")
+        .await;
     mine.apply(&compute("orders", "br-main-42", "")).await;
     mine.until_ready("compute/orders").await;
     assert_eq!(mine.computes().await.len(), 1);
@@ -44,16 +50,32 @@ async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
     let late = Fixture::bare("claims-late").await;
     let first = Fixture::bare("claims-first").await;
     late.apply(&compute("orders", "br-main-42", "")).await;
-    late.until_condition("compute/orders", "Stalled", "True", "AccountNotFound").await;
+    late.until_condition("compute/orders", "Stalled", "True", "AccountNotFound")
+        .await;
     first.secret("platform-api-key", ADMIN).await;
-    first.apply(&account("prod", &late.platform.base_url(), "")).await;
+    first
+        .apply(&account("prod", &late.platform.base_url(), ""))
+        .await;
     first.apply(&primary("taken", &late, "")).await;
     let bound = id(&first.until_ready("compute/taken").await);
     late.account().await;
     let message = claimed(&late, "compute/orders").await;
-    assert!(message.contains("A resource of another namespace already has the primary compute of branch"), "{message}");
-    assert!(!message.contains(&first.namespace) && !message.contains("taken"), "{message}");
-    assert!(late.shared.operator.log().contains("holder=\"Compute claims-first/taken\""), "the log names it");
+    assert!(
+        message
+            .contains("A resource of another namespace already has the primary compute of branch"),
+        "{message}"
+    );
+    assert!(
+        !message.contains(&first.namespace) && !message.contains("taken"),
+        "{message}"
+    );
+    assert!(
+        late.shared
+            .operator
+            .log()
+            .contains("holder=\"Compute claims-first/taken\""),
+        "the log names it"
+    );
     first.until_ready("compute/taken").await;
     delete(&first, "compute/taken").await;
     first.until_gone("compute/taken").await;
@@ -77,10 +99,16 @@ async fn what_another_platform_shows_takes_nothing_from_this_one() {
     mine.apply(&compute("orders", "br-main-42", "")).await;
     let bound = id(&mine.until_ready("compute/orders").await);
     assert_eq!(bound, taken, "the same id on both");
-    mine.patch("compute/orders", json!({"deletion": "Orphan"})).await;
+    mine.patch("compute/orders", json!({"deletion": "Orphan"}))
+        .await;
     delete(&mine, "compute/orders").await;
     mine.until_gone("compute/orders").await;
-    mine.apply(&compute("again", "br-main-42", &format!("  computeID: {bound}\n"))).await;
+    mine.apply(&compute(
+        "again",
+        "br-main-42",
+        &format!("  computeID: {bound}\n"),
+    ))
+    .await;
     assert_eq!(id(&mine.until_ready("compute/again").await), bound);
     evil.until_ready("compute/orders").await;
     assert_eq!((mine.count("POST"), evil.count("POST")), (1, 1));
@@ -95,15 +123,35 @@ async fn what_another_finalizer_keeps_claims_nothing() {
     fixture.apply(&compute("waiting", "br-main-42", "")).await;
     claimed(&fixture, "compute/waiting").await;
     let theirs = r#"[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/theirs"}]"#;
-    fixture.kubectl(&["patch", "compute", "orders", "--type", "json", "-p", theirs]).await;
+    fixture
+        .kubectl(&["patch", "compute", "orders", "--type", "json", "-p", theirs])
+        .await;
     delete(&fixture, "compute/orders").await;
-    let only_theirs = |seen: &Value| seen["metadata"]["finalizers"] == json!(["example.com/theirs"]);
-    fixture.until("compute/orders", "released", only_theirs).await;
+    let only_theirs =
+        |seen: &Value| seen["metadata"]["finalizers"] == json!(["example.com/theirs"]);
+    fixture
+        .until("compute/orders", "released", only_theirs)
+        .await;
     let second = id(&fixture.until_ready("compute/waiting").await);
     assert_ne!(first, second);
-    assert!(fixture.get("compute/orders").await.is_some_and(|seen| only_theirs(&seen)), "it is still there");
-    assert_eq!((fixture.count("POST"), fixture.count("DELETE"), fixture.computes().await.len()), (2, 1, 1));
+    assert!(
+        fixture
+            .get("compute/orders")
+            .await
+            .is_some_and(|seen| only_theirs(&seen)),
+        "it is still there"
+    );
+    assert_eq!(
+        (
+            fixture.count("POST"),
+            fixture.count("DELETE"),
+            fixture.computes().await.len()
+        ),
+        (2, 1, 1)
+    );
     let none = r#"{"metadata":{"finalizers":null}}"#;
-    fixture.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", none]).await;
+    fixture
+        .kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", none])
+        .await;
     fixture.until_gone("compute/orders").await;
 }

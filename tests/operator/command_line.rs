@@ -23,9 +23,18 @@ pub struct Ran {
 
 impl Ran {
     pub async fn of(mut command: Command) -> Self {
-        let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await.unwrap();
+        let output = command
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+        Self {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 
     pub fn json(&self) -> Value {
@@ -49,7 +58,8 @@ impl Ran {
 impl Fixture {
     /// Runs the program with these arguments in the namespace of the test as administrator.
     pub async fn dbplane(&self, args: &[&str]) -> Ran {
-        self.dbplane_as(&self.shared.cluster.kubeconfig_path(), args).await
+        self.dbplane_as(&self.shared.cluster.kubeconfig_path(), args)
+            .await
     }
 
     async fn dbplane_as(&self, kubeconfig: &Path, args: &[&str]) -> Ran {
@@ -58,16 +68,32 @@ impl Fixture {
 
     fn command(&self, kubeconfig: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-        command.args(args).args(["-n", &self.namespace]).env_clear().env("KUBECONFIG", kubeconfig);
+        command
+            .args(args)
+            .args(["-n", &self.namespace])
+            .env_clear()
+            .env("KUBECONFIG", kubeconfig);
         command
     }
 
     /// A kubeconfig with these rights for Computes in the namespace, and no others.
     async fn somebody(&self, verbs: &str) -> PathBuf {
         let may = format!("--verb={verbs}");
-        self.kubectl(&["create", "role", "some", &may, "--resource=computes.dbplane.dev"]).await;
+        self.kubectl(&[
+            "create",
+            "role",
+            "some",
+            &may,
+            "--resource=computes.dbplane.dev",
+        ])
+        .await;
         let who = format!("--serviceaccount={}:default", self.namespace);
-        self.kubectl(&["create", "rolebinding", "some", "--role=some", &who]).await;
-        self.shared.cluster.kubeconfig_for_service_account(&self.namespace, "default").await.unwrap()
+        self.kubectl(&["create", "rolebinding", "some", "--role=some", &who])
+            .await;
+        self.shared
+            .cluster
+            .kubeconfig_for_service_account(&self.namespace, "default")
+            .await
+            .unwrap()
     }
 }

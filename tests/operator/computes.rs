@@ -44,12 +44,19 @@ pub async fn by_hand(fixture: &Fixture, branch: &str, kind: &str) -> String {
 /// The compute in the console's list.
 async fn line(fixture: &Fixture, id: &str) -> Value {
     let computes = fixture.computes().await;
-    computes.into_iter().find(|compute| compute["id"] == id).unwrap_or_else(|| panic!("there is no compute {id}"))
+    computes
+        .into_iter()
+        .find(|compute| compute["id"] == id)
+        .unwrap_or_else(|| panic!("there is no compute {id}"))
 }
 
 /// The requests for changes so far.
 pub fn writes(fixture: &Fixture) -> Vec<String> {
-    fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
+    fixture
+        .requests()
+        .into_iter()
+        .filter(|request| !request.starts_with("GET "))
+        .collect()
 }
 
 pub async fn delete(fixture: &Fixture, object: &str) {
@@ -57,13 +64,19 @@ pub async fn delete(fixture: &Fixture, object: &str) {
 }
 
 async fn annotate(fixture: &Fixture, name: &str, annotation: &str) {
-    fixture.kubectl(&["annotate", "--overwrite", "compute", name, annotation]).await;
+    fixture
+        .kubectl(&["annotate", "--overwrite", "compute", name, annotation])
+        .await;
 }
 
 /// Waits for this many further reads of the platform.
 pub async fn polls(fixture: &Fixture, times: usize) {
     let wanted = fixture.count("GET") + times;
-    fixture.wait_until("the platform to be read", async || fixture.count("GET") >= wanted).await;
+    fixture
+        .wait_until("the platform to be read", async || {
+            fixture.count("GET") >= wanted
+        })
+        .await;
 }
 
 /// True if the restart for this token is done, and the compute was ready afterwards.
@@ -73,7 +86,10 @@ pub fn is_restarted(object: &Value, token: &str) -> bool {
 }
 
 pub fn message(object: &Value, kind: &str) -> String {
-    condition(object, kind).and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
+    condition(object, kind)
+        .and_then(|condition| condition["message"].as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -86,13 +102,21 @@ async fn a_compute_is_created_once_and_becomes_ready() {
     assert_eq!(ready["status"]["capacity"]["maxConnections"], 112);
     assert_eq!(ready["status"]["observedGeneration"], 1);
     assert_eq!(ready["status"]["state"], "active");
-    assert!(condition(&ready, "Reconciling").is_none() && condition(&ready, "Stalled").is_none(), "{ready}");
+    assert!(
+        condition(&ready, "Reconciling").is_none() && condition(&ready, "Stalled").is_none(),
+        "{ready}"
+    );
     assert!(id.starts_with("ep-"), "{id}");
     let computes = fixture.computes().await;
     assert_eq!(computes.len(), 1);
     assert_eq!(computes[0]["id"], id);
     assert_eq!(writes(&fixture).len(), 1);
-    assert!(fixture.event("compute/orders", "Created").await.contains(&id));
+    assert!(
+        fixture
+            .event("compute/orders", "Created")
+            .await
+            .contains(&id)
+    );
 }
 
 #[tokio::test]
@@ -110,25 +134,44 @@ async fn a_branch_has_as_many_replicas_as_are_declared() {
     let primary = by_hand(&fixture, "br-main-42", "read_write").await;
     let names = ["reader-1", "reader-2", "reader-3"];
     for name in names {
-        fixture.apply(&compute(name, "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+        fixture
+            .apply(&compute(name, "br-main-42", "").replace("ReadWrite", "ReadOnly"))
+            .await;
     }
     let mut ids = std::collections::BTreeSet::new();
     for name in names {
         let ready = fixture.until_ready(&format!("compute/{name}")).await;
         ids.insert(ready["status"]["computeID"].as_str().unwrap().to_owned());
     }
-    assert_eq!((ids.len(), fixture.computes().await.len(), fixture.count("POST")), (3, 4, 3));
+    assert_eq!(
+        (
+            ids.len(),
+            fixture.computes().await.len(),
+            fixture.count("POST")
+        ),
+        (3, 4, 3)
+    );
     assert!(!ids.contains(&primary));
     delete(&fixture, "compute/reader-2").await;
     fixture.until_gone("compute/reader-2").await;
-    assert_eq!((fixture.computes().await.len(), fixture.count("DELETE")), (3, 1));
+    assert_eq!(
+        (fixture.computes().await.len(), fixture.count("DELETE")),
+        (3, 1)
+    );
 }
 
 #[tokio::test]
 async fn a_project_that_does_not_exist_is_reported() {
     let fixture = Fixture::new("no-project").await;
-    fixture.apply(&compute("orders", "br-main-42", "").replace(PROJECT, "no-such-project")).await;
-    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "Refused").await;
-    assert!(message(&stalled, "Stalled").contains("no-such-project"), "{stalled}");
+    fixture
+        .apply(&compute("orders", "br-main-42", "").replace(PROJECT, "no-such-project"))
+        .await;
+    let stalled = fixture
+        .until_condition("compute/orders", "Stalled", "True", "Refused")
+        .await;
+    assert!(
+        message(&stalled, "Stalled").contains("no-such-project"),
+        "{stalled}"
+    );
     assert_eq!(writes(&fixture).len(), 0);
 }

@@ -23,7 +23,11 @@ pub struct Alone {
 
 impl Alone {
     pub async fn new(flags: &'static [&'static str]) -> Self {
-        Self { shared: Box::leak(Box::new(Shared::start_in(&[], flags).await)), flags, later: Vec::new() }
+        Self {
+            shared: Box::leak(Box::new(Shared::start_in(&[], flags).await)),
+            flags,
+            later: Vec::new(),
+        }
     }
 
     pub async fn bare(&self, name: &str) -> Fixture {
@@ -38,7 +42,11 @@ impl Alone {
 
     /// Kills the current operator with SIGKILL.
     fn kill(&self) {
-        kill_operator(self.later.last().map_or(&self.shared.operator, |(operator, _)| operator));
+        kill_operator(
+            self.later
+                .last()
+                .map_or(&self.shared.operator, |(operator, _)| operator),
+        );
     }
 
     async fn start(&mut self) {
@@ -48,9 +56,13 @@ impl Alone {
 
     /// The value of a metric of the current operator.
     async fn metric(&self, series: &str) -> Option<u64> {
-        let url = self.later.last().map_or(&self.shared.metrics, |(_, url)| url);
+        let url = self
+            .later
+            .last()
+            .map_or(&self.shared.metrics, |(_, url)| url);
         let text = reqwest::get(url).await.unwrap().text().await.unwrap();
-        text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+        text.lines()
+            .find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
     }
 }
 
@@ -59,7 +71,10 @@ async fn delete(fixture: &Fixture, object: &str) {
 }
 
 fn message(object: &Value, kind: &str) -> String {
-    condition(object, kind).and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
+    condition(object, kind)
+        .and_then(|condition| condition["message"].as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn is_reported(object: &Value, reason: &str) -> bool {

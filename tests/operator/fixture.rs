@@ -70,21 +70,39 @@ impl Fixture {
 
     /// A namespace and a platform without an account.
     pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
-        let shared = if is_confined() { Shared::confined_to(name).await } else { shared().await };
+        let shared = if is_confined() {
+            Shared::confined_to(name).await
+        } else {
+            shared().await
+        };
         Self::within(shared, name, shape).await
     }
 
     /// Like `on`, in another control plane.
-    pub async fn within(shared: &'static Shared, name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
+    pub async fn within(
+        shared: &'static Shared,
+        name: &str,
+        shape: impl FnOnce(&mut Platform),
+    ) -> Self {
         let project = format!("{name}-123456");
         let mut options = Platform::new(world(&project));
         shape(&mut options);
         let platform = simulator::serve(listener(), options).await.unwrap();
         if !is_confined() {
-            shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
+            shared
+                .cluster
+                .kubectl(&["create", "namespace", name])
+                .await
+                .unwrap();
         }
         let client = shared.cluster.client().await.unwrap();
-        Self { shared, client, namespace: name.to_owned(), platform, project }
+        Self {
+            shared,
+            client,
+            namespace: name.to_owned(),
+            platform,
+            project,
+        }
     }
 
     /// Like `bare`, with the administrator's Account `prod`.
@@ -164,7 +182,11 @@ spec:
     async fn send(&self, verb: &str, manifest: &str) {
         let arguments = ["-n", &self.namespace, verb, "-f", "-"];
         let manifest = manifest.replace(PROJECT, &self.project);
-        self.shared.cluster.kubectl_with_input(&arguments, &manifest).await.unwrap();
+        self.shared
+            .cluster
+            .kubectl_with_input(&arguments, &manifest)
+            .await
+            .unwrap();
     }
 
     pub async fn kubectl(&self, args: &[&str]) -> String {
@@ -175,7 +197,8 @@ spec:
 
     pub async fn patch(&self, object: &str, spec: Value) {
         let patch = serde_json::json!({"spec": spec}).to_string();
-        self.kubectl(&["patch", object, "--type", "merge", "-p", &patch]).await;
+        self.kubectl(&["patch", object, "--type", "merge", "-p", &patch])
+            .await;
     }
 
     pub fn client(&self) -> &Client {
@@ -189,7 +212,10 @@ spec:
     /// The object `kind/name`, if it exists.
     pub async fn get(&self, object: &str) -> Option<Value> {
         let (kind, name) = object.split_once('/').unwrap();
-        let found = objects(&self.client, &self.namespace, kind).get_opt(name).await.unwrap();
+        let found = objects(&self.client, &self.namespace, kind)
+            .get_opt(name)
+            .await
+            .unwrap();
         found.map(|object| serde_json::to_value(object).unwrap())
     }
 
@@ -203,32 +229,50 @@ spec:
         .await;
         found.unwrap_or_else(|error| {
             let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
-            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.text(30))
+            panic!(
+                "{error}\nlast seen: {seen}\n{}\n{}",
+                self.requests().join("\n"),
+                self.text(30)
+            )
         })
     }
 
-    pub async fn until_condition(&self, object: &str, kind: &str, status: &str, reason: &str) -> Value {
+    pub async fn until_condition(
+        &self,
+        object: &str,
+        kind: &str,
+        status: &str,
+        reason: &str,
+    ) -> Value {
         self.until(object, &format!("{kind}={status} {reason}"), |seen| {
-            condition(seen, kind)
-                .is_some_and(|condition| condition["status"] == status && condition["reason"] == reason)
+            condition(seen, kind).is_some_and(|condition| {
+                condition["status"] == status && condition["reason"] == reason
+            })
         })
         .await
     }
 
     /// Also waits for the copy of the record in the annotation, which is written last.
     pub async fn until_ready(&self, object: &str) -> Value {
-        self.until_condition(object, "Ready", "True", "Available").await;
+        self.until_condition(object, "Ready", "True", "Available")
+            .await;
         // Restarts and further computes of a create are recorded only in the status.
         let recorded = |text: &Value| {
             let mut record: Value = serde_json::from_str(text.as_str()?).ok()?;
-            record.as_object_mut()?.retain(|field, _| !["restart", "seal", "made", "twins"].contains(&field.as_str()));
+            record
+                .as_object_mut()?
+                .retain(|field, _| !["restart", "seal", "made", "twins"].contains(&field.as_str()));
             Some(record)
         };
         let is_copied = |seen: &Value| {
-            let [status, copy] = [&seen["status"]["record"], &seen["metadata"]["annotations"]["dbplane.dev/record"]];
+            let [status, copy] = [
+                &seen["status"]["record"],
+                &seen["metadata"]["annotations"]["dbplane.dev/record"],
+            ];
             status.is_null() || recorded(status) == recorded(copy)
         };
-        self.until(object, "with a copy of its record", is_copied).await
+        self.until(object, "with a copy of its record", is_copied)
+            .await
     }
 
     pub async fn until_gone(&self, object: &str) {
@@ -255,22 +299,36 @@ spec:
 
     pub async fn console(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
         let url = format!("{}{path}", self.platform.console_url());
-        let answer = reqwest::Client::new().request(method, url).json(&body).send().await.unwrap();
+        let answer = reqwest::Client::new()
+            .request(method, url)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         assert!(answer.status().is_success(), "{path}: {}", answer.status());
         answer.json().await.unwrap_or_default()
     }
 
     /// The API requests so far as "METHOD path".
     pub fn requests(&self) -> Vec<String> {
-        self.platform.requests(0).into_iter().map(|entry| format!("{} {}", entry.method, entry.path)).collect()
+        self.platform
+            .requests(0)
+            .into_iter()
+            .map(|entry| format!("{} {}", entry.method, entry.path))
+            .collect()
     }
 
     pub fn count(&self, start: &str) -> usize {
-        self.requests().iter().filter(|request| request.starts_with(start)).count()
+        self.requests()
+            .iter()
+            .filter(|request| request.starts_with(start))
+            .count()
     }
 
     pub fn fault(&self, order: Value) {
-        self.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
+        self.platform
+            .order_fault(serde_json::from_value(order).unwrap())
+            .unwrap();
     }
 
     /// An entry of a Secret as text.
@@ -282,8 +340,19 @@ spec:
 
     /// The status of a request for the project's computes with this token.
     pub async fn answer_to(&self, token: &str) -> u16 {
-        let url = format!("{}/projects/{}/endpoints", self.platform.base_url(), self.project);
-        reqwest::Client::new().get(url).bearer_auth(token).send().await.unwrap().status().as_u16()
+        let url = format!(
+            "{}/projects/{}/endpoints",
+            self.platform.base_url(),
+            self.project
+        );
+        reqwest::Client::new()
+            .get(url)
+            .bearer_auth(token)
+            .send()
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
     }
 
     /// The valid keys of the project.
@@ -294,26 +363,38 @@ spec:
     }
 
     pub async fn revoke(&self, id: &Value) {
-        self.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), serde_json::json!({})).await;
+        self.console(
+            reqwest::Method::POST,
+            &format!("/api_keys/{id}/revoke"),
+            serde_json::json!({}),
+        )
+        .await;
     }
 
     /// Waits for an event with this reason about an object and returns its message.
     pub async fn event(&self, object: &str, reason: &str) -> String {
         let (_, name) = object.split_once('/').unwrap();
-        let events: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let events: Api<k8s_openapi::api::events::v1::Event> =
+            Api::namespaced(self.client.clone(), &self.namespace);
         let what = format!("an event {reason} about {object}");
         let found = wait_for(&what, PATIENCE, async || {
-            let listed = events.list(&kube::api::ListParams::default()).await.unwrap();
+            let listed = events
+                .list(&kube::api::ListParams::default())
+                .await
+                .unwrap();
             listed.into_iter().find_map(|event| {
                 let about = event.regarding.and_then(|regarding| regarding.name);
-                (event.reason.as_deref() == Some(reason) && about.as_deref() == Some(name)).then_some(event.note)
+                (event.reason.as_deref() == Some(reason) && about.as_deref() == Some(name))
+                    .then_some(event.note)
             })
         });
         found.await.unwrap().unwrap_or_default()
     }
 
     pub async fn wait_until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
-        wait_for(what, PATIENCE, async || holds().await.then_some(())).await.unwrap();
+        wait_for(what, PATIENCE, async || holds().await.then_some(()))
+            .await
+            .unwrap();
     }
 }
 
@@ -323,12 +404,19 @@ impl Drop for Fixture {
             kill_operator(&self.shared.operator);
         }
         let steps = self.text(usize::MAX).matches("performing").count();
-        assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.text(30));
+        assert!(
+            std::thread::panicking() || steps <= MOST_STEPS,
+            "{steps} steps:\n{}",
+            self.text(30)
+        );
     }
 }
 
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
 }
 
 /// Longer than several polls of the platform.

@@ -17,19 +17,28 @@ async fn without_a_revoke_call_the_deletion_waits_and_checks_the_key() {
     let ready = fixture.until_ready("projectkey/ci").await;
     fixture.until_ready("projectkey/left").await;
     let left = fixture.entry("left-key", "api-key").await.unwrap();
-    fixture.kubectl(&["delete", "projectkey", "ci", "left", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "projectkey", "ci", "left", "--wait=false"])
+        .await;
     for name in ["ci", "left"] {
         let object = format!("projectkey/{name}");
-        let waits = fixture.until_condition(&object, "Stalled", "True", "RevocationUnsupported").await;
-        let message = condition(&waits, "Stalled").unwrap()["message"].as_str().unwrap();
+        let waits = fixture
+            .until_condition(&object, "Stalled", "True", "RevocationUnsupported")
+            .await;
+        let message = condition(&waits, "Stalled").unwrap()["message"]
+            .as_str()
+            .unwrap();
         assert!(
-            message.contains(waits["status"]["keyName"].as_str().unwrap()) && message.contains("Orphan"),
+            message.contains(waits["status"]["keyName"].as_str().unwrap())
+                && message.contains("Orphan"),
             "{message}"
         );
     }
     fixture.revoke(&ready["status"]["keyID"]).await;
     fixture.until_gone("projectkey/ci").await;
-    fixture.patch("projectkey/left", json!({"deletion": "Orphan"})).await;
+    fixture
+        .patch("projectkey/left", json!({"deletion": "Orphan"}))
+        .await;
     fixture.until_gone("projectkey/left").await;
     assert_eq!(fixture.answer_to(&left).await, 200);
 }
@@ -42,8 +51,16 @@ async fn a_lost_answer_results_in_one_live_key() {
     let ready = fixture.until_ready("projectkey/ci").await;
     assert_eq!(fixture.count(CREATE), 2);
     let live = fixture.live_keys().await;
-    assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&ready["status"]["keyID"]]);
-    assert_eq!(fixture.answer_to(&fixture.entry("ci-key", "api-key").await.unwrap()).await, 200);
+    assert_eq!(
+        live.iter().map(|key| &key["id"]).collect::<Vec<_>>(),
+        [&ready["status"]["keyID"]]
+    );
+    assert_eq!(
+        fixture
+            .answer_to(&fixture.entry("ci-key", "api-key").await.unwrap())
+            .await,
+        200
+    );
     assert_eq!(ready["status"]["lostKeys"], Value::Null);
 }
 
@@ -54,13 +71,22 @@ async fn a_lost_answer_is_reported_where_keys_cannot_be_listed() {
     fixture.apply(&key("ci", "")).await;
     let ready = fixture.until_ready("projectkey/ci").await;
     let live = fixture.live_keys().await;
-    let lost = live.iter().find(|key| key["id"] != ready["status"]["keyID"]).unwrap();
+    let lost = live
+        .iter()
+        .find(|key| key["id"] != ready["status"]["keyID"])
+        .unwrap();
     assert_eq!(live.len(), 2);
     assert_eq!(ready["status"]["lostKeys"][0]["name"], lost["name"]);
     let reported = fixture.event("projectkey/ci", "KeyLeft").await;
-    assert!(reported.contains(lost["name"].as_str().unwrap()), "{reported}");
+    assert!(
+        reported.contains(lost["name"].as_str().unwrap()),
+        "{reported}"
+    );
     let synced = condition(&ready, "Synced").unwrap();
-    assert_eq!((&synced["status"], &synced["reason"]), (&json!("False"), &json!("RevocationUnsupported")));
+    assert_eq!(
+        (&synced["status"], &synced["reason"]),
+        (&json!("False"), &json!("RevocationUnsupported"))
+    );
 }
 
 #[tokio::test]
@@ -69,11 +95,17 @@ async fn a_refused_creation_is_reported_and_tried_again_when_the_spec_changes() 
     fixture
         .fault(json!({"method": "POST", "path": CREATES, "status": 403, "body": {"message": "administrators only"}}));
     fixture.apply(&key("ci", "")).await;
-    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "Forbidden").await;
-    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
+    let stalled = fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "Forbidden")
+        .await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"]
+        .as_str()
+        .unwrap();
     assert!(message.contains("administrators only"), "{message}");
     assert_eq!(fixture.count(CREATE), 1);
-    fixture.patch("projectkey/ci", json!({"onRevoked": "Report"})).await;
+    fixture
+        .patch("projectkey/ci", json!({"onRevoked": "Report"}))
+        .await;
     fixture.until_ready("projectkey/ci").await;
     assert_eq!(fixture.live_keys().await.len(), 1);
 }
@@ -82,12 +114,18 @@ async fn a_refused_creation_is_reported_and_tried_again_when_the_spec_changes() 
 async fn a_limited_rate_is_waited_for() {
     let fixture = Fixture::new("mint-throttled").await;
     fixture.until_ready("account/prod").await;
-    fixture.fault(json!({"method": "POST", "path": CREATES, "status": 429, "retry_after": 1, "times": 5}));
+    fixture.fault(
+        json!({"method": "POST", "path": CREATES, "status": 429, "retry_after": 1, "times": 5}),
+    );
     let begun = Instant::now();
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("projectkey/ci").await;
     // Five seconds plus the usual time; exponential backoff would take half a minute.
-    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(25),
+        "{:?}",
+        begun.elapsed()
+    );
     assert_eq!(fixture.count(CREATE), 6);
     assert_eq!(fixture.live_keys().await.len(), 1);
 }
@@ -101,8 +139,17 @@ async fn a_creation_with_an_open_outcome_is_repeated_once_it_is_settled() {
     fixture.fault(json!({"method": "POST", "path": CREATES, "status": 409, "times": 1}));
     fixture.apply(&key("one", "")).await;
     fixture.apply(&key("other", "")).await;
-    fixture.until_condition("projectkey/one", "Reconciling", "True", "ConfirmingCreate").await;
-    fixture.until_condition("projectkey/other", "Reconciling", "True", "ConfirmingCreate").await;
+    fixture
+        .until_condition("projectkey/one", "Reconciling", "True", "ConfirmingCreate")
+        .await;
+    fixture
+        .until_condition(
+            "projectkey/other",
+            "Reconciling",
+            "True",
+            "ConfirmingCreate",
+        )
+        .await;
     assert_eq!(fixture.count(CREATE), 2);
     fixture.until_ready("projectkey/one").await;
     fixture.until_ready("projectkey/other").await;
@@ -122,14 +169,32 @@ async fn a_secret_that_cannot_be_created_costs_no_key() {
     // The status that the quota controller would write; it does not run here.
     let used = json!({"status": {"hard": {"secrets": "1"}, "used": {"secrets": "1"}}}).to_string();
     fixture
-        .kubectl(&["patch", "resourcequota", "no-secrets", "--subresource=status", "--type", "merge", "-p", &used])
+        .kubectl(&[
+            "patch",
+            "resourcequota",
+            "no-secrets",
+            "--subresource=status",
+            "--type",
+            "merge",
+            "-p",
+            &used,
+        ])
         .await;
     fixture.apply(&key("ci", "")).await;
-    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
-    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
-    assert!(message.contains("Secret ci-key") && message.contains("quota"), "{message}");
+    let stalled = fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten")
+        .await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"]
+        .as_str()
+        .unwrap();
+    assert!(
+        message.contains("Secret ci-key") && message.contains("quota"),
+        "{message}"
+    );
     assert_eq!(fixture.count(CREATE), 0);
-    fixture.kubectl(&["delete", "resourcequota", "no-secrets"]).await;
+    fixture
+        .kubectl(&["delete", "resourcequota", "no-secrets"])
+        .await;
     fixture.until_ready("projectkey/ci").await;
     assert_eq!(fixture.count(CREATE), 1);
 }
@@ -139,9 +204,21 @@ async fn a_secret_that_cannot_be_written_costs_no_key() {
     let fixture = Fixture::new("immutable").await;
     fixture.apply(&key("ci", "")).await;
     let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
-    fixture.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", r#"{"immutable": true}"#]).await;
+    fixture
+        .kubectl(&[
+            "patch",
+            "secret",
+            "ci-key",
+            "--type",
+            "merge",
+            "-p",
+            r#"{"immutable": true}"#,
+        ])
+        .await;
     fixture.revoke(&old).await;
-    fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
+    fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten")
+        .await;
     assert_eq!(fixture.count(CREATE), 1);
     fixture.kubectl(&["delete", "secret", "ci-key"]).await;
     fixture.until_replaced("projectkey/ci", &old).await;
@@ -154,9 +231,13 @@ async fn a_key_that_may_not_create_keys_is_named_as_the_reason() {
     fixture.account_with(ORGANIZATION_KEY).await;
     fixture.until_ready("account/prod").await;
     fixture.apply(&key("ci", "")).await;
-    fixture.until_condition("projectkey/ci", "Stalled", "True", "Forbidden").await;
+    fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "Forbidden")
+        .await;
     // It has nothing on the platform that would block the deletion.
-    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
+        .await;
     fixture.until_gone("projectkey/ci").await;
 }
 
@@ -168,7 +249,11 @@ async fn quiet_means_no_write() {
     let secret = fixture.get("secret/ci-key").await;
     let asked = fixture.count("GET");
     // The key is probed several times, and nothing is written.
-    fixture.wait_until("the key to be asked", async || fixture.count("GET") >= asked + 2).await;
+    fixture
+        .wait_until("the key to be asked", async || {
+            fixture.count("GET") >= asked + 2
+        })
+        .await;
     assert_eq!(fixture.get("projectkey/ci").await, Some(ready));
     assert_eq!(fixture.get("secret/ci-key").await, secret);
     assert_eq!(fixture.count(CREATE), 1);
@@ -180,22 +265,35 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     fixture.apply(&key("ci", "")).await;
     let ready = fixture.until_ready("projectkey/ci").await;
     let token = fixture.entry("ci-key", "api-key").await.unwrap();
-    let annotation = ready["metadata"]["annotations"]["dbplane.dev/record"].as_str().unwrap();
+    let annotation = ready["metadata"]["annotations"]["dbplane.dev/record"]
+        .as_str()
+        .unwrap();
     let copy = key("copy", "").replace(
         "metadata: {name: copy}",
         &format!("metadata: {{name: copy, annotations: {{dbplane.dev/record: '{annotation}'}}}}"),
     );
     fixture.apply(&copy).await;
-    fixture.until_condition("projectkey/copy", "Stalled", "True", "BindingConflict").await;
-    fixture.kubectl(&["delete", "projectkey", "copy", "--wait=false"]).await;
+    fixture
+        .until_condition("projectkey/copy", "Stalled", "True", "BindingConflict")
+        .await;
+    fixture
+        .kubectl(&["delete", "projectkey", "copy", "--wait=false"])
+        .await;
     fixture.until_gone("projectkey/copy").await;
     assert_eq!(fixture.answer_to(&token).await, 200);
     // The record is restored from the status.
-    fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/record-"]).await;
     fixture
-        .until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"]["dbplane.dev/record"].is_string())
+        .kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/record-"])
         .await;
-    assert_eq!(fixture.until_ready("projectkey/ci").await["status"]["keyID"], ready["status"]["keyID"]);
+    fixture
+        .until("projectkey/ci", "restored", |seen| {
+            seen["metadata"]["annotations"]["dbplane.dev/record"].is_string()
+        })
+        .await;
+    assert_eq!(
+        fixture.until_ready("projectkey/ci").await["status"]["keyID"],
+        ready["status"]["keyID"]
+    );
     assert_eq!(fixture.count(CREATE), 1);
 }
 
@@ -206,7 +304,9 @@ async fn keys_whose_answers_are_lost_do_not_pile_up() {
 
 async fn they_are_revoked_before_the_next() {
     let fixture = Fixture::new("pile").await;
-    fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}));
+    fixture.fault(
+        json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}),
+    );
     fixture.apply(&key("ci", "")).await;
     let mut most = 0;
     fixture
@@ -218,20 +318,43 @@ async fn they_are_revoked_before_the_next() {
     assert!(most <= 1, "{most} keys were live at once");
     fixture.platform.clear_faults();
     let ready = fixture.until_ready("projectkey/ci").await;
-    assert_eq!((fixture.live_keys().await.len(), &ready["status"]["lostKeys"]), (1, &Value::Null));
+    assert_eq!(
+        (
+            fixture.live_keys().await.len(),
+            &ready["status"]["lostKeys"]
+        ),
+        (1, &Value::Null)
+    );
 }
 
 async fn they_are_three_at_most() {
     let fixture = Fixture::minimal("pile-minimal").await;
-    fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}));
+    fixture.fault(
+        json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}),
+    );
     fixture.apply(&key("ci", "")).await;
-    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "RevocationUnsupported").await;
-    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
+    let stalled = fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "RevocationUnsupported")
+        .await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"]
+        .as_str()
+        .unwrap();
     let live = fixture.live_keys().await;
-    assert!(live.iter().all(|key| message.contains(key["name"].as_str().unwrap())), "{message}");
+    assert!(
+        live.iter()
+            .all(|key| message.contains(key["name"].as_str().unwrap())),
+        "{message}"
+    );
     fixture.platform.clear_faults();
     assert_eq!((fixture.count(CREATE), live.len()), (3, 3), "{message}");
-    fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/revoked-keys=all"]).await;
+    fixture
+        .kubectl(&[
+            "annotate",
+            "projectkey",
+            "ci",
+            "dbplane.dev/revoked-keys=all",
+        ])
+        .await;
     fixture.until_ready("projectkey/ci").await;
     assert_eq!(fixture.count(CREATE), 4);
 }
@@ -239,7 +362,11 @@ async fn they_are_three_at_most() {
 /// A policy that changes Secrets whose names begin with `ci`, in dry runs or only in real writes.
 pub async fn altering(fixture: &Fixture, dry_runs: bool) -> String {
     let (namespace, name) = (&fixture.namespace, format!("alter-{}", fixture.namespace));
-    let condition = if dry_runs { "true" } else { "!(has(request.dryRun) && request.dryRun)" };
+    let condition = if dry_runs {
+        "true"
+    } else {
+        "!(has(request.dryRun) && request.dryRun)"
+    };
     let policy = format!(
         r#"apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -274,33 +401,72 @@ spec: {{policyName: {name}}}
 
 #[tokio::test]
 async fn a_policy_that_alters_the_secret_costs_no_further_key() {
-    tokio::join!(altered_after_a_clean_rehearsal(), altered_in_the_rehearsal());
+    tokio::join!(
+        altered_after_a_clean_rehearsal(),
+        altered_in_the_rehearsal()
+    );
 }
 
 async fn altered_after_a_clean_rehearsal() {
     let fixture = Fixture::new("altered").await;
     let policy = altering(&fixture, false).await;
     fixture.apply(&key("ci", "")).await;
-    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
-    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
+    let stalled = fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten")
+        .await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"]
+        .as_str()
+        .unwrap();
     assert!(message.contains("entry api-key"), "{message}");
-    let version = async || fixture.get("projectkey/ci").await.unwrap()["metadata"]["resourceVersion"].clone();
+    let version =
+        async || fixture.get("projectkey/ci").await.unwrap()["metadata"]["resourceVersion"].clone();
     let before = version().await;
-    fixture.kubectl(&["label", "projectkey", "ci", "touched=yes"]).await;
-    fixture.wait_until("the resource to be touched", async || version().await != before).await;
-    fixture.kubectl(&["delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", &policy]).await;
+    fixture
+        .kubectl(&["label", "projectkey", "ci", "touched=yes"])
+        .await;
+    fixture
+        .wait_until("the resource to be touched", async || {
+            version().await != before
+        })
+        .await;
+    fixture
+        .kubectl(&[
+            "delete",
+            "mutatingadmissionpolicybinding,mutatingadmissionpolicy",
+            &policy,
+        ])
+        .await;
     fixture.until_ready("projectkey/ci").await;
-    assert_eq!((fixture.count(CREATE), fixture.live_keys().await.len()), (1, 1));
-    assert_eq!(fixture.answer_to(&fixture.entry("ci-key", "api-key").await.unwrap()).await, 200);
+    assert_eq!(
+        (fixture.count(CREATE), fixture.live_keys().await.len()),
+        (1, 1)
+    );
+    assert_eq!(
+        fixture
+            .answer_to(&fixture.entry("ci-key", "api-key").await.unwrap())
+            .await,
+        200
+    );
 }
 
 async fn altered_in_the_rehearsal() {
     let fixture = Fixture::new("altered-rehearsal").await;
     let policy = altering(&fixture, true).await;
     fixture.apply(&key("ci", "")).await;
-    fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
+    fixture
+        .until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten")
+        .await;
     assert_eq!(fixture.count(CREATE), 0);
-    fixture.kubectl(&["delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", &policy]).await;
+    fixture
+        .kubectl(&[
+            "delete",
+            "mutatingadmissionpolicybinding,mutatingadmissionpolicy",
+            &policy,
+        ])
+        .await;
     fixture.until_ready("projectkey/ci").await;
-    assert_eq!((fixture.count(CREATE), fixture.live_keys().await.len()), (1, 1));
+    assert_eq!(
+        (fixture.count(CREATE), fixture.live_keys().await.len()),
+        (1, 1)
+    );
 }

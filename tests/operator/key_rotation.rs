@@ -7,7 +7,13 @@ use crate::fixture::{Fixture, key_into};
 
 impl Fixture {
     async fn annotate(&self, object: &str, annotation: &str, value: &str) {
-        self.kubectl(&["annotate", object, "--overwrite", &format!("{annotation}={value}")]).await;
+        self.kubectl(&[
+            "annotate",
+            object,
+            "--overwrite",
+            &format!("{annotation}={value}"),
+        ])
+        .await;
     }
 }
 
@@ -18,32 +24,65 @@ async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_unt
     let fixture = Fixture::new("on-request").await;
     let secret = "{name: ci-key, key: token, previousKey: before, type: example.com/api-key,
     template: {organizationID: org-cool-darkness-1}}";
-    fixture.apply(&key_into("ci", secret, "  rotation: {every: 8760h, overlap: 24h}\n")).await;
+    fixture
+        .apply(&key_into(
+            "ci",
+            secret,
+            "  rotation: {every: 8760h, overlap: 24h}\n",
+        ))
+        .await;
     let first = fixture.until_ready("projectkey/ci").await;
-    let (id, name) = (&first["status"]["keyID"], first["status"]["keyName"].as_str().unwrap());
+    let (id, name) = (
+        &first["status"]["keyID"],
+        first["status"]["keyName"].as_str().unwrap(),
+    );
     let token = fixture.entry("ci-key", "token").await.unwrap();
     assert_eq!(fixture.entry("ci-key", "before").await, None);
-    assert_eq!(fixture.get("secret/ci-key").await.unwrap()["type"], "example.com/api-key");
+    assert_eq!(
+        fixture.get("secret/ci-key").await.unwrap()["type"],
+        "example.com/api-key"
+    );
 
     fixture.annotate("projectkey/ci", ROTATE, "one").await;
     let second = fixture.until_replaced("projectkey/ci", id).await;
     assert_eq!(
-        (&second["status"]["previousKeys"][0]["id"], &second["status"]["lastHandledRotate"]),
+        (
+            &second["status"]["previousKeys"][0]["id"],
+            &second["status"]["lastHandledRotate"]
+        ),
         (id, &"one".into())
     );
     assert!(second["status"]["previousKeys"][0]["revokeAt"].is_string());
-    assert_eq!(fixture.entry("ci-key", "before").await.as_ref(), Some(&token));
+    assert_eq!(
+        fixture.entry("ci-key", "before").await.as_ref(),
+        Some(&token)
+    );
     let new = fixture.entry("ci-key", "token").await.unwrap();
-    assert_eq!((fixture.answer_to(&token).await, fixture.answer_to(&new).await), (200, 200));
+    assert_eq!(
+        (
+            fixture.answer_to(&token).await,
+            fixture.answer_to(&new).await
+        ),
+        (200, 200)
+    );
 
     // The user revokes the key and confirms it by its name.
     fixture.revoke(id).await;
     fixture.annotate("projectkey/ci", REVOKED_KEYS, name).await;
-    fixture.until("projectkey/ci", "without predecessors", |seen| seen["status"]["previousKeys"] == Value::Null).await;
     fixture
-        .wait_until("the key before to leave the Secret", async || fixture.entry("ci-key", "before").await.is_none())
+        .until("projectkey/ci", "without predecessors", |seen| {
+            seen["status"]["previousKeys"] == Value::Null
+        })
+        .await;
+    fixture
+        .wait_until("the key before to leave the Secret", async || {
+            fixture.entry("ci-key", "before").await.is_none()
+        })
         .await;
     assert_eq!(fixture.entry("ci-key", "token").await, Some(new));
-    assert_eq!(fixture.entry("ci-key", "organizationID").await.as_deref(), Some("org-cool-darkness-1"));
+    assert_eq!(
+        fixture.entry("ci-key", "organizationID").await.as_deref(),
+        Some("org-cool-darkness-1")
+    );
     assert_eq!(fixture.count(CREATE), 2);
 }

@@ -9,7 +9,13 @@ use crate::fixture::{Fixture, key};
 const ASKED: &str = "2026-11-22T22:00:00Z";
 
 async fn ask(fixture: &Fixture, object: &str) {
-    fixture.kubectl(&["annotate", object, &format!("dbplane.dev/reconcile-requested-at={ASKED}")]).await;
+    fixture
+        .kubectl(&[
+            "annotate",
+            object,
+            &format!("dbplane.dev/reconcile-requested-at={ASKED}"),
+        ])
+        .await;
 }
 
 fn is_handled(object: &Value) -> bool {
@@ -19,7 +25,9 @@ fn is_handled(object: &Value) -> bool {
 #[tokio::test]
 async fn a_compute_is_compared_anew() {
     let (fixture, id) = created("look-again", "  size: {fixed: 1}\n").await;
-    fixture.patch("account/prod", json!({"pollInterval": "1h"})).await;
+    fixture
+        .patch("account/prod", json!({"pollInterval": "1h"}))
+        .await;
     // After the interval changes, the project is read once more, and then not for an hour.
     fixture
         .until("account/prod", "observed", |account| {
@@ -27,12 +35,20 @@ async fn a_compute_is_compared_anew() {
         })
         .await;
     let by_hand = json!({"autoscaling_limit_min_cu": 2, "autoscaling_limit_max_cu": 2});
-    fixture.console(Method::PATCH, &format!("/computes/{id}"), by_hand).await;
+    fixture
+        .console(Method::PATCH, &format!("/computes/{id}"), by_hand)
+        .await;
     ask(&fixture, "compute/orders").await;
-    let seen = fixture.until("compute/orders", "looked at", is_handled).await;
+    let seen = fixture
+        .until("compute/orders", "looked at", is_handled)
+        .await;
     assert_eq!(seen["status"]["computeID"], id);
     fixture.event("compute/orders", "Changed").await;
-    fixture.until("compute/orders", "as declared", |compute| compute["status"]["size"] == "1").await;
+    fixture
+        .until("compute/orders", "as declared", |compute| {
+            compute["status"]["size"] == "1"
+        })
+        .await;
 }
 
 /// A single 401 may be transient: the operator soon asks again, and at once on request.

@@ -39,17 +39,29 @@ spec:
 
 async fn request(fixture: &Fixture, value: &str) {
     let annotation = format!("dbplane.dev/reconcile-requested-at={value}");
-    fixture.kubectl(&["annotate", "--overwrite", "compute/reported", &annotation]).await;
+    fixture
+        .kubectl(&["annotate", "--overwrite", "compute/reported", &annotation])
+        .await;
 }
 
 /// Makes the API server reject statuses, and probes this with the Compute until the policy is
 /// active.
 async fn refuse(fixture: &Fixture, compute: &str, field: &str, unwanted: &str) {
-    fixture.apply(&policy(fixture.namespace(), field, unwanted)).await;
+    fixture
+        .apply(&policy(fixture.namespace(), field, unwanted))
+        .await;
     let computes = objects(fixture.client(), fixture.namespace(), "compute");
     let status = Patch::Merge(json!({"status": {field: UNWANTED}}));
-    let tried = PatchParams { dry_run: true, ..PatchParams::default() };
-    let refused = async || computes.patch_subresource("status", compute, &tried, &status).await.is_err();
+    let tried = PatchParams {
+        dry_run: true,
+        ..PatchParams::default()
+    };
+    let refused = async || {
+        computes
+            .patch_subresource("status", compute, &tried, &status)
+            .await
+            .is_err()
+    };
     fixture.wait_until("the policy is in force", refused).await;
 }
 
@@ -69,19 +81,32 @@ fn no_finalizers(namespace: &str, resources: &str) -> String {
 #[tokio::test]
 async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
     for (namespace, resources, refused) in [
-        ("refused-finalizer", "[computes, projectkeys]", &["compute/held", "projectkey/ci"][..]),
+        (
+            "refused-finalizer",
+            "[computes, projectkeys]",
+            &["compute/held", "projectkey/ci"][..],
+        ),
         ("refused-account", "[accounts]", &["account/prod"][..]),
     ] {
         let fixture = Fixture::new(namespace).await;
         fixture.until_ready("account/prod").await;
         // The account is not used yet, so it has no finalizer.
-        let (kind, probe) = if resources == "[accounts]" { ("account", "prod") } else { ("compute", "probe") };
+        let (kind, probe) = if resources == "[accounts]" {
+            ("account", "prod")
+        } else {
+            ("compute", "probe")
+        };
         if kind == "compute" {
             let paused = "{name: probe, annotations: {dbplane.dev/paused: 'true'}}";
-            fixture.apply(&reader("probe", "").replace("{name: probe}", paused)).await;
+            fixture
+                .apply(&reader("probe", "").replace("{name: probe}", paused))
+                .await;
         }
         fixture.apply(&no_finalizers(namespace, resources)).await;
-        let tried = PatchParams { dry_run: true, ..PatchParams::default() };
+        let tried = PatchParams {
+            dry_run: true,
+            ..PatchParams::default()
+        };
         let patch = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/try"]}}));
         let objects = objects(fixture.client(), namespace, kind);
         let in_force = async || objects.patch(probe, &tried, &patch).await.is_err();
@@ -89,13 +114,23 @@ async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
         fixture.apply(&reader("held", "")).await;
         fixture.apply(&key("ci", "")).await;
         for object in refused {
-            let told = fixture.until_condition(object, "Stalled", "True", "RequestRefused").await;
-            let message = condition(&told, "Stalled").unwrap()["message"].as_str().unwrap();
+            let told = fixture
+                .until_condition(object, "Stalled", "True", "RequestRefused")
+                .await;
+            let message = condition(&told, "Stalled").unwrap()["message"]
+                .as_str()
+                .unwrap();
             let who = format!(
                 "because admission policy {namespace} refuses what dbplane asks of the API server: the finalizer: "
             );
-            assert!(message.contains(&who) && message.contains("finalizers are not admitted"), "{message}");
-            assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
+            assert!(
+                message.contains(&who) && message.contains("finalizers are not admitted"),
+                "{message}"
+            );
+            assert_eq!(
+                told["status"]["observedGeneration"],
+                told["metadata"]["generation"]
+            );
             assert_eq!(fixture.event(object, "RequestRefused").await, message);
         }
         assert_eq!(fixture.count("POST"), 0, "{:?}", fixture.requests());
@@ -106,7 +141,9 @@ async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
                 condition(seen, "Ready").is_some_and(|it| it["status"] == "True")
                     && condition(seen, "Stalled").is_none()
             };
-            fixture.until(object, "ready once the policy is gone", well).await;
+            fixture
+                .until(object, "ready once the policy is gone", well)
+                .await;
         }
     }
 }
@@ -125,18 +162,44 @@ async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() 
             },
         });
         // Without kubectl, which would add a copy of all annotations.
-        computes.patch("full", &PatchParams::apply("people"), &Patch::Apply(&manifest)).await.unwrap();
+        computes
+            .patch(
+                "full",
+                &PatchParams::apply("people"),
+                &Patch::Apply(&manifest),
+            )
+            .await
+            .unwrap();
     };
     annotate(&"x".repeat((256 << 10) - 200)).await;
-    let told = fixture.until_condition("compute/full", "RequestRefused", "True", "RequestRefused").await;
-    let message = condition(&told, "RequestRefused").unwrap()["message"].as_str().unwrap();
-    assert!(message.contains("the annotation dbplane.dev/record") && message.contains("262144"), "{message}");
-    assert_eq!(fixture.event("compute/full", "RequestRefused").await, message);
-    let ready = fixture.until_condition("compute/full", "Ready", "True", "Available").await;
-    assert!(condition(&ready, "RequestRefused").is_some() && condition(&ready, "Stalled").is_none(), "{ready}");
+    let told = fixture
+        .until_condition("compute/full", "RequestRefused", "True", "RequestRefused")
+        .await;
+    let message = condition(&told, "RequestRefused").unwrap()["message"]
+        .as_str()
+        .unwrap();
+    assert!(
+        message.contains("the annotation dbplane.dev/record") && message.contains("262144"),
+        "{message}"
+    );
+    assert_eq!(
+        fixture.event("compute/full", "RequestRefused").await,
+        message
+    );
+    let ready = fixture
+        .until_condition("compute/full", "Ready", "True", "Available")
+        .await;
+    assert!(
+        condition(&ready, "RequestRefused").is_some() && condition(&ready, "Stalled").is_none(),
+        "{ready}"
+    );
     annotate("x").await;
     fixture.until_ready("compute/full").await;
-    fixture.until("compute/full", "without the notice", |seen| condition(seen, "RequestRefused").is_none()).await;
+    fixture
+        .until("compute/full", "without the notice", |seen| {
+            condition(seen, "RequestRefused").is_none()
+        })
+        .await;
 }
 
 /// The result of a create must be recorded even if the rest of the status is rejected.
@@ -144,14 +207,27 @@ async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() 
 async fn a_create_is_recorded_although_the_status_that_tells_of_it_is_refused() {
     let fixture = Fixture::new("refused-create").await;
     let paused = "metadata: {name: probe, annotations: {dbplane.dev/paused: 'true'}}";
-    fixture.apply(&reader("probe", "").replace("metadata: {name: probe}", paused)).await;
-    fixture.until_condition("compute/probe", "Paused", "True", "Paused").await;
+    fixture
+        .apply(&reader("probe", "").replace("metadata: {name: probe}", paused))
+        .await;
+    fixture
+        .until_condition("compute/probe", "Paused", "True", "Paused")
+        .await;
     refuse(&fixture, "probe", "host", ".*").await;
     fixture.apply(&reader("made", "")).await;
-    let told = fixture.until_condition("compute/made", "Stalled", "True", "StatusRefused").await;
-    assert!(told["status"]["record"].as_str().is_some_and(|record| record.contains("binding")), "{told}");
+    let told = fixture
+        .until_condition("compute/made", "Stalled", "True", "StatusRefused")
+        .await;
+    assert!(
+        told["status"]["record"]
+            .as_str()
+            .is_some_and(|record| record.contains("binding")),
+        "{told}"
+    );
     assert_eq!(fixture.count("POST"), 1);
-    fixture.kubectl(&["delete", "compute", "made", "--wait=false"]).await;
+    fixture
+        .kubectl(&["delete", "compute", "made", "--wait=false"])
+        .await;
     fixture.until_gone("compute/made").await;
     assert_eq!(fixture.count("DELETE"), 1);
 }
@@ -164,11 +240,22 @@ async fn a_status_that_is_refused_is_followed_by_one_that_says_so() {
     refuse(&fixture, "reported", "lastHandledReconcileAt", UNWANTED).await;
 
     request(&fixture, UNWANTED).await;
-    let told = fixture.until_condition("compute/reported", "Stalled", "True", "StatusRefused").await;
-    let message = condition(&told, "Stalled").unwrap()["message"].as_str().unwrap();
+    let told = fixture
+        .until_condition("compute/reported", "Stalled", "True", "StatusRefused")
+        .await;
+    let message = condition(&told, "Stalled").unwrap()["message"]
+        .as_str()
+        .unwrap();
     assert!(message.contains("this text is not admitted"), "{message}");
-    assert_eq!(fixture.event("compute/reported", "StatusRefused").await, message);
-    assert_eq!(condition(&told, "Ready").unwrap()["status"], "True", "the compute can be used all the same");
+    assert_eq!(
+        fixture.event("compute/reported", "StatusRefused").await,
+        message
+    );
+    assert_eq!(
+        condition(&told, "Ready").unwrap()["status"],
+        "True",
+        "the compute can be used all the same"
+    );
     assert!(told["status"]["record"].is_string());
     for field in ["record", "computeID", "host"] {
         assert_eq!(told["status"][field], before["status"][field], "{field}");
@@ -177,5 +264,7 @@ async fn a_status_that_is_refused_is_followed_by_one_that_says_so() {
     request(&fixture, "admitted").await;
     let handled = |seen: &Value| seen["status"]["lastHandledReconcileAt"] == "admitted";
     let over = |seen: &Value| handled(seen) && condition(seen, "Stalled").is_none();
-    fixture.until("compute/reported", "its status is admitted again", over).await;
+    fixture
+        .until("compute/reported", "its status is admitted again", over)
+        .await;
 }

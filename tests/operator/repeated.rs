@@ -13,14 +13,26 @@ async fn repeated(fixture: &Fixture) -> (String, String) {
     by_hand(fixture, BRANCH, "read_write").await;
     fixture.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "repeat"}));
     fixture.apply(&reader("reader", "")).await;
-    let seen = fixture.until_condition("compute/reader", "Synced", "False", "StrayCompute").await;
+    let seen = fixture
+        .until_condition("compute/reader", "Synced", "False", "StrayCompute")
+        .await;
     let own = id(&seen);
     let computes = fixture.computes().await;
-    let mut others = computes.iter().filter(|line| line["type"] == "Read Replica" && line["id"] != *own);
+    let mut others = computes
+        .iter()
+        .filter(|line| line["type"] == "Read Replica" && line["id"] != *own);
     let other = others.next().unwrap()["id"].as_str().unwrap().to_owned();
     assert!(message(&seen, "Synced").contains(&other), "{seen}");
-    assert!(fixture.event("compute/reader", "StrayCompute").await.contains(&other));
-    assert_eq!((fixture.count("POST"), computes.len(), others.next()), (1, 3, None));
+    assert!(
+        fixture
+            .event("compute/reader", "StrayCompute")
+            .await
+            .contains(&other)
+    );
+    assert_eq!(
+        (fixture.count("POST"), computes.len(), others.next()),
+        (1, 3, None)
+    );
     (own, other)
 }
 
@@ -42,13 +54,20 @@ async fn the_second_compute_of_a_repeated_create_is_named_and_deleted_with_the_r
 async fn the_second_compute_of_a_repeated_create_can_be_imported() {
     let fixture = Fixture::new("repeated-imported").await;
     let (_, other) = repeated(&fixture).await;
-    fixture.apply(&reader("second", &format!("  computeID: {other}\n"))).await;
+    fixture
+        .apply(&reader("second", &format!("  computeID: {other}\n")))
+        .await;
     assert_eq!(id(&fixture.until_ready("compute/second").await), other);
-    fixture.until_condition("compute/reader", "Synced", "True", "InSync").await;
+    fixture
+        .until_condition("compute/reader", "Synced", "True", "InSync")
+        .await;
     delete(&fixture, "compute/reader").await;
     fixture.until_gone("compute/reader").await;
     let left = fixture.computes().await;
-    assert!(left.len() == 2 && left.iter().any(|line| line["id"] == *other), "{left:?}");
+    assert!(
+        left.len() == 2 && left.iter().any(|line| line["id"] == *other),
+        "{left:?}"
+    );
 }
 
 #[tokio::test]
@@ -60,7 +79,10 @@ async fn without_marks_the_second_compute_of_a_repeated_create_is_reported_and_l
     delete(&fixture, "compute/reader").await;
     fixture.until_gone("compute/reader").await;
     let left = fixture.computes().await;
-    assert!(left.len() == 2 && left.iter().any(|line| line["id"] == *other), "{left:?}");
+    assert!(
+        left.len() == 2 && left.iter().any(|line| line["id"] == *other),
+        "{left:?}"
+    );
 }
 
 #[tokio::test]
@@ -69,14 +91,25 @@ async fn the_second_key_of_a_repeated_creation_is_revoked() {
     fixture.fault(json!({"method": "POST", "path": "/api_keys$", "kind": "repeat"}));
     fixture.apply(&key("ci", "")).await;
     let seen = fixture
-        .until("projectkey/ci", "ready", |seen| condition(seen, "Ready").is_some_and(|ready| ready["status"] == "True"))
+        .until("projectkey/ci", "ready", |seen| {
+            condition(seen, "Ready").is_some_and(|ready| ready["status"] == "True")
+        })
         .await;
     let own = seen["status"]["keyID"].clone();
     let live = async || {
         let keys = fixture.keys().await;
-        let mine = keys.iter().filter(|key| key["name"] == seen["status"]["keyName"] && key["revoked"] == false);
+        let mine = keys
+            .iter()
+            .filter(|key| key["name"] == seen["status"]["keyName"] && key["revoked"] == false);
         mine.map(|key| key["id"].clone()).collect::<Vec<_>>()
     };
-    fixture.wait_until("the other key to be revoked", async || live().await == [own.clone()]).await;
-    assert_eq!(fixture.get("projectkey/ci").await.unwrap()["status"]["keyID"], own);
+    fixture
+        .wait_until("the other key to be revoked", async || {
+            live().await == [own.clone()]
+        })
+        .await;
+    assert_eq!(
+        fixture.get("projectkey/ci").await.unwrap()["status"]["keyID"],
+        own
+    );
 }

@@ -11,7 +11,8 @@ use crate::fixture::{Fixture, compute, condition, key};
 async fn restored(fixture: &Fixture, object: &str, record: &Value) -> Value {
     let seen = fixture
         .until(object, "as it was recorded", |seen| {
-            seen["metadata"]["annotations"][RECORD] == *record && seen["metadata"]["finalizers"] == json!([FINALIZER])
+            seen["metadata"]["annotations"][RECORD] == *record
+                && seen["metadata"]["finalizers"] == json!([FINALIZER])
         })
         .await;
     assert!(condition(&seen, "Stalled").is_none(), "{seen}");
@@ -19,7 +20,10 @@ async fn restored(fixture: &Fixture, object: &str, record: &Value) -> Value {
 }
 
 fn record(object: &Value) -> Value {
-    assert!(object["metadata"]["annotations"][RECORD].is_string(), "{object}");
+    assert!(
+        object["metadata"]["annotations"][RECORD].is_string(),
+        "{object}"
+    );
     object["status"]["record"].clone()
 }
 
@@ -27,7 +31,10 @@ fn record(object: &Value) -> Value {
 async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
     let fixture = Fixture::new("replaced").await;
     let manifests = [
-        ("compute/orders", compute("orders", "br-main-42", "  restartToken: one\n")),
+        (
+            "compute/orders",
+            compute("orders", "br-main-42", "  restartToken: one\n"),
+        ),
         ("compute/reader", reader("reader", "")),
         ("projectkey/ci", key("ci", "")),
     ];
@@ -35,25 +42,43 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
         fixture.apply(manifest).await;
     }
     fixture.until_ready("compute/orders").await;
-    fixture.patch("compute/orders", json!({"restartToken": "two"})).await;
-    fixture.until("compute/orders", "restarted", |seen| is_restarted(seen, "two")).await;
+    fixture
+        .patch("compute/orders", json!({"restartToken": "two"}))
+        .await;
+    fixture
+        .until("compute/orders", "restarted", |seen| {
+            is_restarted(seen, "two")
+        })
+        .await;
     for (object, manifest) in &manifests {
         let ready = fixture.until_ready(object).await;
         let before = (record(&ready), writes(&fixture).len());
-        fixture.replace(&manifest.replace("restartToken: one", "restartToken: two")).await;
+        fixture
+            .replace(&manifest.replace("restartToken: one", "restartToken: two"))
+            .await;
         let after = restored(&fixture, object, &before.0).await;
         for field in ["computeID", "keyID"] {
             assert_eq!(after["status"][field], ready["status"][field], "{object}");
         }
         polls(&fixture, 1).await;
         fixture.until_ready(object).await;
-        assert_eq!(writes(&fixture).len(), before.1, "{object}: nothing is created, restarted or revoked");
+        assert_eq!(
+            writes(&fixture).len(),
+            before.1,
+            "{object}: nothing is created, restarted or revoked"
+        );
     }
     for (object, _) in &manifests {
         fixture.kubectl(&["delete", object, "--wait=false"]).await;
         fixture.until_gone(object).await;
     }
-    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (0, 0));
+    assert_eq!(
+        (
+            fixture.computes().await.len(),
+            fixture.live_keys().await.len()
+        ),
+        (0, 0)
+    );
 }
 
 #[tokio::test]
@@ -61,18 +86,37 @@ async fn an_older_record_does_not_count() {
     let fixture = Fixture::new("older").await;
     fixture.apply(&reader("reader", "")).await;
     let first = fixture.until_ready("compute/reader").await;
-    fixture.console(reqwest::Method::DELETE, &format!("/computes/{}", id(&first)), json!({})).await;
-    let second = fixture
-        .until("compute/reader", "created again", |seen| seen["status"]["computeID"] != first["status"]["computeID"]);
+    fixture
+        .console(
+            reqwest::Method::DELETE,
+            &format!("/computes/{}", id(&first)),
+            json!({}),
+        )
+        .await;
+    let second = fixture.until("compute/reader", "created again", |seen| {
+        seen["status"]["computeID"] != first["status"]["computeID"]
+    });
     second.await;
     let second = fixture.until_ready("compute/reader").await;
     assert_ne!(id(&second), id(&first));
     let older = format!("{RECORD}={}", record(&first).as_str().unwrap());
-    fixture.kubectl(&["annotate", "--overwrite", "compute/reader", &older]).await;
+    fixture
+        .kubectl(&["annotate", "--overwrite", "compute/reader", &older])
+        .await;
     restored(&fixture, "compute/reader", &record(&second)).await;
-    fixture.kubectl(&["annotate", "compute/reader", &format!("{RECORD}-")]).await;
+    fixture
+        .kubectl(&["annotate", "compute/reader", &format!("{RECORD}-")])
+        .await;
     restored(&fixture, "compute/reader", &record(&second)).await;
     polls(&fixture, 1).await;
-    assert_eq!(id(&fixture.until_ready("compute/reader").await), id(&second));
-    assert_eq!((fixture.computes().await.len(), fixture.count("POST")), (1, 2), "{:?}", writes(&fixture));
+    assert_eq!(
+        id(&fixture.until_ready("compute/reader").await),
+        id(&second)
+    );
+    assert_eq!(
+        (fixture.computes().await.len(), fixture.count("POST")),
+        (1, 2),
+        "{:?}",
+        writes(&fixture)
+    );
 }

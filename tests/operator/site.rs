@@ -9,7 +9,9 @@ use nix::unistd::Pid;
 use tokio::sync::OnceCell;
 
 use super::{free_address, root};
-use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, wait_for};
+use crate::support::{
+    ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, wait_for,
+};
 
 /// A control plane with dbplane's definitions and roles.
 struct Site {
@@ -21,13 +23,28 @@ impl Site {
     /// Installs this folder. A watchdog removes everything when this process ends.
     async fn start(folder: &str) -> &'static Self {
         let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
-        let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
+        let (policy, audit_log) = (
+            audit.folder().join("policy.yaml"),
+            audit.folder().join("audit.log"),
+        );
         std::fs::write(&policy, AUDIT_POLICY).unwrap();
-        let audited = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
-        let api_server_flags = audited.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
-        let options = Options { crds: definition_files(), api_server_flags, ..Options::default() };
+        let audited = [
+            ("audit-policy-file", &policy),
+            ("audit-log-path", &audit_log),
+        ];
+        let api_server_flags = audited
+            .map(|(flag, path)| format!("--{flag}={}", path.display()))
+            .to_vec();
+        let options = Options {
+            crds: definition_files(),
+            api_server_flags,
+            ..Options::default()
+        };
         let cluster = ControlPlane::start_with(options).await.unwrap();
-        cluster.kubectl(&["apply", "-k", root().join(folder).to_str().unwrap()]).await.unwrap();
+        cluster
+            .kubectl(&["apply", "-k", root().join(folder).to_str().unwrap()])
+            .await
+            .unwrap();
         Box::leak(Box::new(Self { cluster, audit_log }))
     }
 }
@@ -43,7 +60,9 @@ pub struct Shared {
 
 pub async fn shared() -> &'static Shared {
     static SHARED: OnceCell<Shared> = OnceCell::const_new();
-    SHARED.get_or_init(async || Shared::start_in(&[], &usual("info,dbplane=debug")).await).await
+    SHARED
+        .get_or_init(async || Shared::start_in(&[], &usual("info,dbplane=debug")).await)
+        .await
 }
 
 impl Shared {
@@ -55,20 +74,39 @@ impl Shared {
     async fn start_at(site: &'static Site, variables: &[(&str, &str)], flags: &[&str]) -> Self {
         let (operator, metrics) = start_operator_with(variables, &site.cluster, flags).await;
         let audit_log = site.audit_log.clone();
-        Self { cluster: &site.cluster, operator: operator.log_on_panic(), metrics, audit_log }
+        Self {
+            cluster: &site.cluster,
+            operator: operator.log_on_panic(),
+            metrics,
+            audit_log,
+        }
     }
 
     /// An operator confined to this namespace, whose Roles are installed with the namespace.
     pub async fn confined_to(namespace: &str) -> &'static Self {
         static SITE: OnceCell<&'static Site> = OnceCell::const_new();
-        let site = SITE.get_or_init(async || Site::start("deploy/namespaced/operator").await).await;
+        let site = SITE
+            .get_or_init(async || Site::start("deploy/namespaced/operator").await)
+            .await;
         let served = root().join("deploy/namespaced/served");
-        site.cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
-        site.cluster.kubectl(&["-n", namespace, "apply", "-k", served.to_str().unwrap()]).await.unwrap();
+        site.cluster
+            .kubectl(&["create", "namespace", namespace])
+            .await
+            .unwrap();
+        site.cluster
+            .kubectl(&["-n", namespace, "apply", "-k", served.to_str().unwrap()])
+            .await
+            .unwrap();
         let mut flags = usual("info,dbplane=debug").to_vec();
         // They would all use the same Lease.
         flags.retain(|flag| *flag != "--leader-elect");
-        flags.extend(["--watch-namespaces", namespace, "--no-cluster-accounts", "--cluster-id", "abc123"]);
+        flags.extend([
+            "--watch-namespaces",
+            namespace,
+            "--no-cluster-accounts",
+            "--cluster-id",
+            "abc123",
+        ]);
         Box::leak(Box::new(Self::start_at(site, &[], &flags).await))
     }
 }
@@ -90,7 +128,13 @@ rules:
 /// The usual flags. All tests of a process share an operator, so together they would exceed the
 /// limit for deletions.
 pub fn usual(log: &str) -> [&str; 5] {
-    ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
+    [
+        "--leader-elect",
+        "--log",
+        log,
+        "--deletes-per-minute",
+        "1000",
+    ]
 }
 
 /// Kills a shared operator with SIGKILL.
@@ -105,12 +149,29 @@ pub async fn start_operator_with(
     cluster: &ControlPlane,
     flags: &[&str],
 ) -> (Running, String) {
-    let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
+    let kubeconfig = cluster
+        .kubeconfig_for_service_account("dbplane-system", "dbplane")
+        .await
+        .unwrap();
     let (health, metrics) = (free_address(), free_address());
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command
-        .args(["run", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
-        .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
+        .args([
+            "run",
+            "--allow-insecure-platform",
+            "--request-timeout",
+            "5",
+            "--settle-time",
+            "21",
+        ])
+        .args([
+            "--health-listen",
+            &health,
+            "--metrics-listen",
+            &metrics,
+            "--key-check-interval",
+            "5",
+        ])
         .args(["--start-timeout", "30"])
         .args(flags)
         .envs(variables.iter().copied())
@@ -118,7 +179,12 @@ pub async fn start_operator_with(
     let operator = cluster.sandbox().start("operator", command).unwrap();
     let ready = format!("http://{health}/readyz");
     wait_for("the operator to be ready", PATIENCE, async || {
-        reqwest::get(&ready).await.ok()?.status().is_success().then_some(())
+        reqwest::get(&ready)
+            .await
+            .ok()?
+            .status()
+            .is_success()
+            .then_some(())
     })
     .await
     .unwrap();

@@ -8,7 +8,17 @@ use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{KEY, Operator, cluster, declare, platform};
 
 async fn key(cluster: &ControlPlane) -> Option<Value> {
-    let text = cluster.kubectl(&["get", "projectkey", "ci", "--ignore-not-found", "-o", "json"]).await.unwrap();
+    let text = cluster
+        .kubectl(&[
+            "get",
+            "projectkey",
+            "ci",
+            "--ignore-not-found",
+            "-o",
+            "json",
+        ])
+        .await
+        .unwrap();
     (!text.is_empty()).then(|| serde_json::from_str(&text).unwrap())
 }
 
@@ -22,33 +32,73 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
-    cluster.kubectl_with_input(&["apply", "-f", "-"], KEY).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], KEY)
+        .await
+        .unwrap();
     let original = Operator::start(&cluster, "original", &[]);
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "projectkey/ci"]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "projectkey/ci",
+        ])
+        .await
+        .unwrap();
     stop(original).await;
-    let uid = cluster.kubectl(&["get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
-    let name = key(&cluster).await.unwrap()["status"]["keyName"].as_str().unwrap().to_owned();
-    assert!(name.starts_with(&format!("ci-{}-", &uid[..6])), "{name}, {uid}");
+    let uid = cluster
+        .kubectl(&[
+            "get",
+            "namespace",
+            "kube-system",
+            "-o",
+            "jsonpath={.metadata.uid}",
+        ])
+        .await
+        .unwrap();
+    let name = key(&cluster).await.unwrap()["status"]["keyName"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        name.starts_with(&format!("ci-{}-", &uid[..6])),
+        "{name}, {uid}"
+    );
     let revocations = || {
-        platform.requests(0).iter().filter(|entry| entry.method == "DELETE" && entry.path.contains("api_keys")).count()
+        platform
+            .requests(0)
+            .iter()
+            .filter(|entry| entry.method == "DELETE" && entry.path.contains("api_keys"))
+            .count()
     };
 
     // An operator of another cluster with the same resources, as after a restore of a backup there.
     let clone = Operator::start(&cluster, "clone", &["--cluster-id", "c1one0"]);
-    cluster.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await.unwrap();
+    cluster
+        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
+        .await
+        .unwrap();
     let reported = async || {
         let stalled = key(&cluster).await.unwrap_or_default()["status"]["conditions"].clone();
-        stalled
-            .as_array()
-            .is_some_and(|all| all.iter().any(|one| one["type"] == "Stalled" && one["reason"] == "KeyOfAnotherCluster"))
+        stalled.as_array().is_some_and(|all| {
+            all.iter()
+                .any(|one| one["type"] == "Stalled" && one["reason"] == "KeyOfAnotherCluster")
+        })
     };
-    wait_until("the clone to say whose the key is", PATIENCE, reported).await.unwrap();
+    wait_until("the clone to say whose the key is", PATIENCE, reported)
+        .await
+        .unwrap();
     stop(clone).await;
     assert_eq!(revocations(), 0);
 
     // An operator that replaces the original cluster.
     let _heir = Operator::start(&cluster, "heir", &["--cluster-id", &uid[..6]]);
-    wait_until("the key to go", PATIENCE, async || key(&cluster).await.is_none()).await.unwrap();
+    wait_until("the key to go", PATIENCE, async || {
+        key(&cluster).await.is_none()
+    })
+    .await
+    .unwrap();
     assert_eq!(revocations(), 1);
 }
 
@@ -74,13 +124,27 @@ subjects: [{kind: ServiceAccount, name: confined, namespace: default}]
 #[tokio::test]
 async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
     let cluster = cluster().await;
-    cluster.kubectl_with_input(&["apply", "-f", "-"], CONFINED).await.unwrap();
-    let kubeconfig = cluster.kubeconfig_for_service_account("default", "confined").await.unwrap();
-    let mut confined = Operator::start_as(&kubeconfig, &cluster, "confined", &["--watch-namespaces", "default"]);
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], CONFINED)
+        .await
+        .unwrap();
+    let kubeconfig = cluster
+        .kubeconfig_for_service_account("default", "confined")
+        .await
+        .unwrap();
+    let mut confined = Operator::start_as(
+        &kubeconfig,
+        &cluster,
+        "confined",
+        &["--watch-namespaces", "default"],
+    );
     let status = confined.process.wait(PATIENCE).await.unwrap();
     assert!(!status.success());
     let log = confined.process.log();
-    assert!(log.contains("--cluster-id is needed") && log.contains("kube-system"), "{log}");
+    assert!(
+        log.contains("--cluster-id is needed") && log.contains("kube-system"),
+        "{log}"
+    );
     // An operator of all namespaces waits for the right, and here gets it in time.
     let waiting = Operator::start_as(&kubeconfig, &cluster, "waiting", &[]);
     let named = async || {
@@ -88,10 +152,25 @@ async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
             status == 503 && text.contains("kube-system") && text.contains("--cluster-id")
         })
     };
-    wait_until("the namespace to be named", PATIENCE, named).await.unwrap();
+    wait_until("the namespace to be named", PATIENCE, named)
+        .await
+        .unwrap();
     let right = json!([{"op": "add", "path": "/rules/-", "value":
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"], "resourceNames": ["kube-system"]}}]);
-    cluster.kubectl(&["patch", "clusterrole", "confined", "--type", "json", "-p", &right.to_string()]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "patch",
+            "clusterrole",
+            "confined",
+            "--type",
+            "json",
+            "-p",
+            &right.to_string(),
+        ])
+        .await
+        .unwrap();
     let further = async || waiting.process.log().contains("the id of this cluster");
-    wait_until("the cluster to be identified", PATIENCE, further).await.unwrap();
+    wait_until("the cluster to be identified", PATIENCE, further)
+        .await
+        .unwrap();
 }

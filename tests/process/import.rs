@@ -36,8 +36,24 @@ const NAMES: [Option<&str>; 12] = [
     Some("orders-a1b2c3-0a1b2c3d-000000ff"),
     Some("'quoted' \"twice\""),
 ];
-const SIZES: [(f64, f64); 7] = [(0.25, 0.25), (0.25, 2.), (1., 1.), (4., 8.), (16., 16.), (0.5, 16.), (56., 56.)];
-const SUSPENSIONS: [Option<i64>; 7] = [None, Some(0), Some(-1), Some(60), Some(300), Some(5430), Some(604_800)];
+const SIZES: [(f64, f64); 7] = [
+    (0.25, 0.25),
+    (0.25, 2.),
+    (1., 1.),
+    (4., 8.),
+    (16., 16.),
+    (0.5, 16.),
+    (56., 56.),
+];
+const SUSPENSIONS: [Option<i64>; 7] = [
+    None,
+    Some(0),
+    Some(-1),
+    Some(60),
+    Some(300),
+    Some(5430),
+    Some(604_800),
+];
 
 /// A compute of each shape: every branch has a primary, and every second compute is a read replica.
 fn compute(project: usize, index: usize) -> Value {
@@ -79,7 +95,9 @@ fn change(index: usize) -> Option<Value> {
 /// A platform with all these computes.
 pub async fn large_platform() -> Simulator {
     let project = |(number, id): (usize, &&str)| {
-        let branches: Vec<Value> = (0..=COMPUTES / 2).map(|n| json!({"id": format!("br-{number}-{n}")})).collect();
+        let branches: Vec<Value> = (0..=COMPUTES / 2)
+            .map(|n| json!({"id": format!("br-{number}-{n}")}))
+            .collect();
         let computes: Vec<Value> = (0..COMPUTES).map(|index| compute(number, index)).collect();
         json!({"id": id, "owner": ORGANIZATION, "branches": branches, "computes": computes})
     };
@@ -95,15 +113,31 @@ pub async fn large_platform() -> Simulator {
     });
     let world = WorldFile::parse(&world.to_string()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let platform = simulator::serve(listener, Options::new(world)).await.unwrap();
+    let platform = simulator::serve(listener, Options::new(world))
+        .await
+        .unwrap();
     let client = reqwest::Client::new();
     for (number, project) in PROJECTS.iter().enumerate() {
         for index in 0..COMPUTES {
-            let Some(change) = change(index) else { continue };
-            let path = format!("projects/{project}/endpoints/ep-{number}-{index:03}?org_id={ORGANIZATION}");
-            let request = client.patch(format!("{}/{path}", platform.base_url())).bearer_auth(KEY);
-            let answer = request.json(&json!({"endpoint": change})).send().await.unwrap();
-            assert!(answer.status().is_success(), "{change}: {}", answer.text().await.unwrap());
+            let Some(change) = change(index) else {
+                continue;
+            };
+            let path = format!(
+                "projects/{project}/endpoints/ep-{number}-{index:03}?org_id={ORGANIZATION}"
+            );
+            let request = client
+                .patch(format!("{}/{path}", platform.base_url()))
+                .bearer_auth(KEY);
+            let answer = request
+                .json(&json!({"endpoint": change}))
+                .send()
+                .await
+                .unwrap();
+            assert!(
+                answer.status().is_success(),
+                "{change}: {}",
+                answer.text().await.unwrap()
+            );
         }
     }
     platform
@@ -111,21 +145,45 @@ pub async fn large_platform() -> Simulator {
 
 /// Checks the summary of the plan and its exit code.
 pub async fn is_planned(cluster: &ControlPlane, args: &[&str], plan: (i32, &str)) {
-    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
-        .args(["plan", "--allow-insecure-platform", "--detailed-exitcode", "-n", "default"])
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
+        .args([
+            "plan",
+            "--allow-insecure-platform",
+            "--detailed-exitcode",
+            "-n",
+            "default",
+        ])
         .args(args)
         .env("KUBECONFIG", cluster.kubeconfig_path())
         .output()
         .await
         .unwrap();
-    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    let (stdout, stderr) = (
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    );
     let end: Vec<&str> = stdout.lines().rev().take(20).collect();
-    assert_eq!((status.code(), end.get(1)), (Some(plan.0), Some(&plan.1)), "{args:?}: {stderr}\n{end:#?}");
+    assert_eq!(
+        (status.code(), end.get(1)),
+        (Some(plan.0), Some(&plan.1)),
+        "{args:?}: {stderr}\n{end:#?}"
+    );
 }
 
 pub async fn import(cluster: &ControlPlane, args: &[&str]) -> String {
     let Output { status, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
-        .args(["import", "--allow-insecure-platform", "--account", "prod", "-n", "default"])
+        .args([
+            "import",
+            "--allow-insecure-platform",
+            "--account",
+            "prod",
+            "-n",
+            "default",
+        ])
         .args(args)
         .env("KUBECONFIG", cluster.kubeconfig_path())
         .output()
@@ -155,13 +213,24 @@ fn content(folder: &Path) -> BTreeMap<String, String> {
 }
 
 async fn computes(cluster: &ControlPlane) -> Vec<Value> {
-    let text = cluster.kubectl(&["get", "computes", "-A", "-o", "json"]).await.unwrap();
-    serde_json::from_str::<Value>(&text).unwrap()["items"].as_array().unwrap().clone()
+    let text = cluster
+        .kubectl(&["get", "computes", "-A", "-o", "json"])
+        .await
+        .unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["items"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 fn is_ready(compute: &Value) -> bool {
-    let conditions = compute["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    let conditions = compute["status"]["conditions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    conditions
+        .iter()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 pub fn last_request(platform: &Simulator) -> u64 {
@@ -171,7 +240,11 @@ pub fn last_request(platform: &Simulator) -> u64 {
 /// The number of lists of the project's computes since this request.
 fn lists(platform: &Simulator, project: &str, since: u64) -> usize {
     let path = format!("/projects/{project}/endpoints");
-    platform.requests(since).iter().filter(|entry| entry.method == "GET" && entry.path.contains(&path)).count()
+    platform
+        .requests(since)
+        .iter()
+        .filter(|entry| entry.method == "GET" && entry.path.contains(&path))
+        .count()
 }
 
 pub async fn until_all_are_ready(cluster: &ControlPlane, count: usize) {
@@ -182,7 +255,12 @@ pub async fn until_all_are_ready(cluster: &ControlPlane, count: usize) {
     };
     let ready = wait_for("all imported Computes to be Ready", PATIENCE * 5, all).await;
     let late = last.iter().find(|compute| !is_ready(compute));
-    ready.unwrap_or_else(|error| panic!("{error}: {}", late.map_or(String::new(), |compute| format!("{compute:#}"))));
+    ready.unwrap_or_else(|error| {
+        panic!(
+            "{error}: {}",
+            late.map_or(String::new(), |compute| format!("{compute:#}"))
+        )
+    });
     for compute in &last {
         assert_eq!(compute["status"]["computeID"], compute["spec"]["computeID"]);
     }
@@ -191,15 +269,24 @@ pub async fn until_all_are_ready(cluster: &ControlPlane, count: usize) {
 /// Waits until everything in these projects was read twice more.
 pub async fn until_looked_at_again(platform: &Simulator, projects: &[&str]) {
     let seen = last_request(platform);
-    let again = async || projects.iter().all(|project| lists(platform, project, seen) >= 2);
-    wait_until("further lists of all projects", PATIENCE, again).await.unwrap();
+    let again = async || {
+        projects
+            .iter()
+            .all(|project| lists(platform, project, seen) >= 2)
+    };
+    wait_until("further lists of all projects", PATIENCE, again)
+        .await
+        .unwrap();
 }
 
 /// Checks that there were only reads since this request.
 pub fn was_only_read(platform: &Simulator, before: u64) {
     let since = platform.requests(before);
     assert_eq!(since[0].n, before + 1, "the log has forgotten some");
-    let changes: Vec<_> = since.into_iter().filter(|entry| entry.method != "GET").collect();
+    let changes: Vec<_> = since
+        .into_iter()
+        .filter(|entry| entry.method != "GET")
+        .collect();
     assert!(changes.is_empty(), "{changes:#?}");
 }
 
@@ -216,21 +303,54 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
         &["--project", PROJECTS[0]],
         &["--project", PROJECTS[1], "--all-fields"],
         &["--project", PROJECTS[2], "--management", "Full"],
-        &["--project", PROJECTS[3], "--management", "full", "--all-fields"],
+        &[
+            "--project",
+            PROJECTS[3],
+            "--management",
+            "full",
+            "--all-fields",
+        ],
     ];
     for (number, way) in ways.iter().enumerate() {
-        let [once, again] = ["once", "again"].map(|name| folder.path().join(format!("{name}-{number}")));
+        let [once, again] =
+            ["once", "again"].map(|name| folder.path().join(format!("{name}-{number}")));
         for out in [&once, &again] {
-            let said = import(&cluster, &[*way, &["--out", out.to_str().unwrap()]].concat()).await;
-            assert!(said.contains("declared 125 computes of 1 project, "), "{said}");
+            let said = import(
+                &cluster,
+                &[*way, &["--out", out.to_str().unwrap()]].concat(),
+            )
+            .await;
+            assert!(
+                said.contains("declared 125 computes of 1 project, "),
+                "{said}"
+            );
         }
         let files = content(&once);
-        assert_eq!(files, content(&again), "the same account gives the same files");
+        assert_eq!(
+            files,
+            content(&again),
+            "the same account gives the same files"
+        );
         assert_eq!(files.len(), COMPUTES + 2);
-        is_planned(&cluster, &["-f", once.to_str().unwrap()], (2, "Plan: computes: 125 to link.")).await;
+        is_planned(
+            &cluster,
+            &["-f", once.to_str().unwrap()],
+            (2, "Plan: computes: 125 to link."),
+        )
+        .await;
         // Compute names repeat in other projects, so each import has to find unused names.
-        let applied = cluster.kubectl(&["apply", "-k", once.to_str().unwrap()]).await.unwrap();
-        assert_eq!(applied.lines().filter(|line| line.ends_with(" created")).count(), COMPUTES, "{applied}");
+        let applied = cluster
+            .kubectl(&["apply", "-k", once.to_str().unwrap()])
+            .await
+            .unwrap();
+        assert_eq!(
+            applied
+                .lines()
+                .filter(|line| line.ends_with(" created"))
+                .count(),
+            COMPUTES,
+            "{applied}"
+        );
     }
     let keys = content(&folder.path().join("once-2"))["managed-1/kustomization.yaml"].clone();
     assert!(keys.contains("#   ci #   of everything (id "), "{keys}");
@@ -244,17 +364,34 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     // The change from Observe to Full, as in the guide.
     let observed = folder.path().join("once-0");
     for (name, text) in content(&observed) {
-        std::fs::write(observed.join(name), text.replace("\n  management: Observe\n", "\n  management: Full\n"))
-            .unwrap();
+        std::fs::write(
+            observed.join(name),
+            text.replace("\n  management: Observe\n", "\n  management: Full\n"),
+        )
+        .unwrap();
     }
-    let applied = cluster.kubectl(&["apply", "-k", observed.to_str().unwrap()]).await.unwrap();
-    assert_eq!(applied.lines().filter(|line| line.ends_with(" configured")).count(), COMPUTES, "{applied}");
+    let applied = cluster
+        .kubectl(&["apply", "-k", observed.to_str().unwrap()])
+        .await
+        .unwrap();
+    assert_eq!(
+        applied
+            .lines()
+            .filter(|line| line.ends_with(" configured"))
+            .count(),
+        COMPUTES,
+        "{applied}"
+    );
     let managed = async || {
         let all = computes(&cluster).await;
-        let is_seen = |one: &Value| one["status"]["observedGeneration"] == one["metadata"]["generation"];
-        all.iter().all(|compute| is_ready(compute) && is_seen(compute))
+        let is_seen =
+            |one: &Value| one["status"]["observedGeneration"] == one["metadata"]["generation"];
+        all.iter()
+            .all(|compute| is_ready(compute) && is_seen(compute))
     };
-    wait_until("all Computes to be Ready again", PATIENCE * 5, managed).await.unwrap();
+    wait_until("all Computes to be Ready again", PATIENCE * 5, managed)
+        .await
+        .unwrap();
     until_looked_at_again(&platform, &PROJECTS).await;
     is_planned(&cluster, &[], (0, "Plan: nothing to do.")).await;
 
@@ -262,27 +399,52 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
 
     let rest = folder.path().join("rest");
     let said = import(&cluster, &["--out", rest.to_str().unwrap()]).await;
-    assert_eq!(said.lines().filter(|line| line.starts_with("left out: compute ep-")).count(), 500, "{said}");
-    assert!(said.contains("declared 0 computes of 0 projects, "), "{said}");
+    assert_eq!(
+        said.lines()
+            .filter(|line| line.starts_with("left out: compute ep-"))
+            .count(),
+        500,
+        "{said}"
+    );
+    assert!(
+        said.contains("declared 0 computes of 0 projects, "),
+        "{said}"
+    );
 }
 
 #[tokio::test]
 async fn what_takes_long_is_shown_on_a_terminal() {
     let cluster = cluster().await;
     let platform = crate::platform().await;
-    account(&cluster, "default", ("prod", &platform.base_url()), &format!("  organizationID: {ORGANIZATION}\n")).await;
+    account(
+        &cluster,
+        "default",
+        ("prod", &platform.base_url()),
+        &format!("  organizationID: {ORGANIZATION}\n"),
+    )
+    .await;
     let slow = json!({"method": "GET", "kind": "delay", "delay_ms": 600, "times": 100});
-    platform.order_fault(serde_json::from_value(slow).unwrap()).unwrap();
+    platform
+        .order_fault(serde_json::from_value(slow).unwrap())
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let import = ["import", "--account", "prod", "--out", &out];
-    for (args, shows) in [(&["account", "check", "prod"][..], "reading the platform"), (&import, "projects")] {
+    for (args, shows) in [
+        (&["account", "check", "prod"][..], "reading the platform"),
+        (&import, "projects"),
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-        command.args(args).args(["--allow-insecure-platform", "-n", "default"]);
+        command
+            .args(args)
+            .args(["--allow-insecure-platform", "-n", "default"]);
         command.env("KUBECONFIG", cluster.kubeconfig_path());
         let (output, shown) = Terminal::open().of(command).await;
         assert!(output.status.success(), "{args:?}: {output:?} {shown:?}");
-        assert!(shown.contains(shows) && shown.contains("\r\x1b[2K"), "{args:?}: {shown:?}");
+        assert!(
+            shown.contains(shows) && shown.contains("\r\x1b[2K"),
+            "{args:?}: {shown:?}"
+        );
     }
 }
 
@@ -294,7 +456,9 @@ async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, String) {
         .output()
         .await
         .unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let said = [output.stdout, output.stderr]
+        .map(|bytes| String::from_utf8(bytes).unwrap())
+        .concat();
     assert!(!said.contains(KEY), "{said}");
     (output.status.code(), said)
 }
@@ -304,7 +468,13 @@ async fn an_account_of_the_cluster_is_checked_with_the_rights_of_whoever_asks() 
     let cluster = cluster().await;
     let platform = crate::platform().await;
     let url = platform.base_url();
-    account(&cluster, "default", ("prod", &url), &format!("  organizationID: {ORGANIZATION}\n")).await;
+    account(
+        &cluster,
+        "default",
+        ("prod", &url),
+        &format!("  organizationID: {ORGANIZATION}\n"),
+    )
+    .await;
     let shared = format!(
         "apiVersion: dbplane.dev/v1alpha1
 kind: ClusterAccount
@@ -322,20 +492,42 @@ spec:
   apiKeySecretRef: {{name: platform-api-key, key: other}}
 "
     );
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &shared).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &shared)
+        .await
+        .unwrap();
     let admin = cluster.kubeconfig_path();
-    for named in [&["prod"][..], &["Account/prod", "-n", "default"], &["clusteraccount/company"]] {
+    for named in [
+        &["prod"][..],
+        &["Account/prod", "-n", "default"],
+        &["clusteraccount/company"],
+    ] {
         let (code, said) = check(&admin, named).await;
-        assert!(code == Some(0) && said.contains("kind of key: personal"), "{named:?}: {said}");
+        assert!(
+            code == Some(0) && said.contains("kind of key: personal"),
+            "{named:?}: {said}"
+        );
     }
-    let nobody = cluster.kubeconfig_for_service_account("default", "default").await.unwrap();
+    let nobody = cluster
+        .kubeconfig_for_service_account("default", "default")
+        .await
+        .unwrap();
     for (kubeconfig, named, why) in [
         (&admin, "missing", "cannot read Account default/missing"),
-        (&admin, "incomplete", "Secret default/platform-api-key has no entry other"),
+        (
+            &admin,
+            "incomplete",
+            "Secret default/platform-api-key has no entry other",
+        ),
         (&nobody, "prod", "cannot read Account default/prod"),
     ] {
         let (code, said) = check(kubeconfig, &[named, "-n", "default"]).await;
         assert!(code == Some(1) && said.contains(why), "{named}: {said}");
     }
-    assert!(platform.requests(0).iter().all(|entry| entry.method == "GET"));
+    assert!(
+        platform
+            .requests(0)
+            .iter()
+            .all(|entry| entry.method == "GET")
+    );
 }

@@ -14,7 +14,8 @@ const MOST_MEMORY_KIB: u64 = 128 * 1024;
 /// Answers are read one at a time, here by an unoptimized build. A read that has waited for half a
 /// minute starts again.
 const PATIENCE: Duration = Duration::from_secs(300);
-const COMPUTE: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_only","current_state":"active","host":"h""#;
+const COMPUTE: &str =
+    r#"{"id":"ep-a","branch_id":"b","type":"read_only","current_state":"active","host":"h""#;
 
 /// A repeated part between a start and an end, so that only one piece of the answer is in memory.
 struct Body {
@@ -28,12 +29,22 @@ struct Body {
 /// The list of a project, by its name.
 fn list(project: &str) -> Body {
     const HALF_GIB: usize = 512 << 20;
-    let body = |start: &str, part, bytes, end| Body { start: start.to_owned(), part, bytes, end };
+    let body = |start: &str, part, bytes, end| Body {
+        start: start.to_owned(),
+        part,
+        bytes,
+        end,
+    };
     match project {
         // This is no list at all.
         "padding" => body("", " ", HALF_GIB, "{}"),
         // A valid list with an unused field.
-        "unknown" => body(&format!(r#"{{"endpoints":[{COMPUTE}}}],"filler":""#), "x", HALF_GIB, r#""}"#),
+        "unknown" => body(
+            &format!(r#"{{"endpoints":[{COMPUTE}}}],"filler":""#),
+            "x",
+            HALF_GIB,
+            r#""}"#,
+        ),
         // Within the limit of bytes, but many times larger if all fields were kept.
         "entries" => body(
             r#"{"endpoints":["#,
@@ -41,10 +52,18 @@ fn list(project: &str) -> Body {
             7 << 20,
             r#"{"id":"e","branch_id":"b","type":"t"}]}"#,
         ),
-        "member" => body(&format!(r#"{{"endpoints":[{COMPUTE},"name":["#), "0,", 7 << 20, "0]}]}"),
-        "settings" => {
-            body(&format!(r#"{{"endpoints":[{COMPUTE},"settings":{{"pg_settings":{{"a":["#), "0,", 7 << 20, "0]}}}]}")
-        }
+        "member" => body(
+            &format!(r#"{{"endpoints":[{COMPUTE},"name":["#),
+            "0,",
+            7 << 20,
+            "0]}]}",
+        ),
+        "settings" => body(
+            &format!(r#"{{"endpoints":[{COMPUTE},"settings":{{"pg_settings":{{"a":["#),
+            "0,",
+            7 << 20,
+            "0]}}}]}",
+        ),
         other => panic!("no such project: {other}"),
     }
 }
@@ -61,14 +80,28 @@ async fn answer(stream: TcpStream) -> std::io::Result<()> {
     let path = first.split([' ', '?']).nth(1).unwrap_or_default();
     if path.contains("/projects/many-") {
         // The maximal number of entries that are read, each of minimal size.
-        let entries =
-            (1..20_000).map(|number| format!(r#",{{"id":"{number}","branch_id":"{}","type":"t"}}"#, number / 100));
-        let list = format!(r#"{{"endpoints":[{COMPUTE}}}{}]}}"#, entries.collect::<String>());
-        stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await?;
+        let entries = (1..20_000).map(|number| {
+            format!(
+                r#",{{"id":"{number}","branch_id":"{}","type":"t"}}"#,
+                number / 100
+            )
+        });
+        let list = format!(
+            r#"{{"endpoints":[{COMPUTE}}}{}]}}"#,
+            entries.collect::<String>()
+        );
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
+            .await?;
         stream.write_all(list.as_bytes()).await?;
         return stream.shutdown().await;
     }
-    let Body { start, part, bytes, end } = match path.strip_suffix("/endpoints") {
+    let Body {
+        start,
+        part,
+        bytes,
+        end,
+    } = match path.strip_suffix("/endpoints") {
         Some(project) => list(project.rsplit('/').next().unwrap_or_default()),
         None => Body {
             start: r#"{"projects":["#.to_owned(),
@@ -77,7 +110,9 @@ async fn answer(stream: TcpStream) -> std::io::Result<()> {
             end: r#"{"id":"p"}]}"#,
         },
     };
-    stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await?;
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
+        .await?;
     stream.write_all(start.as_bytes()).await?;
     let piece = part.repeat((64 << 10) / part.len());
     for _ in 0..bytes / piece.len() {
@@ -134,7 +169,10 @@ spec:
         )
     });
     let manifests: String = std::iter::once(account).chain(computes).collect();
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &manifests)
+        .await
+        .unwrap();
 }
 
 /// Waits until Ready has this reason, and returns its message.
@@ -159,15 +197,23 @@ async fn answers_of_any_size_leave_memory_and_other_accounts_alone() {
     declare_oversized(&cluster, &url, &projects).await;
     for project in ["padding", "unknown", "entries"] {
         let message = until_reason(&cluster, &format!("compute/{project}"), "AnswerTooLarge").await;
-        let list = format!("the list of computes of project {project} has more than 8 MiB or 20000 entries");
-        assert!(message.contains(&list) && message.contains("Delete computes"), "{message}");
+        let list = format!(
+            "the list of computes of project {project} has more than 8 MiB or 20000 entries"
+        );
+        assert!(
+            message.contains(&list) && message.contains("Delete computes"),
+            "{message}"
+        );
     }
     // Malformed parts are ignored.
     for project in ["member", "settings"] {
         until_reason(&cluster, &format!("compute/{project}"), "Available").await;
     }
     let message = until_reason(&cluster, "account/large", "Available").await;
-    assert!(message.contains("Its projects are not counted: the list of projects has more than"), "{message}");
+    assert!(
+        message.contains("Its projects are not counted: the list of projects has more than"),
+        "{message}"
+    );
     declare(&cluster, &platform).await;
     until_ready(&cluster).await;
     let most = operator.process.most_resident_kib().unwrap();
@@ -175,7 +221,12 @@ async fn answers_of_any_size_leave_memory_and_other_accounts_alone() {
 }
 
 async fn scraped(operator: &Operator) -> String {
-    reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap()
+    reqwest::get(&operator.metrics)
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap()
 }
 
 /// For the kept lists and one being read. Without a limit on lists it was 206 MiB.
@@ -189,18 +240,37 @@ async fn lists_of_one_namespace_take_no_more_memory_than_it_may_and_go_with_thei
     let (url, _tasks) = oversized().await;
     let operator = Operator::start(&cluster, "operator", &[]);
     let projects: Vec<_> = (0..12).map(|number| format!("many-{number}")).collect();
-    declare_oversized(&cluster, &url, &projects.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    declare_oversized(
+        &cluster,
+        &url,
+        &projects.iter().map(String::as_str).collect::<Vec<_>>(),
+    )
+    .await;
     let told = "jsonpath={.status.conditions[?(@.type==\"ListsTooLarge\")].message}";
     let message = wait_for("the account to tell of its lists", PATIENCE, async || {
-        let message = cluster.kubectl(&["get", "account/large", "-o", told]).await.ok()?;
+        let message = cluster
+            .kubectl(&["get", "account/large", "-o", told])
+            .await
+            .ok()?;
         (!message.is_empty()).then_some(message)
     });
     let message = message.await.unwrap();
-    assert!(message.contains("more than 32 MiB") && message.contains("project many-"), "{message}");
-    let reasons = "jsonpath={range .items[*]}{.status.conditions[?(@.type==\"Ready\")].reason} {end}";
+    assert!(
+        message.contains("more than 32 MiB") && message.contains("project many-"),
+        "{message}"
+    );
+    let reasons =
+        "jsonpath={range .items[*]}{.status.conditions[?(@.type==\"Ready\")].reason} {end}";
     let looked = wait_for("all to be looked at", PATIENCE, async || {
-        let text = cluster.kubectl(&["get", "computes", "-o", reasons]).await.ok()?;
-        let count = |reason: &str| text.split_whitespace().filter(|found| *found == reason).count();
+        let text = cluster
+            .kubectl(&["get", "computes", "-o", reasons])
+            .await
+            .ok()?;
+        let count = |reason: &str| {
+            text.split_whitespace()
+                .filter(|found| *found == reason)
+                .count()
+        };
         let (kept, left) = (count("Available"), count("AnswerTooLarge"));
         (kept + left == 12).then_some((kept, left))
     });
@@ -209,12 +279,17 @@ async fn lists_of_one_namespace_take_no_more_memory_than_it_may_and_go_with_thei
     let most = operator.process.most_resident_kib().unwrap();
     assert!(most < MOST_WITH_LISTS_KIB, "{} MiB", most / 1024);
     // Series, connections and reads end with the account, even though the resources stay.
-    let uid = cluster.kubectl(&["get", "account/large", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
-    assert!(scraped(&operator).await.contains(&uid));
-    cluster.kubectl(&["delete", "account/large"]).await.unwrap();
-    wait_for("its series to go", PATIENCE, async || (!scraped(&operator).await.contains(&uid)).then_some(()))
+    let uid = cluster
+        .kubectl(&["get", "account/large", "-o", "jsonpath={.metadata.uid}"])
         .await
         .unwrap();
+    assert!(scraped(&operator).await.contains(&uid));
+    cluster.kubectl(&["delete", "account/large"]).await.unwrap();
+    wait_for("its series to go", PATIENCE, async || {
+        (!scraped(&operator).await.contains(&uid)).then_some(())
+    })
+    .await
+    .unwrap();
     declare(&cluster, &platform).await;
     until_ready(&cluster).await;
 }

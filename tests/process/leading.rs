@@ -7,15 +7,24 @@ use crate::{Operator, changes, cluster, creates, declare, forwarded, platform, u
 
 async fn holder(cluster: &ControlPlane) -> String {
     let path = "jsonpath={.spec.holderIdentity}";
-    cluster.kubectl(&["-n", "default", "get", "lease", "dbplane", "-o", path]).await.unwrap_or_default()
+    cluster
+        .kubectl(&["-n", "default", "get", "lease", "dbplane", "-o", path])
+        .await
+        .unwrap_or_default()
 }
 
 /// Declares another size, and waits for it in the status.
 async fn resize(cluster: &ControlPlane, size: u32) {
     let spec = format!(r#"{{"spec":{{"size":{{"fixed":{size}}}}}}}"#);
-    cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", &spec]).await.unwrap();
+    cluster
+        .kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", &spec])
+        .await
+        .unwrap();
     let wanted = format!("--for=jsonpath={{.status.size}}={size}");
-    cluster.kubectl(&["wait", "--timeout=60s", &wanted, "compute/orders"]).await.unwrap();
+    cluster
+        .kubectl(&["wait", "--timeout=60s", &wanted, "compute/orders"])
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -41,7 +50,12 @@ async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
     let cluster = cluster().await;
     let platform = platform().await;
     let (forwarder, through) = forwarded(&cluster).await;
-    let mut first = Operator::start_as(&through, &cluster, "first", &["--leader-elect", "--request-timeout=5"]);
+    let mut first = Operator::start_as(
+        &through,
+        &cluster,
+        "first",
+        &["--leader-elect", "--request-timeout=5"],
+    );
     first.until_ready().await;
     declare(&cluster, &platform).await;
     until_ready(&cluster).await;
@@ -50,20 +64,44 @@ async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
     // The first process does not see these specs, but sees the successor's changes on the platform.
     resize(&cluster, 2).await;
     resize(&cluster, 4).await;
-    assert!(first.process.log().contains("nothing is changed until it is"), "{}", first.process.log());
+    assert!(
+        first
+            .process
+            .log()
+            .contains("nothing is changed until it is"),
+        "{}",
+        first.process.log()
+    );
     forwarder.mend();
     let status = first.process.wait(PATIENCE).await.unwrap();
-    assert!(!status.success() && first.process.log().contains("the lead is lost"), "{}", first.process.log());
+    assert!(
+        !status.success() && first.process.log().contains("the lead is lost"),
+        "{}",
+        first.process.log()
+    );
     resize(&cluster, 8).await;
-    assert_eq!(changes(&platform), 3, "each size is asked for once, and no other: {:?}", platform.requests(0));
-    assert!(!first.process.log().contains("Changed compute"), "{}", first.process.log());
+    assert_eq!(
+        changes(&platform),
+        3,
+        "each size is asked for once, and no other: {:?}",
+        platform.requests(0)
+    );
+    assert!(
+        !first.process.log().contains("Changed compute"),
+        "{}",
+        first.process.log()
+    );
 }
 
 #[tokio::test]
 async fn a_leader_that_was_frozen_changes_nothing_beside_its_successor() {
     let cluster = cluster().await;
     let platform = platform().await;
-    let mut first = Operator::start(&cluster, "first", &["--leader-elect", "--request-timeout=5"]);
+    let mut first = Operator::start(
+        &cluster,
+        "first",
+        &["--leader-elect", "--request-timeout=5"],
+    );
     first.until_ready().await;
     declare(&cluster, &platform).await;
     until_ready(&cluster).await;
@@ -72,6 +110,10 @@ async fn a_leader_that_was_frozen_changes_nothing_beside_its_successor() {
     resize(&cluster, 2).await;
     first.process.signal(Signal::SIGCONT).unwrap();
     let status = first.process.wait(PATIENCE).await.unwrap();
-    assert!(!status.success() && first.process.log().contains("the lead is lost"), "{}", first.process.log());
+    assert!(
+        !status.success() && first.process.log().contains("the lead is lost"),
+        "{}",
+        first.process.log()
+    );
     assert_eq!(changes(&platform), 1, "{:?}", platform.requests(0));
 }

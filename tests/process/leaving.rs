@@ -11,14 +11,27 @@ use crate::{KEY, Operator, cluster, declare, platform, until_ready};
 
 fn command(cluster: &ControlPlane, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-    command.args(["remove-finalizers", "--operator-namespace", "default"]).args(more);
+    command
+        .args(["remove-finalizers", "--operator-namespace", "default"])
+        .args(more);
     command.env("KUBECONFIG", cluster.kubeconfig_path());
     command
 }
 
 fn remove_finalizers(cluster: &ControlPlane, more: &[&str]) -> (bool, String) {
-    let Output { status, stdout, stderr } = command(cluster, more).output().unwrap();
-    (status.success(), format!("{}{}", String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap()))
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command(cluster, more).output().unwrap();
+    (
+        status.success(),
+        format!(
+            "{}{}",
+            String::from_utf8(stdout).unwrap(),
+            String::from_utf8(stderr).unwrap()
+        ),
+    )
 }
 
 #[tokio::test]
@@ -27,37 +40,82 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     let mut operator = Operator::start(&cluster, "operator", &["--leader-elect"]);
     operator.until_ready().await;
     declare(&cluster, &platform).await;
-    cluster.kubectl_with_input(&["apply", "-f", "-"], KEY).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], KEY)
+        .await
+        .unwrap();
     until_ready(&cluster).await;
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "projectkey/ci"]).await.unwrap();
-    let id = cluster.kubectl(&["get", "compute/orders", "-o=jsonpath={.status.computeID}"]).await.unwrap();
-    let key = cluster.kubectl(&["get", "projectkey/ci", "-o=jsonpath={.status.keyName}"]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "projectkey/ci",
+        ])
+        .await
+        .unwrap();
+    let id = cluster
+        .kubectl(&["get", "compute/orders", "-o=jsonpath={.status.computeID}"])
+        .await
+        .unwrap();
+    let key = cluster
+        .kubectl(&["get", "projectkey/ci", "-o=jsonpath={.status.keyName}"])
+        .await
+        .unwrap();
 
     let (done, said) = remove_finalizers(&cluster, &["-A", "--yes"]);
-    assert!(!done && said.contains("an operator leads: operator_"), "{said}");
+    assert!(
+        !done && said.contains("an operator leads: operator_"),
+        "{said}"
+    );
 
     operator.process.kill().unwrap();
     let kinds = "projectkeys,computes,accounts,secrets";
-    cluster.kubectl(&["delete", kinds, "--all", "--wait=false"]).await.unwrap();
+    cluster
+        .kubectl(&["delete", kinds, "--all", "--wait=false"])
+        .await
+        .unwrap();
     let (done, said) = remove_finalizers(&cluster, &["-A"]);
-    let stays =
-        [format!("compute {id} of project aged-wind-123456"), format!("stays on the platform: API key {key} (id ")];
-    let objects =
-        ["Account default/prod", "Compute default/orders", "ProjectKey default/ci", "Secret default/platform-api-key"];
-    assert!(done && said.contains("4 objects have finalizers. To take them off, add --yes."), "{said}");
-    for text in objects.iter().map(|object| (*object).to_owned()).chain(stays) {
+    let stays = [
+        format!("compute {id} of project aged-wind-123456"),
+        format!("stays on the platform: API key {key} (id "),
+    ];
+    let objects = [
+        "Account default/prod",
+        "Compute default/orders",
+        "ProjectKey default/ci",
+        "Secret default/platform-api-key",
+    ];
+    assert!(
+        done && said.contains("4 objects have finalizers. To take them off, add --yes."),
+        "{said}"
+    );
+    for text in objects
+        .iter()
+        .map(|object| (*object).to_owned())
+        .chain(stays)
+    {
         assert!(said.contains(&text), "{text}:\n{said}");
     }
     let left = async || cluster.kubectl(&["get", kinds, "-o=name"]).await.unwrap();
     assert_eq!(left().await.lines().count(), 4);
 
     let (done, said) = remove_finalizers(&cluster, &["--yes", "--namespace=kube-system"]);
-    assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
+    assert!(
+        done && said.contains("No finalizer of dbplane is on any object."),
+        "{said}"
+    );
     assert_eq!(left().await.lines().count(), 4, "of other namespaces");
 
-    cluster.kubectl(&["label", "compute/orders", "app=web"]).await.unwrap();
+    cluster
+        .kubectl(&["label", "compute/orders", "app=web"])
+        .await
+        .unwrap();
     let (done, said) = remove_finalizers(&cluster, &["-l", "app=web"]);
-    assert!(done && said.contains("1 object has finalizers") && said.contains("Compute default/orders"), "{said}");
+    assert!(
+        done && said.contains("1 object has finalizers") && said.contains("Compute default/orders"),
+        "{said}"
+    );
 
     // If the report of remaining objects cannot be written, the finalizers stay.
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -68,11 +126,31 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     let (done, said) = remove_finalizers(&cluster, &["--yes", "--output=json"]);
     assert!(said.contains("stays on the platform: API key"), "{said}");
     // The JSON document comes before the text for users.
-    let document: Value = serde_json::Deserializer::from_str(&said).into_iter().next().unwrap().unwrap();
-    let taken_off = document["objects"].as_array().unwrap().iter().filter(|object| object["finalizers"] == "takenOff");
+    let document: Value = serde_json::Deserializer::from_str(&said)
+        .into_iter()
+        .next()
+        .unwrap()
+        .unwrap();
+    let taken_off = document["objects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|object| object["finalizers"] == "takenOff");
     assert!(done && taken_off.count() == 4, "{said}");
-    wait_until("the resources to be gone", PATIENCE, async || left().await.is_empty()).await.unwrap();
+    wait_until("the resources to be gone", PATIENCE, async || {
+        left().await.is_empty()
+    })
+    .await
+    .unwrap();
     let (done, said) = remove_finalizers(&cluster, &["-A"]);
-    assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
-    assert!(platform.requests(0).iter().all(|entry| entry.method != "DELETE"));
+    assert!(
+        done && said.contains("No finalizer of dbplane is on any object."),
+        "{said}"
+    );
+    assert!(
+        platform
+            .requests(0)
+            .iter()
+            .all(|entry| entry.method != "DELETE")
+    );
 }

@@ -43,7 +43,9 @@ use std::process::Command;
 
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
-use support::{ControlPlane, Forwarder, Options, PATIENCE, Running, definition_files, free_port, wait_until};
+use support::{
+    ControlPlane, Forwarder, Options, PATIENCE, Running, definition_files, free_port, wait_until,
+};
 use tokio::net::TcpListener;
 
 /// An operator and its URLs.
@@ -75,13 +77,28 @@ impl Operator {
         let metrics = format!("127.0.0.1:{}", free_port().unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
         command
-            .args(["run", "--allow-insecure-platform", "--health-listen", &health, "--metrics-listen", &metrics])
+            .args([
+                "run",
+                "--allow-insecure-platform",
+                "--health-listen",
+                &health,
+                "--metrics-listen",
+                &metrics,
+            ])
             .args(["--identity", name])
             .args(args)
             .envs(variables.iter().copied())
             .env("KUBECONFIG", kubeconfig);
-        let process = cluster.sandbox().start(name, command).unwrap().log_on_panic();
-        Self { process, health: format!("http://{health}"), metrics: format!("http://{metrics}/metrics") }
+        let process = cluster
+            .sandbox()
+            .start(name, command)
+            .unwrap()
+            .log_on_panic();
+        Self {
+            process,
+            health: format!("http://{health}"),
+            metrics: format!("http://{metrics}/metrics"),
+        }
     }
 
     /// Status and body of a health endpoint; `None` if nothing listens.
@@ -92,7 +109,9 @@ impl Operator {
 
     async fn until_ready(&self) {
         wait_until("the operator to be ready", PATIENCE, async || {
-            self.asks("/readyz").await.is_some_and(|(status, _)| status == 200)
+            self.asks("/readyz")
+                .await
+                .is_some_and(|(status, _)| status == 200)
         })
         .await
         .unwrap();
@@ -100,7 +119,12 @@ impl Operator {
 }
 
 async fn cluster() -> ControlPlane {
-    ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await.unwrap()
+    ControlPlane::start_with(Options {
+        crds: definition_files(),
+        ..Options::default()
+    })
+    .await
+    .unwrap()
 }
 
 /// A breakable route to the API server, and an administrator's kubeconfig for it.
@@ -110,7 +134,11 @@ async fn forwarded(cluster: &ControlPlane) -> (Forwarder, PathBuf) {
     let config = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
     assert!(config.contains(&direct));
     let path = cluster.sandbox().folder().join("forwarded.kubeconfig");
-    fs::write(&path, config.replace(&direct, &forwarder.address().to_string())).unwrap();
+    fs::write(
+        &path,
+        config.replace(&direct, &forwarder.address().to_string()),
+    )
+    .unwrap();
     (forwarder, path)
 }
 
@@ -118,7 +146,9 @@ async fn platform() -> Simulator {
     let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
     let world = WorldFile::parse(&fs::read_to_string(world).unwrap()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    simulator::serve(listener, PlatformOptions::new(world)).await.unwrap()
+    simulator::serve(listener, PlatformOptions::new(world))
+        .await
+        .unwrap()
 }
 
 /// Declares an Account for `platform` and a Compute in the default namespace.
@@ -141,7 +171,10 @@ spec:
   type: ReadWrite
 "
     );
-    cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifest).await.unwrap();
+    cluster
+        .kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifest)
+        .await
+        .unwrap();
 }
 
 /// Declares an administrator's Account at a URL; `more` is appended to its spec.
@@ -160,7 +193,10 @@ spec:
   apiKeySecretRef: {{name: platform-api-key}}
 {more}"
     );
-    cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifests).await.unwrap();
+    cluster
+        .kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifests)
+        .await
+        .unwrap();
 }
 
 /// A ProjectKey of the same project.
@@ -178,19 +214,37 @@ spec:
 /// Number of requests to create a compute.
 fn creates(platform: &Simulator) -> usize {
     let requests = platform.requests(0);
-    requests.iter().filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints")).count()
+    requests
+        .iter()
+        .filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints"))
+        .count()
 }
 
 /// Number of requests to change a compute.
 fn changes(platform: &Simulator) -> usize {
-    platform.requests(0).iter().filter(|entry| entry.method == "PATCH").count()
+    platform
+        .requests(0)
+        .iter()
+        .filter(|entry| entry.method == "PATCH")
+        .count()
 }
 
 async fn record(cluster: &ControlPlane) -> String {
     let path = "jsonpath={.status.record}";
-    cluster.kubectl(&["get", "compute", "orders", "-o", path]).await.unwrap()
+    cluster
+        .kubectl(&["get", "compute", "orders", "-o", path])
+        .await
+        .unwrap()
 }
 
 async fn until_ready(cluster: &ControlPlane) {
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "compute/orders"]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "compute/orders",
+        ])
+        .await
+        .unwrap();
 }

@@ -44,7 +44,9 @@ spec:
         )
     };
     let connection = "  connection: {secretName: reports-db}\n";
-    compute("orders", "br-main-42", "ReadWrite", "") + &compute("reports", "br-main-42", "ReadOnly", connection) + KEY
+    compute("orders", "br-main-42", "ReadWrite", "")
+        + &compute("reports", "br-main-42", "ReadOnly", connection)
+        + KEY
 }
 
 struct Said {
@@ -61,7 +63,12 @@ impl Pipeline {
     async fn plan(&self, args: &[&str], input: &str) -> Said {
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_dbplane"));
         command
-            .args(["plan", "--allow-insecure-platform", "--namespace", "default"])
+            .args([
+                "plan",
+                "--allow-insecure-platform",
+                "--namespace",
+                "default",
+            ])
             .args(args)
             .env("KUBECONFIG", &self.kubeconfig)
             .stdin(Stdio::piped())
@@ -74,8 +81,17 @@ impl Pipeline {
         drop(stdin);
         let output = child.wait_with_output().await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let said = Said { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) };
-        assert!(!format!("{}{}", said.out, said.err).contains(CREDENTIAL), "{}{}", said.out, said.err);
+        let said = Said {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        };
+        assert!(
+            !format!("{}{}", said.out, said.err).contains(CREDENTIAL),
+            "{}{}",
+            said.out,
+            said.err
+        );
         said
     }
 }
@@ -84,11 +100,18 @@ impl Pipeline {
 async fn versions(cluster: &ControlPlane) -> String {
     let kinds = "accounts,computes,projectkeys,secrets,events";
     let path = "jsonpath={range .items[*]}{.kind}{.metadata.name}{.metadata.resourceVersion} {end}";
-    cluster.kubectl(&["get", kinds, "-n", "default", "-o", path]).await.unwrap()
+    cluster
+        .kubectl(&["get", kinds, "-n", "default", "-o", path])
+        .await
+        .unwrap()
 }
 
 fn writes(platform: &Simulator) -> usize {
-    platform.requests(0).iter().filter(|entry| entry.method != "GET").count()
+    platform
+        .requests(0)
+        .iter()
+        .filter(|entry| entry.method != "GET")
+        .count()
 }
 
 /// Creates a ready Compute and a ready ProjectKey, and stops their operator. Returns the secret of
@@ -96,13 +119,30 @@ fn writes(platform: &Simulator) -> usize {
 async fn scene(cluster: &ControlPlane, platform: &Simulator) -> (String, Pipeline, Pipeline) {
     let mut operator = Operator::start(cluster, "operator", &[]);
     declare(cluster, platform).await;
-    cluster.kubectl_with_input(&["-n", "default", "apply", "-f", "-"], KEY).await.unwrap();
+    cluster
+        .kubectl_with_input(&["-n", "default", "apply", "-f", "-"], KEY)
+        .await
+        .unwrap();
     until_ready(cluster).await;
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "projectkey/ci"]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "projectkey/ci",
+        ])
+        .await
+        .unwrap();
     let sized = r#"{"spec":{"size":{"fixed":1}}}"#;
-    cluster.kubectl(&["patch", "compute", "orders", "--type=merge", "-p", sized]).await.unwrap();
+    cluster
+        .kubectl(&["patch", "compute", "orders", "--type=merge", "-p", sized])
+        .await
+        .unwrap();
     wait_until("the size to be in force", PATIENCE, async || {
-        let size = cluster.kubectl(&["get", "compute", "orders", "-o", "jsonpath={.status.size}"]).await.unwrap();
+        let size = cluster
+            .kubectl(&["get", "compute", "orders", "-o", "jsonpath={.status.size}"])
+            .await
+            .unwrap();
         size == "1"
     })
     .await
@@ -110,31 +150,72 @@ async fn scene(cluster: &ControlPlane, platform: &Simulator) -> (String, Pipelin
     until_ready(cluster).await;
     operator.process.terminate(PATIENCE).await.unwrap();
     let view = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/roles/user-view.yaml");
-    cluster.kubectl(&["apply", "-f", view.to_str().unwrap()]).await.unwrap();
-    cluster.kubectl_with_input(&["apply", "-f", "-"], VIEWER).await.unwrap();
-    let viewer = cluster.kubeconfig_for_service_account("default", "viewer").await.unwrap();
+    cluster
+        .kubectl(&["apply", "-f", view.to_str().unwrap()])
+        .await
+        .unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], VIEWER)
+        .await
+        .unwrap();
+    let viewer = cluster
+        .kubeconfig_for_service_account("default", "viewer")
+        .await
+        .unwrap();
     let token = "go-template={{index .data \"api-key\" | base64decode}}";
-    let token = cluster.kubectl(&["get", "secret", "ci-key", "-o", token]).await.unwrap();
+    let token = cluster
+        .kubectl(&["get", "secret", "ci-key", "-o", token])
+        .await
+        .unwrap();
     assert!(token.len() > 20);
-    (token, Pipeline { kubeconfig: viewer }, Pipeline { kubeconfig: cluster.kubeconfig_path() })
+    (
+        token,
+        Pipeline { kubeconfig: viewer },
+        Pipeline {
+            kubeconfig: cluster.kubeconfig_path(),
+        },
+    )
 }
 
 /// The expected plan for these manifests, independent of the user.
 fn is_as_expected(plan: &Value) {
-    let of = |name: &str| plan["resources"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    let of = |name: &str| {
+        plan["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["name"] == name)
+            .unwrap()
+    };
     let actions = |name: &str| {
         let steps = of(name)["steps"].as_array().unwrap();
-        steps.iter().map(|step| step["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        steps
+            .iter()
+            .map(|step| step["action"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(actions("orders"), ["changeCompute"], "{plan:#}");
     let change = &of("orders")["steps"][0];
-    assert_eq!(change["fields"], serde_json::json!([{"field": "size", "before": "1", "after": "2"}]));
+    assert_eq!(
+        change["fields"],
+        serde_json::json!([{"field": "size", "before": "1", "after": "2"}])
+    );
     assert_eq!(change["interrupts"], true);
-    assert_eq!(actions("reports"), ["createCompute", "writeSecret"], "{plan:#}");
-    assert_eq!((&of("reports")["manifest"], &of("ci")["manifest"]), (&"new".into(), &"unchanged".into()));
+    assert_eq!(
+        actions("reports"),
+        ["createCompute", "writeSecret"],
+        "{plan:#}"
+    );
+    assert_eq!(
+        (&of("reports")["manifest"], &of("ci")["manifest"]),
+        (&"new".into(), &"unchanged".into())
+    );
     assert_eq!(actions("ci"), [""; 0], "{plan:#}");
     let units = |min: f64| serde_json::json!({"min": min, "max": min});
-    assert_eq!((&plan["cost"]["before"], &plan["cost"]["after"]), (&units(1.), &units(4.)));
+    assert_eq!(
+        (&plan["cost"]["before"], &plan["cost"]["after"]),
+        (&units(1.), &units(4.))
+    );
 }
 
 #[tokio::test]
@@ -149,8 +230,19 @@ async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
     // Nothing to do, both as administrator and with view rights and no API key.
     for who in [&administrator, &viewer] {
         let said = who.plan(&["--detailed-exitcode"], "").await;
-        assert_eq!((said.code, said.out.contains("Plan: nothing to do.")), (0, true), "{}{}", said.out, said.err);
-        assert_eq!(said.out.contains("Not read: "), std::ptr::eq(who, &raw const viewer), "{}", said.out);
+        assert_eq!(
+            (said.code, said.out.contains("Plan: nothing to do.")),
+            (0, true),
+            "{}{}",
+            said.out,
+            said.err
+        );
+        assert_eq!(
+            said.out.contains("Not read: "),
+            std::ptr::eq(who, &raw const viewer),
+            "{}",
+            said.out
+        );
     }
 
     let mut plans = Vec::new();
@@ -165,10 +257,20 @@ async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
     plans.iter().for_each(is_as_expected);
     let not_read = |plan: &Value| plan["notRead"].to_string();
     assert_eq!(not_read(&plans[0]), "[]");
-    assert!(!not_read(&plans[1]).contains("The platform of"), "{}", not_read(&plans[1]));
-    assert!(not_read(&plans[2]).contains("The platform of Account default/prod"), "{}", not_read(&plans[2]));
+    assert!(
+        !not_read(&plans[1]).contains("The platform of"),
+        "{}",
+        not_read(&plans[1])
+    );
+    assert!(
+        not_read(&plans[2]).contains("The platform of Account default/prod"),
+        "{}",
+        not_read(&plans[2])
+    );
 
-    let said = viewer.plan(&["-f", "-", "-o", "markdown"], &manifests()).await;
+    let said = viewer
+        .plan(&["-f", "-", "-o", "markdown"], &manifests())
+        .await;
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     for line in [
         "### dbplane plan",
@@ -187,11 +289,17 @@ async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
 async fn what_the_api_server_would_refuse_is_no_plan_and_a_key_goes_nowhere_else() {
     let (cluster, platform) = (cluster().await, platform().await);
     declare(&cluster, &platform).await;
-    let administrator = Pipeline { kubeconfig: cluster.kubeconfig_path() };
+    let administrator = Pipeline {
+        kubeconfig: cluster.kubeconfig_path(),
+    };
     let moved = manifests().replace("aged-wind-123456", "other-project");
-    for (wrong, text) in
-        [(manifests().replace("size: {fixed: 2}", "size: {fixed: two}"), "spec.size.fixed"), (moved, "projectID")]
-    {
+    for (wrong, text) in [
+        (
+            manifests().replace("size: {fixed: 2}", "size: {fixed: two}"),
+            "spec.size.fixed",
+        ),
+        (moved, "projectID"),
+    ] {
         let said = administrator.plan(&["-f", "-"], &wrong).await;
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
         assert!(said.err.contains(text), "{}", said.err);
@@ -209,6 +317,11 @@ spec:
         platform.base_url()
     );
     let said = administrator.plan(&["-f", "-"], &account).await;
-    assert!(said.out.contains("a key goes only where it went before"), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("a key goes only where it went before"),
+        "{}{}",
+        said.out,
+        said.err
+    );
     assert_eq!(platform.requests(0).len(), asked);
 }

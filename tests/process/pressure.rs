@@ -8,7 +8,9 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use crate::support::{ControlPlane, PATIENCE, wait_for};
-use crate::{Operator, account, changes, cluster, creates, declare, forwarded, platform, until_ready};
+use crate::{
+    Operator, account, changes, cluster, creates, declare, forwarded, platform, until_ready,
+};
 
 const REPLICAS: usize = 10;
 /// Latency between API server and operator in each direction.
@@ -17,7 +19,13 @@ const PER_MINUTE: usize = 60;
 const BURST: usize = 10;
 
 async fn replicas(cluster: &ControlPlane, platform: &Simulator) {
-    account(cluster, "default", ("prod", &platform.base_url()), "  organizationID: org-cool-darkness-1\n").await;
+    account(
+        cluster,
+        "default",
+        ("prod", &platform.base_url()),
+        "  organizationID: org-cool-darkness-1\n",
+    )
+    .await;
     let replica = |number: usize| {
         format!(
             "---
@@ -33,7 +41,10 @@ spec:
         )
     };
     let manifests: String = (0..REPLICAS).map(replica).collect();
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &manifests)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -44,15 +55,28 @@ async fn behind_a_slow_api_server_everything_is_made_once_and_the_lead_is_kept()
     operator.until_ready().await;
     forwarder.slow(LATENCY);
     replicas(&cluster, &platform).await;
-    let ready = ["wait", "--timeout=120s", "--for=condition=Ready", "compute", "--all"];
+    let ready = [
+        "wait",
+        "--timeout=120s",
+        "--for=condition=Ready",
+        "compute",
+        "--all",
+    ];
     cluster.kubectl(&ready).await.unwrap();
     assert_eq!(creates(&platform), REPLICAS);
-    assert!(!operator.process.log().contains("the lead is lost"), "{}", operator.process.log());
+    assert!(
+        !operator.process.log().contains("the lead is lost"),
+        "{}",
+        operator.process.log()
+    );
 }
 
 async fn resize(computes: &Api<Compute>, size: f64) {
     let size = json!({"spec": {"size": {"fixed": size}}});
-    computes.patch("orders", &PatchParams::default(), &Patch::Merge(&size)).await.unwrap();
+    computes
+        .patch("orders", &PatchParams::default(), &Patch::Merge(&size))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -76,10 +100,20 @@ async fn a_storm_of_changes_costs_what_the_budget_allows_and_ends_as_declared() 
         let status = computes.get_status("orders").await.ok()?.status?;
         (status.size.as_deref() == Some("4")).then_some(())
     };
-    wait_for("the last size to be in force", 2 * PATIENCE, in_force).await.unwrap();
-    let allowed = BURST + (begun.elapsed().as_secs_f64() * PER_MINUTE as f64 / 60.0).ceil() as usize;
+    wait_for("the last size to be in force", 2 * PATIENCE, in_force)
+        .await
+        .unwrap();
+    let allowed =
+        BURST + (begun.elapsed().as_secs_f64() * PER_MINUTE as f64 / 60.0).ceil() as usize;
     let sent = changes(&platform);
     assert!(sent <= allowed, "{sent} changes in {:?}", begun.elapsed());
-    let grown = operator.process.resident_kib().unwrap().saturating_sub(before);
-    assert!(grown < 16 * 1024, "{grown} KiB more are kept after 500 changes");
+    let grown = operator
+        .process
+        .resident_kib()
+        .unwrap()
+        .saturating_sub(before);
+    assert!(
+        grown < 16 * 1024,
+        "{grown} KiB more are kept after 500 changes"
+    );
 }

@@ -14,11 +14,16 @@ const VERSIONS: usize = 2000;
 
 /// Raises the versions before the restore so far that they are not reached again.
 async fn use_up_versions(cluster: &ControlPlane) {
-    cluster.kubectl(&["create", "configmap", "versions"]).await.unwrap();
+    cluster
+        .kubectl(&["create", "configmap", "versions"])
+        .await
+        .unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client().await.unwrap(), "default");
     for count in 0..VERSIONS {
         let patch = Patch::Merge(json!({"data": {"count": count.to_string()}}));
-        maps.patch("versions", &PatchParams::default(), &patch).await.unwrap();
+        maps.patch("versions", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
     }
 }
 
@@ -30,13 +35,19 @@ metadata: {{name: {name}}}
 spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-main-42, type: ReadOnly}}
 "
     );
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &manifest)
+        .await
+        .unwrap();
 }
 
 /// The compute of each Compute.
 async fn computes(cluster: &ControlPlane) -> String {
     let path = "jsonpath={range .items[*]}{.metadata.name}={.status.computeID} {end}";
-    cluster.kubectl(&["get", "computes", "-o", path]).await.unwrap_or_default()
+    cluster
+        .kubectl(&["get", "computes", "-o", path])
+        .await
+        .unwrap_or_default()
 }
 
 /// The restored status lacks both bindings. A wrong decision would create the replica again and
@@ -44,40 +55,98 @@ async fn computes(cluster: &ControlPlane) -> String {
 #[tokio::test]
 async fn what_is_stored_counts_again_and_nothing_is_created_twice() {
     // Controllers would not notice the restore either, so none run.
-    let options = Options { controllers: Vec::new(), crds: definition_files(), ..Options::default() };
-    let (mut cluster, platform) = (ControlPlane::start_with(options).await.unwrap(), platform().await);
+    let options = Options {
+        controllers: Vec::new(),
+        crds: definition_files(),
+        ..Options::default()
+    };
+    let (mut cluster, platform) = (
+        ControlPlane::start_with(options).await.unwrap(),
+        platform().await,
+    );
     declare(&cluster, &platform).await;
     replica(&cluster, "replica").await;
     cluster.back_up_storage().await.unwrap();
     let operator = Operator::start(&cluster, "operator", &[]);
     until_ready(&cluster).await;
-    let ready = ["wait", "--timeout=60s", "--for=condition=Ready", "compute/replica"];
+    let ready = [
+        "wait",
+        "--timeout=60s",
+        "--for=condition=Ready",
+        "compute/replica",
+    ];
     cluster.kubectl(&ready).await.unwrap();
     let before = computes(&cluster).await;
-    assert!(before.contains("orders=ep-") && before.contains("replica=ep-"), "{before}");
+    assert!(
+        before.contains("orders=ep-") && before.contains("replica=ep-"),
+        "{before}"
+    );
     replica(&cluster, "later").await;
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "compute/later"]).await.unwrap();
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "compute/later",
+        ])
+        .await
+        .unwrap();
     use_up_versions(&cluster).await;
     cluster.put_back_storage().await.unwrap();
 
     let resized = r#"{"spec":{"size":{"fixed":2}}}"#;
-    let edit = ["patch", "compute", "orders", "--type", "merge", "-p", resized];
-    wait_until("the API server to take an edit", PATIENCE, async || cluster.kubectl(&edit).await.is_ok())
-        .await
-        .unwrap();
-    let takes_effect = ["wait", "--timeout=90s", "--for=jsonpath={.status.size}=2", "compute/orders"];
+    let edit = [
+        "patch", "compute", "orders", "--type", "merge", "-p", resized,
+    ];
+    wait_until("the API server to take an edit", PATIENCE, async || {
+        cluster.kubectl(&edit).await.is_ok()
+    })
+    .await
+    .unwrap();
+    let takes_effect = [
+        "wait",
+        "--timeout=90s",
+        "--for=jsonpath={.status.size}=2",
+        "compute/orders",
+    ];
     cluster.kubectl(&takes_effect).await.unwrap();
     let bound = async || computes(&cluster).await == before;
-    wait_until("both to have their computes", PATIENCE, bound).await.unwrap();
-    cluster.kubectl(&["delete", "compute", "replica", "--timeout=90s"]).await.unwrap();
+    wait_until("both to have their computes", PATIENCE, bound)
+        .await
+        .unwrap();
+    cluster
+        .kubectl(&["delete", "compute", "replica", "--timeout=90s"])
+        .await
+        .unwrap();
     assert_eq!(creates(&platform), 3, "one each");
-    let deleted = platform.requests(0).iter().filter(|request| request.method == "DELETE").count();
+    let deleted = platform
+        .requests(0)
+        .iter()
+        .filter(|request| request.method == "DELETE")
+        .count();
     assert_eq!(deleted, 1);
 
     let log = operator.process.log();
-    assert_eq!(log.matches("storage was put back").count(), 1, "it is said once: {log}");
-    assert!(log.contains("nothing manages any more what it has on the platform: compute ep-"), "{log}");
-    let published = ["get", "events.events.k8s.io", "-A", "-o", "jsonpath={.items[*].reason}"];
+    assert_eq!(
+        log.matches("storage was put back").count(),
+        1,
+        "it is said once: {log}"
+    );
+    assert!(
+        log.contains("nothing manages any more what it has on the platform: compute ep-"),
+        "{log}"
+    );
+    let published = [
+        "get",
+        "events.events.k8s.io",
+        "-A",
+        "-o",
+        "jsonpath={.items[*].reason}",
+    ];
     let published = cluster.kubectl(&published).await.unwrap();
-    assert_eq!(published.matches("StoragePutBack").count(), 1, "{published}");
+    assert_eq!(
+        published.matches("StoragePutBack").count(),
+        1,
+        "{published}"
+    );
 }

@@ -26,8 +26,14 @@ spec:
 ",
         platform.base_url()
     );
-    cluster.kubectl_with_input(&["-n", "default", "apply", "-f", "-"], SECRET).await.unwrap();
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &account).await.unwrap();
+    cluster
+        .kubectl_with_input(&["-n", "default", "apply", "-f", "-"], SECRET)
+        .await
+        .unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &account)
+        .await
+        .unwrap();
 }
 
 async fn reader(cluster: &ControlPlane, namespace: &str) {
@@ -40,36 +46,71 @@ spec:
   branchID: br-main-42
   type: ReadOnly
 ";
-    cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], compute).await.unwrap();
     cluster
-        .kubectl(&["-n", namespace, "wait", "--timeout=60s", "--for=condition=Ready", "compute/reader"])
+        .kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], compute)
+        .await
+        .unwrap();
+    cluster
+        .kubectl(&[
+            "-n",
+            namespace,
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "compute/reader",
+        ])
         .await
         .unwrap();
 }
 
 async fn object(cluster: &ControlPlane, object: &str) -> Value {
-    let text = cluster.kubectl(&["-n", "default", "get", object, "-o", "json", "--ignore-not-found"]).await.unwrap();
+    let text = cluster
+        .kubectl(&[
+            "-n",
+            "default",
+            "get",
+            object,
+            "-o",
+            "json",
+            "--ignore-not-found",
+        ])
+        .await
+        .unwrap();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
 async fn finalizers(cluster: &ControlPlane, name: &str) -> usize {
-    object(cluster, name).await["metadata"]["finalizers"].as_array().map_or(0, Vec::len)
+    object(cluster, name).await["metadata"]["finalizers"]
+        .as_array()
+        .map_or(0, Vec::len)
 }
 
 fn computes(platform: &Simulator) -> usize {
-    platform.with_world(|world, _| world.console_computes(None).len()).unwrap()
+    platform
+        .with_world(|world, _| world.console_computes(None).len())
+        .unwrap()
 }
 
 /// Checks that neither the account nor its Secret is written during several reads of the platform.
 async fn quiet(cluster: &ControlPlane, platform: &Simulator) {
-    let reads = || platform.requests(0).iter().filter(|entry| entry.method == "GET").count();
+    let reads = || {
+        platform
+            .requests(0)
+            .iter()
+            .filter(|entry| entry.method == "GET")
+            .count()
+    };
     let versions = async || {
-        let [account, secret] =
-            [object(cluster, "clusteraccount/prod").await, object(cluster, "secret/platform-api-key").await];
+        let [account, secret] = [
+            object(cluster, "clusteraccount/prod").await,
+            object(cluster, "secret/platform-api-key").await,
+        ];
         [account, secret].map(|object| object["metadata"]["resourceVersion"].clone())
     };
     let (before, asked) = (versions().await, reads());
-    wait_until("more to be read", PATIENCE, async || reads() >= asked + 3).await.unwrap();
+    wait_until("more to be read", PATIENCE, async || reads() >= asked + 3)
+        .await
+        .unwrap();
     assert_eq!(versions().await, before);
 }
 
@@ -79,9 +120,13 @@ async fn confined_operators_share_an_account_in_peace() {
     let platform = platform().await;
     let others = computes(&platform);
     for namespace in ["one", "two"] {
-        cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
+        cluster
+            .kubectl(&["create", "namespace", namespace])
+            .await
+            .unwrap();
     }
-    let confined = |namespace| Operator::start(&cluster, namespace, &["--watch-namespaces", namespace]);
+    let confined =
+        |namespace| Operator::start(&cluster, namespace, &["--watch-namespaces", namespace]);
     let (one, two) = (confined("one"), confined("two"));
     account(&cluster, &platform).await;
     reader(&cluster, "one").await;
@@ -92,17 +137,45 @@ async fn confined_operators_share_an_account_in_peace() {
     for shared in ["clusteraccount/prod", "secret/platform-api-key"] {
         assert_eq!(finalizers(&cluster, shared).await, 2, "{shared}");
     }
-    cluster.kubectl(&["delete", "clusteraccount/prod", "--wait=false"]).await.unwrap();
+    cluster
+        .kubectl(&["delete", "clusteraccount/prod", "--wait=false"])
+        .await
+        .unwrap();
     let waits = "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=InUse";
-    cluster.kubectl(&["wait", "--timeout=60s", waits, "clusteraccount/prod"]).await.unwrap();
+    cluster
+        .kubectl(&["wait", "--timeout=60s", waits, "clusteraccount/prod"])
+        .await
+        .unwrap();
     quiet(&cluster, &platform).await;
-    cluster.kubectl(&["-n", "one", "delete", "compute/reader", "--timeout=60s"]).await.unwrap();
+    cluster
+        .kubectl(&["-n", "one", "delete", "compute/reader", "--timeout=60s"])
+        .await
+        .unwrap();
     let released = async || finalizers(&cluster, "clusteraccount/prod").await == 1;
-    wait_until("one operator to release the account", PATIENCE, released).await.unwrap();
+    wait_until("one operator to release the account", PATIENCE, released)
+        .await
+        .unwrap();
     assert_eq!(computes(&platform), others + 1, "the other's");
-    cluster.kubectl(&["-n", "two", "delete", "compute/reader", "--timeout=60s"]).await.unwrap();
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=delete", "clusteraccount/prod"]).await.unwrap();
-    assert_eq!((finalizers(&cluster, "secret/platform-api-key").await, computes(&platform)), (0, others));
+    cluster
+        .kubectl(&["-n", "two", "delete", "compute/reader", "--timeout=60s"])
+        .await
+        .unwrap();
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=delete",
+            "clusteraccount/prod",
+        ])
+        .await
+        .unwrap();
+    assert_eq!(
+        (
+            finalizers(&cluster, "secret/platform-api-key").await,
+            computes(&platform)
+        ),
+        (0, others)
+    );
     drop((one, two));
 }
 
@@ -111,16 +184,34 @@ async fn confined_operators_share_an_account_in_peace() {
 async fn a_confined_operator_uses_the_new_api_key_of_a_shared_account_at_once() {
     let cluster = cluster().await;
     let platform = platform().await;
-    cluster.kubectl(&["create", "namespace", "one"]).await.unwrap();
-    let flags = ["--watch-namespaces", "one", "--credentials-namespaces", "default"];
+    cluster
+        .kubectl(&["create", "namespace", "one"])
+        .await
+        .unwrap();
+    let flags = [
+        "--watch-namespaces",
+        "one",
+        "--credentials-namespaces",
+        "default",
+    ];
     let operator = Operator::start(&cluster, "one", &flags);
     account(&cluster, &platform).await;
     reader(&cluster, "one").await;
-    for (key, reason) in [("revoked-by-now", "Unauthorized"), ("demo-personal-key-not-a-secret", "Available")] {
+    for (key, reason) in [
+        ("revoked-by-now", "Unauthorized"),
+        ("demo-personal-key-not-a-secret", "Available"),
+    ] {
         let secret = SECRET.replace("demo-personal-key-not-a-secret", key);
-        cluster.kubectl_with_input(&["-n", "default", "apply", "-f", "-"], &secret).await.unwrap();
-        let says = format!("--for=jsonpath={{.status.conditions[?(@.type==\"Ready\")].reason}}={reason}");
-        cluster.kubectl(&["wait", "--timeout=60s", &says, "clusteraccount/prod"]).await.unwrap();
+        cluster
+            .kubectl_with_input(&["-n", "default", "apply", "-f", "-"], &secret)
+            .await
+            .unwrap();
+        let says =
+            format!("--for=jsonpath={{.status.conditions[?(@.type==\"Ready\")].reason}}={reason}");
+        cluster
+            .kubectl(&["wait", "--timeout=60s", &says, "clusteraccount/prod"])
+            .await
+            .unwrap();
     }
     drop(operator);
 }

@@ -14,7 +14,10 @@ async fn limited(cluster: &ControlPlane, namespace: &str, (name, url): (&str, &s
 
 async fn key(cluster: &ControlPlane, namespace: &str, name: &str) {
     let manifest = KEY.replace("ci", name);
-    cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifest).await.unwrap();
+    cluster
+        .kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifest)
+        .await
+        .unwrap();
 }
 
 const USUAL: &str = "{requestsPerMinute: 600, burst: 20}";
@@ -22,10 +25,20 @@ const USUAL: &str = "{requestsPerMinute: 600, burst: 20}";
 /// A tenant with a fast platform must be served within the timeout of a single request to a silent
 /// platform.
 async fn is_served(cluster: &ControlPlane, platform: &Simulator) {
-    cluster.kubectl(&["create", "namespace", "quick"]).await.unwrap();
+    cluster
+        .kubectl(&["create", "namespace", "quick"])
+        .await
+        .unwrap();
     limited(cluster, "quick", ("prod", &platform.base_url()), USUAL).await;
     key(cluster, "quick", "ci").await;
-    let ready = ["-n", "quick", "wait", "--timeout=25s", "--for=condition=Ready", "projectkey/ci"];
+    let ready = [
+        "-n",
+        "quick",
+        "wait",
+        "--timeout=25s",
+        "--for=condition=Ready",
+        "projectkey/ci",
+    ];
     cluster.kubectl(&ready).await.unwrap();
 }
 
@@ -35,17 +48,47 @@ async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account(
     let platform = platform().await;
     let operator = Operator::start(&cluster, "operator", &["--concurrency", "2"]);
     operator.until_ready().await;
-    cluster.kubectl(&["create", "namespace", "slow"]).await.unwrap();
-    limited(&cluster, "slow", ("prod", &platform.base_url()), "{requestsPerMinute: 8, burst: 4}").await;
+    cluster
+        .kubectl(&["create", "namespace", "slow"])
+        .await
+        .unwrap();
+    limited(
+        &cluster,
+        "slow",
+        ("prod", &platform.base_url()),
+        "{requestsPerMinute: 8, burst: 4}",
+    )
+    .await;
     for number in 1..=6 {
         key(&cluster, "slow", &format!("key-{number}")).await;
     }
-    let created = || platform.requests(0).iter().any(|entry| entry.method == "POST");
-    wait_until("a key of the slow account to be created", PATIENCE, async || created()).await.unwrap();
+    let created = || {
+        platform
+            .requests(0)
+            .iter()
+            .any(|entry| entry.method == "POST")
+    };
+    wait_until(
+        "a key of the slow account to be created",
+        PATIENCE,
+        async || created(),
+    )
+    .await
+    .unwrap();
     is_served(&cluster, &platform).await;
-    let names = ["-n", "slow", "get", "projectkeys", "-o", "jsonpath={.items[*].status.keyName}"];
+    let names = [
+        "-n",
+        "slow",
+        "get",
+        "projectkeys",
+        "-o",
+        "jsonpath={.items[*].status.keyName}",
+    ];
     let created = cluster.kubectl(&names).await.unwrap();
-    assert!(created.split_whitespace().count() < 6, "the slow tenant was to wait still, and has {created}");
+    assert!(
+        created.split_whitespace().count() < 6,
+        "the slow tenant was to wait still, and has {created}"
+    );
 }
 
 #[tokio::test]
@@ -57,13 +100,21 @@ async fn a_platform_that_never_answers_holds_up_no_other_account() {
     let mut held = Vec::new();
     let operator = Operator::start(&cluster, "operator", &["--concurrency", "2"]);
     operator.until_ready().await;
-    cluster.kubectl(&["create", "namespace", "slow"]).await.unwrap();
+    cluster
+        .kubectl(&["create", "namespace", "slow"])
+        .await
+        .unwrap();
     for name in ["one", "two", "three"] {
         limited(&cluster, "slow", (name, &url), USUAL).await;
     }
     // Accepts connections and never answers.
     for _ in 0..2 {
-        held.push(tokio::time::timeout(PATIENCE, silent.accept()).await.unwrap().unwrap());
+        held.push(
+            tokio::time::timeout(PATIENCE, silent.accept())
+                .await
+                .unwrap()
+                .unwrap(),
+        );
     }
     is_served(&cluster, &platform).await;
     drop(held);

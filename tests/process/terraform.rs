@@ -6,8 +6,8 @@ use dbplane_simulator::Simulator;
 use serde_json::{Map, Value, json};
 
 use crate::import::{
-    COMPUTES, KEY, ORGANIZATION, PROJECTS, import, is_planned, large_platform, last_request, until_all_are_ready,
-    until_looked_at_again, was_only_read,
+    COMPUTES, KEY, ORGANIZATION, PROJECTS, import, is_planned, large_platform, last_request,
+    until_all_are_ready, until_looked_at_again, was_only_read,
 };
 use crate::{Operator, account, cluster};
 
@@ -16,27 +16,52 @@ const ATTRIBUTES: [(&str, [&str; 2]); 8] = [
     ("project_id", ["project_id", "project_id"]),
     ("branch_id", ["branch_id", "branch_id"]),
     ("type", ["type", "type"]),
-    ("autoscaling_limit_min_cu", ["autoscaling_limit_min_cu", "min_cu"]),
-    ("autoscaling_limit_max_cu", ["autoscaling_limit_max_cu", "max_cu"]),
-    ("suspend_timeout_seconds", ["suspend_timeout_seconds", "suspend_timeout"]),
+    (
+        "autoscaling_limit_min_cu",
+        ["autoscaling_limit_min_cu", "min_cu"],
+    ),
+    (
+        "autoscaling_limit_max_cu",
+        ["autoscaling_limit_max_cu", "max_cu"],
+    ),
+    (
+        "suspend_timeout_seconds",
+        ["suspend_timeout_seconds", "suspend_timeout"],
+    ),
     ("pooler_enabled", ["pooler_enabled", "pooler_enabled"]),
     ("disabled", ["disabled", "disabled"]),
 ];
 
 /// The computes of a project in a provider's state.
 async fn state(platform: &Simulator, project: &str, provider: usize) -> Value {
-    let url = format!("{}/projects/{project}/endpoints?org_id={ORGANIZATION}", platform.base_url());
-    let answer = reqwest::Client::new().get(url).bearer_auth(KEY).send().await.unwrap();
+    let url = format!(
+        "{}/projects/{project}/endpoints?org_id={ORGANIZATION}",
+        platform.base_url()
+    );
+    let answer = reqwest::Client::new()
+        .get(url)
+        .bearer_auth(KEY)
+        .send()
+        .await
+        .unwrap();
     let shown: Value = answer.json().await.unwrap();
     let instance = |compute: &Value| {
         let mut attributes = Map::from_iter([("id".to_owned(), compute["id"].clone())]);
         for (shown, names) in ATTRIBUTES {
             attributes.insert(names[provider].to_owned(), compute[shown].clone());
         }
-        attributes.insert("pg_settings".to_owned(), compute["settings"]["pg_settings"].clone());
+        attributes.insert(
+            "pg_settings".to_owned(),
+            compute["settings"]["pg_settings"].clone(),
+        );
         json!({"index_key": compute["id"], "schema_version": 0, "attributes": attributes, "sensitive_attributes": []})
     };
-    let instances: Vec<Value> = shown["endpoints"].as_array().unwrap().iter().map(instance).collect();
+    let instances: Vec<Value> = shown["endpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(instance)
+        .collect();
     json!({"version": 4, "resources": [
         {"mode": "managed", "type": "neon_endpoint", "name": "all", "instances": instances},
     ]})
@@ -55,8 +80,22 @@ async fn applying_what_was_in_terraform_changes_nothing_on_the_platform() {
     for (provider, project) in projects.iter().enumerate() {
         let (file, out) = (path(format!("{project}.json")), path((*project).to_owned()));
         fs::write(&file, state(&platform, project, provider).await.to_string()).unwrap();
-        let said = import(&cluster, &["--from-terraform", &file, "--management", "Full", "--out", &out]).await;
-        assert!(said.contains("declared 125 computes of 1 project"), "{said}");
+        let said = import(
+            &cluster,
+            &[
+                "--from-terraform",
+                &file,
+                "--management",
+                "Full",
+                "--out",
+                &out,
+            ],
+        )
+        .await;
+        assert!(
+            said.contains("declared 125 computes of 1 project"),
+            "{said}"
+        );
         is_planned(&cluster, &["-f", &out], (2, "Plan: computes: 125 to link.")).await;
         cluster.kubectl(&["apply", "-k", &out]).await.unwrap();
     }

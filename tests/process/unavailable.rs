@@ -43,16 +43,30 @@ impl Front {
     async fn before(cluster: &ControlPlane) -> (Arc<Self>, PathBuf) {
         let text = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
         let config: Value = serde_json::from_str(&text).unwrap();
-        let authority = config["clusters"][0]["cluster"]["certificate-authority"].as_str().unwrap();
+        let authority = config["clusters"][0]["cluster"]["certificate-authority"]
+            .as_str()
+            .unwrap();
         let authority = reqwest::Certificate::from_pem(&fs::read(authority).unwrap()).unwrap();
-        let http = reqwest::Client::builder().no_proxy().tls_certs_only([authority]).build().unwrap();
-        let front = Arc::new(Self { upstream: cluster.url(), http, refused: Mutex::new((Refused::Nothing, 0)) });
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([authority])
+            .build()
+            .unwrap();
+        let front = Arc::new(Self {
+            upstream: cluster.url(),
+            http,
+            refused: Mutex::new((Refused::Nothing, 0)),
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().fallback(pass).with_state(front.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         let path = cluster.sandbox().folder().join("front.kubeconfig");
-        fs::write(&path, text.replace(&cluster.url(), &format!("http://{address}"))).unwrap();
+        fs::write(
+            &path,
+            text.replace(&cluster.url(), &format!("http://{address}")),
+        )
+        .unwrap();
         (front, path)
     }
 
@@ -78,15 +92,21 @@ impl Front {
 
 async fn pass(State(front): State<Arc<Front>>, request: Request) -> Response {
     if front.refuses(request.method()) {
-        let status =
-            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "for a while"});
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "for a while"});
         return (StatusCode::SERVICE_UNAVAILABLE, Json(status)).into_response();
     }
     let (mut parts, body) = request.into_parts();
     parts.headers.remove("host");
     let url = format!("{}{}", front.upstream, parts.uri.path_and_query().unwrap());
     let body = to_bytes(body, 8 << 20).await.unwrap();
-    let Ok(answer) = front.http.request(parts.method, url).headers(parts.headers).body(body).send().await else {
+    let Ok(answer) = front
+        .http
+        .request(parts.method, url)
+        .headers(parts.headers)
+        .body(body)
+        .send()
+        .await
+    else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
     let (status, mut headers) = (answer.status(), answer.headers().clone());
@@ -106,11 +126,19 @@ metadata: {{name: {name}}}
 spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-main-42, type: ReadOnly}}
 "
     );
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.unwrap();
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &manifest)
+        .await
+        .unwrap();
 }
 
 fn start(kubeconfig: &Path, cluster: &ControlPlane) -> Operator {
-    Operator::start_as(kubeconfig, cluster, "operator", &["--leader-elect", "--log", "info,dbplane=debug"])
+    Operator::start_as(
+        kubeconfig,
+        cluster,
+        "operator",
+        &["--leader-elect", "--log", "info,dbplane=debug"],
+    )
 }
 
 #[tokio::test]
@@ -121,21 +149,49 @@ async fn everything_goes_on_within_seconds_once_the_api_server_is_back() {
     operator.until_ready().await;
     let more = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n";
     account(&cluster, "default", ("prod", &platform.base_url()), more).await;
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "account/prod"]).await.unwrap();
-    for (made, (name, refused)) in [("one", Refused::Writes), ("two", Refused::Everything)].into_iter().enumerate() {
+    cluster
+        .kubectl(&[
+            "wait",
+            "--timeout=60s",
+            "--for=condition=Ready",
+            "account/prod",
+        ])
+        .await
+        .unwrap();
+    for (made, (name, refused)) in [("one", Refused::Writes), ("two", Refused::Everything)]
+        .into_iter()
+        .enumerate()
+    {
         front.refuse(refused);
         replica(&cluster, name).await;
-        wait_until("a request to be refused", PATIENCE, async || front.count() > 0).await.unwrap();
+        wait_until("a request to be refused", PATIENCE, async || {
+            front.count() > 0
+        })
+        .await
+        .unwrap();
         tokio::time::sleep(OUTAGE).await;
-        assert_eq!(creates(&platform), made, "what cannot be recorded is not made");
+        assert_eq!(
+            creates(&platform),
+            made,
+            "what cannot be recorded is not made"
+        );
         let most = 2 * usize::try_from(OUTAGE.as_secs()).unwrap() + 30;
         let count = front.count();
         front.refuse(Refused::Nothing);
         assert!(count <= most, "{count} requests were refused in {OUTAGE:?}");
         let back = Instant::now();
-        wait_until("the create", PATIENCE, async || creates(&platform) > made).await.unwrap();
-        assert!(back.elapsed() <= AFTERWARDS, "{refused:?}: the create came after {:?}", back.elapsed());
+        wait_until("the create", PATIENCE, async || creates(&platform) > made)
+            .await
+            .unwrap();
+        assert!(
+            back.elapsed() <= AFTERWARDS,
+            "{refused:?}: the create came after {:?}",
+            back.elapsed()
+        );
         let ready = format!("compute/{name}");
-        cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", &ready]).await.unwrap();
+        cluster
+            .kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", &ready])
+            .await
+            .unwrap();
     }
 }

@@ -20,8 +20,18 @@ struct Deletion {
 }
 
 fn deletions() -> impl Strategy<Value = Vec<Deletion>> {
-    let one = (0..90_u8, 0..2_u8, prop_oneof![3 => 0..2_u8, 1 => 0..12_u8], prop::bool::weighted(0.1));
-    let one = one.prop_map(|(second, account, namespace, orphaned)| Deletion { second, account, namespace, orphaned });
+    let one = (
+        0..90_u8,
+        0..2_u8,
+        prop_oneof![3 => 0..2_u8, 1 => 0..12_u8],
+        prop::bool::weighted(0.1),
+    );
+    let one = one.prop_map(|(second, account, namespace, orphaned)| Deletion {
+        second,
+        account,
+        namespace,
+        orphaned,
+    });
     prop::collection::vec(one, 0..150)
 }
 
@@ -35,27 +45,55 @@ struct Outcome {
 impl Outcome {
     fn of(deletions: &[Deletion], limit: u32) -> Self {
         let (mut window, mut outcome) = (Window::default(), Self::default());
-        let mut ask: BTreeMap<usize, i64> =
-            deletions.iter().map(|deletion| deletion.second.into()).enumerate().collect();
+        let mut ask: BTreeMap<usize, i64> = deletions
+            .iter()
+            .map(|deletion| deletion.second.into())
+            .enumerate()
+            .collect();
         for now in 0..2000 {
             for number in 0..deletions.len() {
                 if ask.get(&number) != Some(&now) {
                     continue;
                 }
-                let Deletion { account, namespace, orphaned, .. } = deletions[number];
-                let (account, namespace) = (format!("account-{account}"), format!("namespace-{namespace}"));
-                let of_pair = |other: &usize| (deletions[*other].account, deletions[*other].namespace);
-                let others_wait = outcome.paused.keys().any(|other| of_pair(other) == of_pair(&number));
-                let (target, rules) =
-                    (format!("ep-{number}"), Rules { limit, policy: MassDeletionPolicy::Slow, others_wait });
-                let asked = Asked { account: &account, namespace: &namespace, target: &target, uid: &target };
+                let Deletion {
+                    account,
+                    namespace,
+                    orphaned,
+                    ..
+                } = deletions[number];
+                let (account, namespace) = (
+                    format!("account-{account}"),
+                    format!("namespace-{namespace}"),
+                );
+                let of_pair =
+                    |other: &usize| (deletions[*other].account, deletions[*other].namespace);
+                let others_wait = outcome
+                    .paused
+                    .keys()
+                    .any(|other| of_pair(other) == of_pair(&number));
+                let (target, rules) = (
+                    format!("ep-{number}"),
+                    Rules {
+                        limit,
+                        policy: MassDeletionPolicy::Slow,
+                        others_wait,
+                    },
+                );
+                let asked = Asked {
+                    account: &account,
+                    namespace: &namespace,
+                    target: &target,
+                    uid: &target,
+                };
                 match window.admit(&asked, &rules, Timestamp::from_second(now).unwrap()) {
                     Ok(()) => drop(outcome.made.insert(number, now)),
                     Err(Refusal::Slowed { .. }) if orphaned => {
                         window.leave(&target);
                         ask.remove(&number);
                     }
-                    Err(Refusal::Slowed { ask: next, .. }) => drop(ask.insert(number, next.as_second().max(now + 1))),
+                    Err(Refusal::Slowed { ask: next, .. }) => {
+                        drop(ask.insert(number, next.as_second().max(now + 1)))
+                    }
                     Err(refusal) => drop(outcome.paused.insert(number, (now, refusal))),
                 }
             }
@@ -68,7 +106,12 @@ impl Outcome {
 fn most(times: impl Iterator<Item = i64> + Clone) -> usize {
     times
         .clone()
-        .map(|from| times.clone().filter(|at| (from..from + 60).contains(at)).count())
+        .map(|from| {
+            times
+                .clone()
+                .filter(|at| (from..from + 60).contains(at))
+                .count()
+        })
         .max()
         .unwrap_or_default()
 }
@@ -108,12 +151,25 @@ proptest! {
 #[test]
 fn a_single_deletion_waits_no_longer_than_a_turn_for_each_namespace() {
     for namespaces in [4, 10, 30_u8] {
-        let of = |namespace| Deletion { second: 0, account: 0, namespace, orphaned: false };
-        let mut deletions: Vec<Deletion> = (0..namespaces).flat_map(|namespace| vec![of(namespace); 40]).collect();
-        deletions.push(Deletion { second: 1, ..of(namespaces) });
+        let of = |namespace| Deletion {
+            second: 0,
+            account: 0,
+            namespace,
+            orphaned: false,
+        };
+        let mut deletions: Vec<Deletion> = (0..namespaces)
+            .flat_map(|namespace| vec![of(namespace); 40])
+            .collect();
+        deletions.push(Deletion {
+            second: 1,
+            ..of(namespaces)
+        });
         let outcome = Outcome::of(&deletions, 30);
         let waited = outcome.made[&(deletions.len() - 1)];
         let longest = SPACING * (u32::from(namespaces) + 2);
-        assert!(Duration::from_secs(waited.unsigned_abs()) <= longest, "{waited} s behind {namespaces} namespaces");
+        assert!(
+            Duration::from_secs(waited.unsigned_abs()) <= longest,
+            "{waited} s behind {namespaces} namespaces"
+        );
     }
 }

@@ -17,7 +17,11 @@ impl Run<'_> {
             "branch_id": format!("b{branch}"), "type": kind,
             "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
         });
-        if simulation.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
+        if simulation
+            .world
+            .console_create_compute(PROJECT, &attributes, now)
+            .is_ok()
+        {
             self.foreign.insert((branch, primary));
         }
     }
@@ -26,7 +30,10 @@ impl Run<'_> {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
         let name = format!("theirs-{}", simulation.world.console_keys().len());
-        simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
+        simulation
+            .world
+            .console_create_organization_key("org", &name, Some(PROJECT.into()), now)
+            .unwrap();
     }
 
     pub fn remove_compute(&mut self, resource: &Resource) {

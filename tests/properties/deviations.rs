@@ -58,9 +58,16 @@ impl Simulation {
 
     /// The platform's response, with any deviation that applies.
     pub fn answered(&mut self, request: &Request) -> Response {
-        let key_age = request.authorization.as_ref().and_then(|header| self.world.key_age(header, self.now));
+        let key_age = request
+            .authorization
+            .as_ref()
+            .and_then(|header| self.world.key_age(header, self.now));
         let method = format!("{:?}", request.method);
-        let fault = self.deviations.meet(Arrival { method: &method, path: &request.path, key_age });
+        let fault = self.deviations.meet(Arrival {
+            method: &method,
+            path: &request.path,
+            key_age,
+        });
         dbplane_simulator::respond(&mut self.world, request, self.now, fault.as_ref())
     }
 }

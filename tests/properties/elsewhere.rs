@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::accounts::{CREDENTIAL, credential};
 use super::faults::faults;
-use super::history::{self, Access, Chapter, Event, History, account, compute, computes, key, profile};
+use super::history::{
+    self, Access, Chapter, Event, History, account, compute, computes, key, profile,
+};
 use super::in_memory::Resource;
 use super::in_memory::promises::words;
 use super::run::Run;
@@ -59,14 +61,20 @@ impl During {
 /// status has the record, a compute can remain that its account does not show.
 pub fn chapters() -> impl Strategy<Value = Vec<Chapter>> {
     let restored = Just(Event::Rebuild).boxed();
-    let deleted = prop_oneof![Just(Event::Delete(0)), any::<bool>().prop_map(|backup| Event::Reapply(0, backup)),];
+    let deleted = prop_oneof![
+        Just(Event::Delete(0)),
+        any::<bool>().prop_map(|backup| Event::Reapply(0, backup)),
+    ];
     prop_oneof![away(event(restored)), away(event(deleted.boxed()))]
 }
 
 /// The switch may last longer than the interval between key checks.
 fn away(event: BoxedStrategy<Event>) -> impl Strategy<Value = Vec<Chapter>> {
     let seconds = prop_oneof![2 => 0..10_u16, 2 => 0..150_u16, 1 => 600..900_u16];
-    prop::collection::vec((event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }), 2..8)
+    prop::collection::vec(
+        (event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }),
+        2..8,
+    )
 }
 
 fn event(either: BoxedStrategy<Event>) -> BoxedStrategy<Event> {
@@ -108,21 +116,37 @@ pub enum Platform {
 impl Platform {
     /// The platform that serves a URL.
     pub fn at(url: &str) -> Self {
-        if url.starts_with(OTHER_URL) { Self::Other } else { Self::First }
+        if url.starts_with(OTHER_URL) {
+            Self::Other
+        } else {
+            Self::First
+        }
     }
 
     fn url(self) -> &'static str {
-        if self == Self::Other { OTHER_URL } else { BASE_URL }
+        if self == Self::Other {
+            OTHER_URL
+        } else {
+            BASE_URL
+        }
     }
 
     /// The token as the simulation issued it.
     pub fn received(self, token: &str) -> &str {
-        if self == Self::Other { token.trim_end_matches(MARK) } else { token }
+        if self == Self::Other {
+            token.trim_end_matches(MARK)
+        } else {
+            token
+        }
     }
 
     /// The name by which a snare matches the request.
     pub fn named(self, request: &str) -> String {
-        if self == Self::Other { format!("elsewhere {request}") } else { request.to_owned() }
+        if self == Self::Other {
+            format!("elsewhere {request}")
+        } else {
+            request.to_owned()
+        }
     }
 }
 
@@ -150,7 +174,10 @@ pub struct Other {
 impl Simulation {
     /// Runs `act` with this platform as the active one.
     pub fn at<T>(&mut self, platform: Platform, act: impl FnOnce(&mut Self) -> T) -> T {
-        let is_other = self.other.as_ref().is_some_and(|other| other.platform == platform);
+        let is_other = self
+            .other
+            .as_ref()
+            .is_some_and(|other| other.platform == platform);
         if is_other {
             self.exchange();
         }
@@ -186,20 +213,32 @@ impl Simulation {
     /// recorded on another one. Lists are exempt because they reveal nothing.
     pub fn note_sent(&mut self, platform: Platform, (request, token): (&Request, &str)) {
         if token.ends_with(MARK) != (platform == Platform::Other) {
-            self.ledger.violations.push(format!("{platform:?} gets a token of another platform: {request:?}"));
+            self.ledger.violations.push(format!(
+                "{platform:?} gets a token of another platform: {request:?}"
+            ));
         }
-        let Some(actor) = self.acting.clone() else { return };
-        let reads = request.method == Method::Get && (actor.0 == "Compute" || request.path.ends_with("/api_keys"));
-        let elsewhere = self.recorded_at(&actor).into_iter().find(|url| *url != platform.url());
+        let Some(actor) = self.acting.clone() else {
+            return;
+        };
+        let reads = request.method == Method::Get
+            && (actor.0 == "Compute" || request.path.ends_with("/api_keys"));
+        let elsewhere = self
+            .recorded_at(&actor)
+            .into_iter()
+            .find(|url| *url != platform.url());
         if let Some(url) = elsewhere.filter(|_| !reads) {
             let what = format!("{:?} {}", request.method, request.path);
-            self.ledger.violations.push(format!("{platform:?} gets {what} for {}, which is at {url}", actor.1));
+            self.ledger.violations.push(format!(
+                "{platform:?} gets {what} for {}, which is at {url}",
+                actor.1
+            ));
         }
     }
 
     /// The account's spec for the platform that it does not refer to now.
     fn moved(&self, account: Access) -> Option<Value> {
-        let leads_away = self.cluster.objects.get(&account.resource())?.value["spec"]["baseURL"] == OTHER_URL;
+        let leads_away =
+            self.cluster.objects.get(&account.resource())?.value["spec"]["baseURL"] == OTHER_URL;
         Some(match leads_away {
             true => account.spec(BASE_URL, CREDENTIAL),
             false => account.spec(OTHER_URL, OTHER_CREDENTIAL),
@@ -228,14 +267,34 @@ impl Simulation {
         let platforms = match resource.0 {
             "Compute" => self.cluster.get::<Compute>(&resource.1).and_then(|object| {
                 let record = of_compute(&object).ok()?.identity_or_wish();
-                let creates = record.intent.into_iter().chain(record.unanswered).filter_map(|create| create.platform);
-                Some(creates.chain(record.binding.and_then(|binding| binding.platform)).collect())
+                let creates = record
+                    .intent
+                    .into_iter()
+                    .chain(record.unanswered)
+                    .filter_map(|create| create.platform);
+                Some(
+                    creates
+                        .chain(record.binding.and_then(|binding| binding.platform))
+                        .collect(),
+                )
             }),
-            "ProjectKey" => self.cluster.get::<ProjectKey>(&resource.1).and_then(|object| {
-                let record = of_key(&object).ok()?.known();
-                let recorded = record.records.names().next().and(record.records.platform.clone());
-                Some(recorded.into_iter().chain(record.intent.and_then(|intent| intent.platform)).collect())
-            }),
+            "ProjectKey" => self
+                .cluster
+                .get::<ProjectKey>(&resource.1)
+                .and_then(|object| {
+                    let record = of_key(&object).ok()?.known();
+                    let recorded = record
+                        .records
+                        .names()
+                        .next()
+                        .and(record.records.platform.clone());
+                    Some(
+                        recorded
+                            .into_iter()
+                            .chain(record.intent.and_then(|intent| intent.platform))
+                            .collect(),
+                    )
+                }),
             _ => None,
         };
         platforms.unwrap_or_default()
@@ -244,18 +303,35 @@ impl Simulation {
     /// Checks an event that reports keys as revoked: none of them may still be valid on any
     /// platform.
     pub fn note_told(&mut self, resource: &Resource, reason: &str, text: &str) {
-        if !reason.starts_with("KeyRevoked") || text.ends_with("dbplane checks whether it was revoked.") {
+        if !reason.starts_with("KeyRevoked")
+            || text.ends_with("dbplane checks whether it was revoked.")
+        {
             return;
         }
-        let other = self.other.iter().flat_map(|other| other.world.console_keys());
-        let live = self.world.console_keys().into_iter().chain(other).filter(|key| !key.revoked);
+        let other = self
+            .other
+            .iter()
+            .flat_map(|other| other.world.console_keys());
+        let live = self
+            .world
+            .console_keys()
+            .into_iter()
+            .chain(other)
+            .filter(|key| !key.revoked);
         // A repeated creation may have made two keys with one name, and the text then says which one.
-        let is_other =
-            |name: &str, id| text.contains(&format!("{name} (")) && !text.contains(&format!("{name} ({id})"));
+        let is_other = |name: &str, id| {
+            text.contains(&format!("{name} (")) && !text.contains(&format!("{name} ({id})"))
+        };
         let live = live.filter(|key| !is_other(&key.name, key.id));
-        let named: Vec<String> = live.map(|key| key.name).filter(|name| words(text).any(|word| word == name)).collect();
+        let named: Vec<String> = live
+            .map(|key| key.name)
+            .filter(|name| words(text).any(|word| word == name))
+            .collect();
         if !named.is_empty() {
-            self.ledger.violations.push(format!("{} says that {named:?} are revoked: {text}", resource.1));
+            self.ledger.violations.push(format!(
+                "{} says that {named:?} are revoked: {text}",
+                resource.1
+            ));
         }
     }
 }
@@ -272,7 +348,9 @@ impl Run<'_> {
         let account = self.history.account.resource();
         match what {
             Move::Account { anew } => {
-                let Some(spec) = simulation.moved(self.history.account) else { return };
+                let Some(spec) = simulation.moved(self.history.account) else {
+                    return;
+                };
                 if anew {
                     simulation.cluster.forget(&account);
                     simulation.cluster.create(&account, &spec, &json!({}), now);
@@ -281,7 +359,9 @@ impl Run<'_> {
                 }
             }
             Move::AccountDuring { what, after } => {
-                let Some(spec) = simulation.moved(self.history.account) else { return };
+                let Some(spec) = simulation.moved(self.history.account) else {
+                    return;
+                };
                 simulation.move_soon = Some((after, what, account, spec));
                 drop(simulation);
                 match what {
@@ -294,9 +374,17 @@ impl Run<'_> {
             }
             Move::Resource { key: is_key } => {
                 let resource = if is_key { key() } else { compute(0) };
-                let Some(stored) = simulation.cluster.objects.get(&resource) else { return };
-                let name = if stored.value["spec"]["accountRef"]["name"] == "other" { "prod" } else { "other" };
-                simulation.cluster.edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
+                let Some(stored) = simulation.cluster.objects.get(&resource) else {
+                    return;
+                };
+                let name = if stored.value["spec"]["accountRef"]["name"] == "other" {
+                    "prod"
+                } else {
+                    "other"
+                };
+                simulation
+                    .cluster
+                    .edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
             }
         }
     }
@@ -313,14 +401,25 @@ impl Run<'_> {
         let attributes = json!({
             "branch_id": "b0", "type": "read_only", "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
         });
-        other.console_create_compute(PROJECT, &attributes, now).unwrap();
+        other
+            .console_create_compute(PROJECT, &attributes, now)
+            .unwrap();
         for number in 0..4 {
             let name = format!("theirs-{number}");
-            other.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
+            other
+                .console_create_organization_key("org", &name, Some(PROJECT.into()), now)
+                .unwrap();
         }
         let (computes, keys) = (BTreeMap::new(), BTreeMap::new());
-        simulation.other = Some(Other { platform: Platform::Other, world: other, computes, keys });
-        simulation.cluster.put_secret(OTHER_CREDENTIAL, credential(&format!("{TOKEN}{MARK}")));
+        simulation.other = Some(Other {
+            platform: Platform::Other,
+            world: other,
+            computes,
+            keys,
+        });
+        simulation
+            .cluster
+            .put_secret(OTHER_CREDENTIAL, credential(&format!("{TOKEN}{MARK}")));
         let spec = self.history.account.spec(OTHER_URL, OTHER_CREDENTIAL);
         simulation.cluster.create(&account, &spec, &json!({}), now);
     }
@@ -333,14 +432,22 @@ impl Run<'_> {
         }
         simulation.move_soon = None;
         let spec = self.history.account.spec(BASE_URL, CREDENTIAL);
-        simulation.cluster.edit(&self.history.account.resource(), &json!({"spec": spec}));
+        simulation
+            .cluster
+            .edit(&self.history.account.resource(), &json!({"spec": spec}));
         for resource in self.history.resources() {
-            let name = match simulation.recorded_at(&resource).first().map(String::as_str) {
+            let name = match simulation
+                .recorded_at(&resource)
+                .first()
+                .map(String::as_str)
+            {
                 Some(OTHER_URL) => "other",
                 Some(_) => "prod",
                 None => continue,
             };
-            simulation.cluster.edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
+            simulation
+                .cluster
+                .edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
         }
     }
 
@@ -363,10 +470,16 @@ impl Run<'_> {
             return Ok(());
         }
         for resource in self.history.resources() {
-            let [here, there] = [Platform::First, Platform::Other]
-                .map(|platform| simulation.at(platform, |at| (at.made_for(&resource), at.keys_of(&resource))));
+            let [here, there] = [Platform::First, Platform::Other].map(|platform| {
+                simulation.at(platform, |at| {
+                    (at.made_for(&resource), at.keys_of(&resource))
+                })
+            });
             if here != Default::default() && there != Default::default() {
-                return Err(format!("{} has {here:?} on one platform, and {there:?} on the other", resource.1));
+                return Err(format!(
+                    "{} has {here:?} on one platform, and {there:?} on the other",
+                    resource.1
+                ));
             }
         }
         Ok(())

@@ -54,9 +54,12 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut | Self::PageAfter(_) | Self::Redirected | Self::Huge | Self::Repeated | Self::Deviates(_) => {
-                Carried::Now
-            }
+            Self::Cut
+            | Self::PageAfter(_)
+            | Self::Redirected
+            | Self::Huge
+            | Self::Repeated
+            | Self::Deviates(_) => Carried::Now,
             Self::Refused(_) | Self::Page(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
@@ -93,10 +96,17 @@ pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
 }
 
 fn carried(late: std::ops::Range<u16>) -> impl Strategy<Value = Carried> {
-    prop_oneof![Just(Carried::Never), Just(Carried::Now), late.prop_map(Carried::Late)]
+    prop_oneof![
+        Just(Carried::Never),
+        Just(Carried::Now),
+        late.prop_map(Carried::Late)
+    ]
 }
 
 fn schedule(fault: impl Strategy<Value = Fault>) -> impl Strategy<Value = Vec<Hit>> {
     let after = prop_oneof![3 => 0..6_u16, 1 => 0..40_u16];
-    prop::collection::vec((after, fault).prop_map(|(after, fault)| Hit { after, fault }), 0..8)
+    prop::collection::vec(
+        (after, fault).prop_map(|(after, fault)| Hit { after, fault }),
+        0..8,
+    )
 }

@@ -173,11 +173,18 @@ pub fn event_of_keys() -> impl Strategy<Value = Event> {
 
 pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Vec<Chapter>> {
     let seconds = prop_oneof![0..10_u16, 0..150_u16];
-    prop::collection::vec((event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }), 0..6)
+    prop::collection::vec(
+        (event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }),
+        0..6,
+    )
 }
 
 pub fn profile() -> impl Strategy<Value = Profile> {
-    prop_oneof![Just(Profile::Default), Just(Profile::Public), Just(Profile::Minimal)]
+    prop_oneof![
+        Just(Profile::Default),
+        Just(Profile::Public),
+        Just(Profile::Minimal)
+    ]
 }
 
 pub fn account() -> impl Strategy<Value = Access> {
@@ -188,9 +195,18 @@ pub fn deletes_per_minute() -> impl Strategy<Value = u32> {
     prop_oneof![3 => Just(30_u32), 1 => Just(1_u32)]
 }
 
-pub fn computes(count: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<Declared>> {
+pub fn computes(
+    count: impl Into<prop::collection::SizeRange>,
+) -> impl Strategy<Value = Vec<Declared>> {
     let one = (0..2_u8, any::<bool>(), 0..3_u8);
-    prop::collection::vec(one.prop_map(|(branch, primary, size)| Declared { branch, primary, size }), count)
+    prop::collection::vec(
+        one.prop_map(|(branch, primary, size)| Declared {
+            branch,
+            primary,
+            size,
+        }),
+        count,
+    )
 }
 
 pub fn compute(number: usize) -> Resource {
@@ -223,7 +239,8 @@ impl History {
         let mut connection = json!({"secretName": format!("to-r{number}")});
         if self.has_role() {
             connection["database"] = json!("shop");
-            connection["credentialsFrom"] = json!({"name": ROLE, "usernameKey": "username", "passwordKey": "password"});
+            connection["credentialsFrom"] =
+                json!({"name": ROLE, "usernameKey": "username", "passwordKey": "password"});
         }
         Some(json!({
             "accountRef": {"name": "prod", "kind": self.account.resource().0},
@@ -243,12 +260,20 @@ impl History {
 
     /// At most one Compute per branch is a primary.
     pub fn is_primary(&self, number: usize) -> bool {
-        let Declared { branch, primary, .. } = self.computes[number];
-        primary && !self.computes[..number].iter().any(|other| other.primary && other.branch == branch)
+        let Declared {
+            branch, primary, ..
+        } = self.computes[number];
+        primary
+            && !self.computes[..number]
+                .iter()
+                .any(|other| other.primary && other.branch == branch)
     }
 
     pub fn resources(&self) -> Vec<Resource> {
-        (0..self.computes.len()).map(compute).chain(self.key.then(key)).collect()
+        (0..self.computes.len())
+            .map(compute)
+            .chain(self.key.then(key))
+            .collect()
     }
 }
 
@@ -268,9 +293,11 @@ impl Run<'_> {
         match event {
             Event::Nothing => {}
             Event::Kill => self.kill(),
-            Event::Resize(which, size) => {
-                self.edit(*which, &json!({"spec": {"size": null}}), &json!({"spec": {"size": size_of(*size)}}))
-            }
+            Event::Resize(which, size) => self.edit(
+                *which,
+                &json!({"spec": {"size": null}}),
+                &json!({"spec": {"size": size_of(*size)}}),
+            ),
             Event::Restart(which, token) => self.ask_for_restart(*which, &format!("t{token}")),
             Event::Maintain(which) => self.maintain(*which),
             Event::Delete(which) => self.delete(&compute(*which)),
@@ -308,7 +335,9 @@ impl Run<'_> {
             Event::AccountDeleted => {
                 let mut simulation = self.simulation.lock();
                 let now = simulation.now;
-                simulation.cluster.delete(&self.history.account.resource(), now);
+                simulation
+                    .cluster
+                    .delete(&self.history.account.resource(), now);
             }
             Event::Admits(admits) => self.admit(*admits),
             Event::Confirmed => self.confirm(),
@@ -330,9 +359,15 @@ impl Run<'_> {
     fn ask_for_restart(&mut self, which: usize, token: &str) {
         let mut simulation = self.simulation.lock();
         let (resource, spec) = (compute(which), json!({"spec": {"restartToken": token}}));
-        let Some(object) = simulation.cluster.objects.get(&resource) else { return };
+        let Some(object) = simulation.cluster.objects.get(&resource) else {
+            return;
+        };
         if object.value["spec"]["restartToken"] != token {
-            *simulation.ledger.restarts_asked.entry((resource.clone(), token.to_owned())).or_default() += 1;
+            *simulation
+                .ledger
+                .restarts_asked
+                .entry((resource.clone(), token.to_owned()))
+                .or_default() += 1;
         }
         simulation.cluster.edit(&resource, &spec);
     }
@@ -347,7 +382,12 @@ impl Run<'_> {
 
     pub fn delete(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
-        if simulation.cluster.objects.get(resource).is_some_and(|stored| is_without_finalizer(stored)) {
+        if simulation
+            .cluster
+            .objects
+            .get(resource)
+            .is_some_and(|stored| is_without_finalizer(stored))
+        {
             // The object would be gone before the operator could notice.
             return;
         }
@@ -360,13 +400,22 @@ impl Run<'_> {
 
     fn reapply(&mut self, resource: &Resource, backup: bool) {
         let mut simulation = self.simulation.lock();
-        let Some(spec) = self.history.spec(resource) else { return };
+        let Some(spec) = self.history.spec(resource) else {
+            return;
+        };
         if simulation.cluster.objects.contains_key(resource) {
             return;
         }
-        let annotations = self.backups.get(resource).filter(|_| backup).cloned().unwrap_or_else(|| json!({}));
+        let annotations = self
+            .backups
+            .get(resource)
+            .filter(|_| backup)
+            .cloned()
+            .unwrap_or_else(|| json!({}));
         let now = simulation.now;
-        simulation.cluster.create(resource, &spec, &annotations, now);
+        simulation
+            .cluster
+            .create(resource, &spec, &annotations, now);
     }
 }
 
@@ -378,6 +427,11 @@ fn is_without_finalizer(stored: &Stored) -> bool {
 
 /// The annotations of an object; `None` if it does not exist.
 pub fn annotations(simulation: &Simulation, resource: &Resource) -> Option<Value> {
-    let annotations = simulation.cluster.objects.get(resource)?.value["metadata"]["annotations"].clone();
-    Some(if annotations.is_object() { annotations } else { json!({}) })
+    let annotations =
+        simulation.cluster.objects.get(resource)?.value["metadata"]["annotations"].clone();
+    Some(if annotations.is_object() {
+        annotations
+    } else {
+        json!({})
+    })
 }

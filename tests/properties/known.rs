@@ -15,11 +15,19 @@ fn of_computes() -> Vec<(&'static str, History)> {
     vec![
         (
             "a connection Secret that a backup restored without its owner",
-            computes(&[&replica()], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[]),
+            computes(
+                &[&replica()],
+                &[(Event::Nothing, 2), (Event::Rebuild, 0)],
+                &[],
+            ),
         ),
         (
             "one that the backup has from between the two writes of it",
-            computes(&[&replica()], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[(7, Fault::Dies(Carried::Now))]),
+            computes(
+                &[&replica()],
+                &[(Event::Nothing, 2), (Event::Rebuild, 0)],
+                &[(7, Fault::Dies(Carried::Now))],
+            ),
         ),
         (
             "a restart that is asked for again with a token of before",
@@ -27,7 +35,11 @@ fn of_computes() -> Vec<(&'static str, History)> {
                 profile: Profile::Default,
                 ..computes(
                     &[&replica()],
-                    &[(Event::Restart(0, 1), 1), (Event::Restart(0, 0), 30), (Event::Restart(0, 1), 0)],
+                    &[
+                        (Event::Restart(0, 1), 1),
+                        (Event::Restart(0, 0), 30),
+                        (Event::Restart(0, 1), 0),
+                    ],
                     &[],
                 )
             },
@@ -47,7 +59,10 @@ fn of_computes() -> Vec<(&'static str, History)> {
                 ..computes(
                     &[&replica(), &elsewhere(replica())],
                     &[(Event::ForeignCompute(1, false), 18), (Event::Nothing, 118)],
-                    &[(21, Fault::Silence(Carried::Never)), (1, Fault::Silence(Carried::Now))],
+                    &[
+                        (21, Fault::Silence(Carried::Never)),
+                        (1, Fault::Silence(Carried::Now)),
+                    ],
                 )
             },
         ),
@@ -55,7 +70,11 @@ fn of_computes() -> Vec<(&'static str, History)> {
             "a copy of a resource that is then deleted and applied again",
             computes(
                 &[&replica(), &primary()],
-                &[(Event::Copied(1), 0), (Event::Delete(1), 7), (Event::Reapply(1, false), 0)],
+                &[
+                    (Event::Copied(1), 0),
+                    (Event::Delete(1), 7),
+                    (Event::Reapply(1, false), 0),
+                ],
                 &[(19, Fault::Dies(Carried::Now))],
             ),
         ),
@@ -70,14 +89,23 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
             computes(
                 &[&replica()],
                 &[(Event::Nothing, 72)],
-                &[(3, Fault::Dies(Carried::Now)), (1, SILENCE), (3, SILENCE), (4, Fault::Dies(Carried::Late(66)))],
+                &[
+                    (3, Fault::Dies(Carried::Now)),
+                    (1, SILENCE),
+                    (3, SILENCE),
+                    (4, Fault::Dies(Carried::Late(66))),
+                ],
             ),
         ),
         (
             "a primary whose create is repeated on the way, in a project that shows no names yet",
             History {
                 profile: Profile::Default,
-                ..computes(&[&primary()], &[(Event::Nothing, 1)], &[(0, Fault::Repeated)])
+                ..computes(
+                    &[&primary()],
+                    &[(Event::Nothing, 1)],
+                    &[(0, Fault::Repeated)],
+                )
             },
         ),
         (
@@ -87,7 +115,11 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
                 ..computes(
                     &[&replica()],
                     &[(Event::Role(None), 7)],
-                    &[(24, Fault::Dies(Carried::Now)), (0, Fault::Repeated), (0, Fault::Dies(Carried::Never))],
+                    &[
+                        (24, Fault::Dies(Carried::Now)),
+                        (0, Fault::Repeated),
+                        (0, Fault::Dies(Carried::Never)),
+                    ],
                 )
             },
         ),
@@ -118,8 +150,16 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
                 profile: Profile::Minimal,
                 ..computes(
                     &[&elsewhere(replica()), &elsewhere(replica())],
-                    &[(Event::Reapply(0, false), 90), (Event::Delete(1), 8), (Event::Reapply(1, false), 0)],
-                    &[(5, SILENCE), (0, SILENCE), (34, Fault::Silence(Carried::Late(91)))],
+                    &[
+                        (Event::Reapply(0, false), 90),
+                        (Event::Delete(1), 8),
+                        (Event::Reapply(1, false), 0),
+                    ],
+                    &[
+                        (5, SILENCE),
+                        (0, SILENCE),
+                        (34, Fault::Silence(Carried::Late(91))),
+                    ],
                 )
             },
         ),
@@ -129,16 +169,26 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
 const SILENCE: Fault = Fault::Silence(Carried::Never);
 
 fn replica() -> Declared {
-    Declared { branch: 0, primary: false, size: 0 }
+    Declared {
+        branch: 0,
+        primary: false,
+        size: 0,
+    }
 }
 
 fn primary() -> Declared {
-    Declared { primary: true, ..replica() }
+    Declared {
+        primary: true,
+        ..replica()
+    }
 }
 
 /// The same Compute on the other branch.
 fn elsewhere(declared: Declared) -> Declared {
-    Declared { branch: 1, ..declared }
+    Declared {
+        branch: 1,
+        ..declared
+    }
 }
 
 fn computes(computes: &[&Declared], chapters: &[(Event, u16)], faults: &[(u16, Fault)]) -> History {
@@ -160,19 +210,44 @@ fn of_keys() -> Vec<(&'static str, History)> {
                     (Event::KeyReapplied(true), 2),
                     (Event::KeyDeleted, 1),
                 ],
-                &[(30, dies()), (0, dies()), (14, Fault::Cut), (27, Fault::Refused(404))],
+                &[
+                    (30, dies()),
+                    (0, dies()),
+                    (14, Fault::Cut),
+                    (27, Fault::Refused(404)),
+                ],
             )
         },
     )]
 }
 
-fn history(profile: Profile, computes: &[&Declared], chapters: &[(Event, u16)], faults: &[(u16, Fault)]) -> History {
+fn history(
+    profile: Profile,
+    computes: &[&Declared],
+    chapters: &[(Event, u16)],
+    faults: &[(u16, Fault)],
+) -> History {
     History {
         profile,
-        computes: computes.iter().map(|declared| (*declared).clone()).collect(),
+        computes: computes
+            .iter()
+            .map(|declared| (*declared).clone())
+            .collect(),
         key: false,
-        chapters: chapters.iter().map(|(event, seconds)| Chapter { event: event.clone(), seconds: *seconds }).collect(),
-        faults: faults.iter().map(|(after, fault)| Hit { after: *after, fault: fault.clone() }).collect(),
+        chapters: chapters
+            .iter()
+            .map(|(event, seconds)| Chapter {
+                event: event.clone(),
+                seconds: *seconds,
+            })
+            .collect(),
+        faults: faults
+            .iter()
+            .map(|(after, fault)| Hit {
+                after: *after,
+                fault: fault.clone(),
+            })
+            .collect(),
         account: Access::Account,
         deletes_per_minute: 30,
     }

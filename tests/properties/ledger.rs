@@ -88,16 +88,28 @@ impl Ledger {
     }
 
     pub fn revoked(&mut self, id: &str, actor: &Resource) {
-        let own = self.keys.get(&id.parse().unwrap()).is_some_and(|made_for| made_for == actor);
+        let own = self
+            .keys
+            .get(&id.parse().unwrap())
+            .is_some_and(|made_for| made_for == actor);
         if !own {
-            self.violations.push(format!("{} {} revoked key {id}, which is not its own", actor.0, actor.1));
+            self.violations.push(format!(
+                "{} {} revoked key {id}, which is not its own",
+                actor.0, actor.1
+            ));
         }
     }
 
     pub fn touched(&mut self, id: &str, actor: &Resource) {
-        let own = self.computes.get(id).is_some_and(|made_for| made_for == actor);
+        let own = self
+            .computes
+            .get(id)
+            .is_some_and(|made_for| made_for == actor);
         if !own {
-            self.violations.push(format!("{} {} changed or deleted {id}, which is not its own", actor.0, actor.1));
+            self.violations.push(format!(
+                "{} {} changed or deleted {id}, which is not its own",
+                actor.0, actor.1
+            ));
         }
     }
 }

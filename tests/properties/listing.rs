@@ -18,9 +18,17 @@ pub struct SeenKeys {
 }
 
 /// A successful reading with these start and end times.
-pub fn read_well<L: Listing>(began: Tick, (at, ended): (Timestamp, Timestamp), listed: Listed<L::Item>) -> Latest<L> {
+pub fn read_well<L: Listing>(
+    began: Tick,
+    (at, ended): (Timestamp, Timestamp),
+    listed: Listed<L::Item>,
+) -> Latest<L> {
     let snapshot = Some(Arc::new(Reading::new(began, (at, ended), listed)));
-    Latest { snapshot, fault: None, attempted: Some(began) }
+    Latest {
+        snapshot,
+        fault: None,
+        attempted: Some(began),
+    }
 }
 
 impl SeenKeys {
@@ -38,23 +46,34 @@ impl Process {
     /// The keys last observed through this connection.
     pub fn known_keys(&self, connection: u64) -> LatestKeys {
         let now = self.now();
-        self.keys.lock().unwrap().get(&connection).map(|seen| seen.known(now)).unwrap_or_default()
+        self.keys
+            .lock()
+            .unwrap()
+            .get(&connection)
+            .map(|seen| seen.known(now))
+            .unwrap_or_default()
     }
 
     /// The keys last observed through the current connection.
     pub fn listed_keys(&self) -> LatestKeys {
-        self.connection().map(|connection| self.known_keys(connection.number)).unwrap_or_default()
+        self.connection()
+            .map(|connection| self.known_keys(connection.number))
+            .unwrap_or_default()
     }
 
     /// Polls the organization's keys like the observer, if some account can be used.
     pub fn poll_keys(&self) {
-        let Some(connection) = self.connection() else { return };
+        let Some(connection) = self.connection() else {
+            return;
+        };
         self.simulation.lock().acting = None;
         assert!(poll(self.list_keys(&connection)).is_ready());
     }
 
     pub async fn list_keys(&self, connection: &Connection<RateLimited>) {
-        let Some(organization) = &connection.access.organization_id else { return };
+        let Some(organization) = &connection.access.organization_id else {
+            return;
+        };
         let (began, at) = (self.tick(), self.now());
         let read = connection.platform.list_keys(organization).await;
         let (mut seen, now) = (self.keys.lock().unwrap(), self.now());

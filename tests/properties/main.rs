@@ -56,7 +56,10 @@ use role::role_at_last;
 fn config(cases: u32) -> ProptestConfig {
     let persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
     match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => ProptestConfig { failure_persistence: persistence, ..ProptestConfig::default() },
+        Some(_) => ProptestConfig {
+            failure_persistence: persistence,
+            ..ProptestConfig::default()
+        },
         None => ProptestConfig {
             cases,
             failure_persistence: persistence,

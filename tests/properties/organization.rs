@@ -34,7 +34,10 @@ fn organization(run: &mut Run<'_>, keys: u32, requests_per_minute: u32) {
     let mut simulation = run.simulation.lock();
     let now = simulation.now;
     let account = run.history.account.resource();
-    simulation.cluster.edit(&account, &json!({"spec": {"rateLimit": {"requestsPerMinute": requests_per_minute}}}));
+    simulation.cluster.edit(
+        &account,
+        &json!({"spec": {"rateLimit": {"requestsPerMinute": requests_per_minute}}}),
+    );
     for number in 0..keys {
         let name = format!("k{number}");
         let spec = json!({
@@ -43,7 +46,9 @@ fn organization(run: &mut Run<'_>, keys: u32, requests_per_minute: u32) {
             "keyName": name,
             "secret": {"name": name, "key": "api-key"},
         });
-        simulation.cluster.create(&("ProjectKey", name), &spec, &json!({}), now);
+        simulation
+            .cluster
+            .create(&("ProjectKey", name), &spec, &json!({}), now);
     }
 }
 
@@ -76,7 +81,13 @@ impl Work<'_> {
         let until = self.run.now() + time;
         loop {
             let now = self.run.now();
-            let next = self.due.values().copied().chain([self.list]).min().unwrap_or(until);
+            let next = self
+                .due
+                .values()
+                .copied()
+                .chain([self.list])
+                .min()
+                .unwrap_or(until);
             if next >= until {
                 return self.run.wait_until(until);
             }
@@ -91,7 +102,10 @@ impl Work<'_> {
         self.list_keys();
         let now = self.run.now();
         let due = self.due.iter().filter(|(_, time)| **time <= now);
-        for resource in due.map(|(resource, _)| resource.clone()).collect::<Vec<_>>() {
+        for resource in due
+            .map(|(resource, _)| resource.clone())
+            .collect::<Vec<_>>()
+        {
             self.list_keys();
             let version = self.version(&resource);
             let end = self.process.pass(&resource);
@@ -106,7 +120,12 @@ impl Work<'_> {
                 Some(time) => self.due.insert(resource, time),
                 None => self.due.remove(&resource),
             };
-            self.due.extend(self.process.woken().into_iter().map(|resource| (resource, soon)));
+            self.due.extend(
+                self.process
+                    .woken()
+                    .into_iter()
+                    .map(|resource| (resource, soon)),
+            );
         }
     }
 
@@ -122,7 +141,11 @@ impl Work<'_> {
         let keys = after.snapshot.as_ref().map_or(0, |list| list.items.len());
         let interval = list_interval(keys, REQUESTS, Limits::default().key_check);
         // A pass that finds the last answer expired would list keys itself.
-        let not_offered = after.fault.as_ref().and_then(Keys::not_offered).map(|pause| pause - 2 * MOMENT);
+        let not_offered = after
+            .fault
+            .as_ref()
+            .and_then(Keys::not_offered)
+            .map(|pause| pause - 2 * MOMENT);
         self.list = now + not_offered.unwrap_or(interval);
         let kind = |latest: &LatestKeys| latest.fault.as_ref().map(|fault| fault.kind());
         if before.attempted.is_none() || kind(&before) != kind(&after) {
@@ -144,14 +167,30 @@ impl Work<'_> {
         self.go_on(HOUR);
         let ledger = std::mem::take(&mut self.run.simulation.lock().ledger);
         assert_eq!(created, self.resources(), "each has its key");
-        let changes = ledger.calls.iter().filter(|((method, _), _)| method != "Get");
+        let changes = ledger
+            .calls
+            .iter()
+            .filter(|((method, _), _)| method != "Get");
         let changes = changes.map(|(_, count)| count).sum();
         let time = Duration::try_from(self.run.now().duration_since(began)).unwrap();
-        Cost { lists: ledger.lists, asked: ledger.asked, changes, late, time }
+        Cost {
+            lists: ledger.lists,
+            asked: ledger.asked,
+            changes,
+            late,
+            time,
+        }
     }
 
     fn resources(&self) -> usize {
-        self.run.simulation.lock().cluster.resources().iter().filter(|(kind, _)| *kind == "ProjectKey").count()
+        self.run
+            .simulation
+            .lock()
+            .cluster
+            .resources()
+            .iter()
+            .filter(|(kind, _)| *kind == "ProjectKey")
+            .count()
     }
 }
 
@@ -159,8 +198,21 @@ fn cost(history: &History, keys: u32, requests_per_minute: u32) -> Cost {
     let mut run = Run::prepared(history);
     organization(&mut run, keys, requests_per_minute);
     let (process, now) = (Process::new(&run.simulation, 30), run.now());
-    let due = run.simulation.lock().cluster.resources().into_iter().map(|resource| (resource, now)).collect();
-    Work { run, process, due, list: now }.an_hour()
+    let due = run
+        .simulation
+        .lock()
+        .cluster
+        .resources()
+        .into_iter()
+        .map(|resource| (resource, now))
+        .collect();
+    Work {
+        run,
+        process,
+        due,
+        list: now,
+    }
+    .an_hour()
 }
 
 /// One list per minute serves all keys; a list of 10,000 keys is read eight times an hour.
@@ -169,21 +221,36 @@ fn one_list_serves_all_keys() {
     for keys in [1, count()] {
         let cost = cost(&history(&[], false), keys, REQUESTS);
         let expected = if keys < 10_000 { 65..=68 } else { 7..=9 };
-        assert!(expected.contains(&cost.lists), "{keys}: {} lists", cost.lists);
+        assert!(
+            expected.contains(&cost.lists),
+            "{keys}: {} lists",
+            cost.lists
+        );
         assert_eq!(cost.changes, 0, "{keys}");
-        assert!(cost.asked.is_empty(), "who is asked would seem to be in use: {:?}", cost.asked);
+        assert!(
+            cost.asked.is_empty(),
+            "who is asked would seem to be in use: {:?}",
+            cost.asked
+        );
     }
 }
 
 /// The keys are checked in turn, within a quarter of the account's budget.
 #[test]
 fn where_keys_are_not_listed_they_take_turns_to_be_asked() {
-    let history = History { profile: Profile::Minimal, ..history(&[], false) };
+    let history = History {
+        profile: Profile::Minimal,
+        ..history(&[], false)
+    };
     let requests = count() * REQUESTS / 10_000;
     let (keys, cost) = (count() as usize, cost(&history, count(), requests));
     let seconds = usize::try_from(cost.time.as_secs()).unwrap();
     let every_two_minutes = seconds / 120;
-    assert!((every_two_minutes - 2..=every_two_minutes + 1).contains(&cost.lists), "{} tries to list keys", cost.lists);
+    assert!(
+        (every_two_minutes - 2..=every_two_minutes + 1).contains(&cost.lists),
+        "{} tries to list keys",
+        cost.lists
+    );
     let asked: usize = cost.asked.values().sum();
     let most = keys * seconds * 25 / 100_000 + cost.late;
     assert!(
@@ -191,6 +258,9 @@ fn where_keys_are_not_listed_they_take_turns_to_be_asked() {
         "{asked} requests, at most {most} were expected: {} late",
         cost.late
     );
-    assert!(cost.asked.values().all(|times| *times == 1), "none has two turns before the others have one");
+    assert!(
+        cost.asked.values().all(|times| *times == 1),
+        "none has two turns before the others have one"
+    );
     assert_eq!(cost.changes, 0);
 }

@@ -12,7 +12,8 @@ use dbplane::controller::environment::PassSettings;
 use dbplane::decide::Limits;
 use dbplane::plan::{self, Beginning, Outside, Plan, Planned, Step};
 use dbplane::platform::{
-    ConnectError, Endpoint, HttpOptions, HttpPlatform, Platform, Platforms, Reach, Transport, Unanswered,
+    ConnectError, Endpoint, HttpOptions, HttpPlatform, Platform, Platforms, Reach, Transport,
+    Unanswered,
 };
 use dbplane_simulator::world::message::Method;
 use dbplane_simulator::world::{Profile, World};
@@ -46,7 +47,11 @@ impl fmt::Debug for Frozen {
 impl Frozen {
     fn of(simulation: &Shared) -> Self {
         let simulation = simulation.lock();
-        let secrets = simulation.cluster.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone_inner()));
+        let secrets = simulation
+            .cluster
+            .secrets
+            .iter()
+            .map(|(name, secret)| (name.clone(), secret.clone_inner()));
         Self {
             now: simulation.now,
             secrets: Arc::new(secrets.collect()),
@@ -66,13 +71,25 @@ impl Outside for Frozen {
         Ok(false)
     }
 
-    fn connect(&self, access: &PlatformAccess, key: &SecretString) -> Result<Arc<dyn Platform>, ConnectError> {
+    fn connect(
+        &self,
+        access: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<Arc<dyn Platform>, ConnectError> {
         let endpoint = Endpoint {
             base_url: access.base_url.clone(),
             organization_id: access.organization_id.clone(),
-            reach: Reach { insecure: true, ..Reach::default() },
+            reach: Reach {
+                insecure: true,
+                ..Reach::default()
+            },
         };
-        Ok(Arc::new(HttpPlatform::over(Arc::new(self.clone()), endpoint, key, &HttpOptions::default())?))
+        Ok(Arc::new(HttpPlatform::over(
+            Arc::new(self.clone()),
+            endpoint,
+            key,
+            &HttpOptions::default(),
+        )?))
     }
 }
 
@@ -81,22 +98,39 @@ impl Transport for Frozen {
     async fn carry(&self, request: reqwest::Request) -> Result<reqwest::Response, Unanswered> {
         let arrived = translated(&request, self.now);
         if arrived.method != Method::Get {
-            self.writes.lock().unwrap().push(format!("{:?} {}", arrived.method, arrived.path));
+            self.writes
+                .lock()
+                .unwrap()
+                .push(format!("{:?} {}", arrived.method, arrived.path));
         }
         let response = self.world.lock().unwrap().respond(&arrived, self.now);
-        Ok(reqwest::Response::from(http::Response::builder().status(response.status).body(response.body).unwrap()))
+        Ok(reqwest::Response::from(
+            http::Response::builder()
+                .status(response.status)
+                .body(response.body)
+                .unwrap(),
+        ))
     }
 }
 
 /// The plan for all resources.
 pub fn plan_of(simulation: &Shared) -> Plan {
     let frozen = Frozen::of(simulation);
-    let objects: Vec<Value> = simulation.lock().cluster.objects.values().map(|stored| stored.value.clone()).collect();
+    let objects: Vec<Value> = simulation
+        .lock()
+        .cluster
+        .objects
+        .values()
+        .map(|stored| stored.value.clone())
+        .collect();
     let selected: BTreeSet<_> = objects.iter().filter_map(plan::Id::of_value).collect();
     let beginning = Beginning {
         now: frozen.now,
         settings: PassSettings {
-            limits: Limits { deletes_per_minute: 1000, ..Limits::default() },
+            limits: Limits {
+                deletes_per_minute: 1000,
+                ..Limits::default()
+            },
             request_timeout: REQUEST_TIMEOUT,
             cluster: "c1u57e".parse().unwrap(),
             namespaces: Vec::new(),
@@ -114,7 +148,11 @@ pub fn plan_of(simulation: &Shared) -> Plan {
     let std::task::Poll::Ready(made) = poll(plan::make(beginning, Arc::new(frozen.clone()))) else {
         panic!("a plan waits for nothing")
     };
-    assert_eq!(*frozen.writes.lock().unwrap(), [] as [String; 0], "a plan only reads");
+    assert_eq!(
+        *frozen.writes.lock().unwrap(),
+        [] as [String; 0],
+        "a plan only reads"
+    );
     let plan = made.unwrap();
     assert_eq!(plan.not_read, [] as [String; 0]);
     plan
@@ -134,10 +172,17 @@ fn planned_call(step: &Step) -> Option<String> {
         words.into_iter().collect::<Vec<_>>().join(" ")
     };
     match step {
-        Step::CreateCompute { branch, type_, fields: set, .. } => {
-            Some(format!("create {type_} on {branch}: {}", fields(set)))
-        }
-        Step::ChangeCompute { compute, fields: set, .. } => Some(format!("change {compute}: {}", fields(set))),
+        Step::CreateCompute {
+            branch,
+            type_,
+            fields: set,
+            ..
+        } => Some(format!("create {type_} on {branch}: {}", fields(set))),
+        Step::ChangeCompute {
+            compute,
+            fields: set,
+            ..
+        } => Some(format!("change {compute}: {}", fields(set))),
         Step::RestartCompute { compute, .. } => Some(format!("restart {compute}")),
         Step::DeleteCompute { compute, .. } => Some(format!("delete {compute}")),
         Step::CreateKey { .. } => Some("create key".to_owned()),
@@ -150,8 +195,15 @@ fn planned_call(step: &Step) -> Option<String> {
 fn sent(endpoint: &Value) -> String {
     let mut words = BTreeSet::new();
     let units = |name: &str| endpoint[name].as_f64();
-    if let (Some(min), Some(max)) = (units("autoscaling_limit_min_cu"), units("autoscaling_limit_max_cu")) {
-        words.insert(if min.to_bits() == max.to_bits() { format!("size={min}") } else { format!("size={min}-{max}") });
+    if let (Some(min), Some(max)) = (
+        units("autoscaling_limit_min_cu"),
+        units("autoscaling_limit_max_cu"),
+    ) {
+        words.insert(if min.to_bits() == max.to_bits() {
+            format!("size={min}")
+        } else {
+            format!("size={min}-{max}")
+        });
     }
     for (name, word) in [
         ("suspend_timeout_seconds", "scaleToZero"),
@@ -163,7 +215,12 @@ fn sent(endpoint: &Value) -> String {
         words.extend((!endpoint[name].is_null()).then(|| word.to_owned()));
     }
     let postgres = endpoint["settings"]["pg_settings"].as_object();
-    words.extend(postgres.into_iter().flatten().map(|(name, _)| format!("postgresSettings.{name}")));
+    words.extend(
+        postgres
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| format!("postgresSettings.{name}")),
+    );
     words.into_iter().collect::<Vec<_>>().join(" ")
 }
 
@@ -171,15 +228,33 @@ pub fn made_call(changed: &Changed, new: &BTreeSet<String>) -> String {
     let body: Value = serde_json::from_slice(&changed.request.body).unwrap_or_default();
     let endpoint = &body["endpoint"];
     let segments: Vec<&str> = changed.request.path.trim_matches('/').split('/').collect();
-    let known = |id: &str| if new.contains(id) { "a new one".to_owned() } else { id.to_owned() };
+    let known = |id: &str| {
+        if new.contains(id) {
+            "a new one".to_owned()
+        } else {
+            id.to_owned()
+        }
+    };
     match (changed.request.method, segments.as_slice()) {
         (Method::Post, ["projects", _, "endpoints"]) => {
-            let type_ = if endpoint["type"] == "read_write" { "ReadWrite" } else { "ReadOnly" };
-            format!("create {type_} on {}: {}", endpoint["branch_id"].as_str().unwrap(), sent(endpoint))
+            let type_ = if endpoint["type"] == "read_write" {
+                "ReadWrite"
+            } else {
+                "ReadOnly"
+            };
+            format!(
+                "create {type_} on {}: {}",
+                endpoint["branch_id"].as_str().unwrap(),
+                sent(endpoint)
+            )
         }
         (Method::Patch, ["projects", _, "endpoints", id]) => {
-            let branch = endpoint["branch_id"].as_str().map(|branch| format!("branchID={branch}"));
-            let words = branch.into_iter().chain(Some(sent(endpoint)).filter(|words| !words.is_empty()));
+            let branch = endpoint["branch_id"]
+                .as_str()
+                .map(|branch| format!("branchID={branch}"));
+            let words = branch
+                .into_iter()
+                .chain(Some(sent(endpoint)).filter(|words| !words.is_empty()));
             format!("change {id}: {}", words.collect::<Vec<_>>().join(" "))
         }
         (Method::Post, ["projects", _, "endpoints", id, "restart"]) => format!("restart {id}"),
@@ -211,9 +286,16 @@ fn compare(planned: &Planned, made: &[(Timestamp, String)], tally: &mut Tally) {
     tally.resources += 1;
     tally.planned += steps.len();
     tally.made += made.len();
-    let same = steps.iter().zip(made).take_while(|(one, (_, other))| *one == other).count();
+    let same = steps
+        .iter()
+        .zip(made)
+        .take_while(|(one, (_, other))| *one == other)
+        .count();
     let rest = &made[same..];
-    let uncertain = planned.waits.as_ref().filter(|waits| UNCERTAIN.contains(&waits.reason.as_str()));
+    let uncertain = planned
+        .waits
+        .as_ref()
+        .filter(|waits| UNCERTAIN.contains(&waits.reason.as_str()));
     let until = uncertain.and_then(|waits| waits.until);
     let is_later = |(at, _): &(Timestamp, String)| until.is_some_and(|until| *at >= until);
     if same == steps.len() && rest.iter().all(is_later) {
@@ -231,16 +313,35 @@ fn what_is_planned_is_done(profile: Profile, least: usize) {
     let plan = plan_of(&simulation);
     come_to_rest(&simulation, Process::new(&simulation, 1000));
     let changes = simulation.lock().ledger.changes.clone();
-    let new: BTreeSet<String> = simulation.lock().ledger.keys.keys().map(ToString::to_string).collect();
+    let new: BTreeSet<String> = simulation
+        .lock()
+        .ledger
+        .keys
+        .keys()
+        .map(ToString::to_string)
+        .collect();
     let mut tally = Tally::default();
     for planned in &plan.resources {
         let is_of = |changed: &&Changed| {
-            changed.actor.as_ref().is_some_and(|(kind, name)| *kind == planned.id.kind && *name == planned.id.name)
+            changed
+                .actor
+                .as_ref()
+                .is_some_and(|(kind, name)| *kind == planned.id.kind && *name == planned.id.name)
         };
-        let made: Vec<_> = changes.iter().filter(is_of).map(|it| (it.at, made_call(it, &new))).collect();
+        let made: Vec<_> = changes
+            .iter()
+            .filter(is_of)
+            .map(|it| (it.at, made_call(it, &new)))
+            .collect();
         compare(planned, &made, &mut tally);
     }
-    let Tally { resources, planned, made, later, differences } = &tally;
+    let Tally {
+        resources,
+        planned,
+        made,
+        later,
+        differences,
+    } = &tally;
     // Written to stderr directly, because the test harness shows captured output only for failed
     // tests.
     let table = format!(

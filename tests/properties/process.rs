@@ -19,8 +19,8 @@ use dbplane::controller::state::{Connection, ProcessState};
 use dbplane::decide::Limits;
 use dbplane::decide::account::KeyCount;
 use dbplane::platform::{
-    Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest, LatestKeys,
-    LatestSnapshot, NoMeter, Platform, Platforms, RateLimited, Reach, Tick,
+    Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest,
+    LatestKeys, LatestSnapshot, NoMeter, Platform, Platforms, RateLimited, Reach, Tick,
 };
 use dbplane::telemetry::metrics::KeyChange;
 use jiff::Timestamp;
@@ -70,7 +70,10 @@ pub enum End {
 
 impl Process {
     pub fn new(simulation: &Shared, deletes_per_minute: u32) -> Self {
-        let limits = Limits { deletes_per_minute, ..Limits::default() };
+        let limits = Limits {
+            deletes_per_minute,
+            ..Limits::default()
+        };
         Self {
             simulation: simulation.clone(),
             state: ProcessState::default(),
@@ -99,18 +102,31 @@ impl Process {
 
     /// The names of the keys that are only in its memory.
     pub fn unsaved_keys(&self) -> Vec<String> {
-        self.state.unsaved_keys().into_iter().map(|(_, key)| key.key.name).collect()
+        self.state
+            .unsaved_keys()
+            .into_iter()
+            .map(|(_, key)| key.key.name)
+            .collect()
     }
 
     /// Handles deletions of objects since the last call.
     pub fn hear(&mut self) {
         let there = (*self.simulation.lock().cluster.objects).clone();
         let still = |resource: &Resource, stored: &in_memory::Print<in_memory::cluster::Stored>| {
-            there.get(resource).is_some_and(|now| now.uid() == stored.uid())
+            there
+                .get(resource)
+                .is_some_and(|now| now.uid() == stored.uid())
         };
         let before = std::mem::take(&mut self.known);
-        for (resource, stored) in before.iter().filter(|(resource, stored)| !still(resource, stored)) {
-            AllKinds::each(&mut Gone { process: self, resource, stored });
+        for (resource, stored) in before
+            .iter()
+            .filter(|(resource, stored)| !still(resource, stored))
+        {
+            AllKinds::each(&mut Gone {
+                process: self,
+                resource,
+                stored,
+            });
         }
         self.known = there;
     }
@@ -118,13 +134,16 @@ impl Process {
     /// Reads a snapshot of the project through each usable account. Returns false if the process
     /// died.
     pub fn read(&self) -> bool {
-        self.connections().all(|connection| self.read_through(&connection))
+        self.connections()
+            .all(|connection| self.read_through(&connection))
     }
 
     fn read_through(&self, connection: &Connection<RateLimited>) -> bool {
         let (began, at) = (self.tick(), self.now());
         self.simulation.lock().acting = None;
-        let Poll::Ready(read) = poll(connection.platform.list_computes(PROJECT)) else { return false };
+        let Poll::Ready(read) = poll(connection.platform.list_computes(PROJECT)) else {
+            return false;
+        };
         let mut seen = self.seen.lock().unwrap();
         let latest = seen.entry(connection.number).or_default();
         match read {
@@ -141,13 +160,20 @@ impl Process {
 
     /// The project's computes in the latest snapshot.
     pub fn computes(&self) -> Vec<dbplane::domain::Compute> {
-        let latest = self.connection().map(|connection| self.seen_through(&connection));
-        latest.and_then(|latest| latest.snapshot).map(|snapshot| snapshot.items.clone()).unwrap_or_default()
+        let latest = self
+            .connection()
+            .map(|connection| self.seen_through(&connection));
+        latest
+            .and_then(|latest| latest.snapshot)
+            .map(|snapshot| snapshot.items.clone())
+            .unwrap_or_default()
     }
 
     /// Reconciles an account that was just switched in the middle of another pass.
     fn look_at_moved(&self) {
-        let Some((account, acting)) = self.simulation.lock().move_due() else { return };
+        let Some((account, acting)) = self.simulation.lock().move_due() else {
+            return;
+        };
         // The first pass finds the new credentials, and the next ones check them.
         for _ in 0..AT_ONCE {
             self.pass(&account);
@@ -156,11 +182,20 @@ impl Process {
     }
 
     fn seen_through(&self, connection: &Connection<RateLimited>) -> LatestSnapshot {
-        self.seen.lock().unwrap().get(&connection.number).cloned().unwrap_or_default()
+        self.seen
+            .lock()
+            .unwrap()
+            .get(&connection.number)
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn connections(&self) -> impl Iterator<Item = Arc<Connection<RateLimited>>> {
-        self.state.contents().accounts.into_values().filter_map(|entry| entry.connection)
+        self.state
+            .contents()
+            .accounts
+            .into_values()
+            .filter_map(|entry| entry.connection)
     }
 
     pub fn connection(&self) -> Option<Arc<Connection<RateLimited>>> {
@@ -170,7 +205,11 @@ impl Process {
     /// Runs one pass over the current version of an object.
     pub fn pass(&self, resource: &Resource) -> End {
         self.simulation.lock().acting = Some(resource.clone());
-        let mut one = One { process: self, resource, end: End::Rest(None) };
+        let mut one = One {
+            process: self,
+            resource,
+            end: End::Rest(None),
+        };
         AllKinds::each(&mut one);
         one.end
     }
@@ -209,7 +248,10 @@ impl Environment for Process {
     }
 
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.simulation.lock().cluster.get(&full_name(reference.namespace.as_deref(), &reference.name))
+        self.simulation
+            .lock()
+            .cluster
+            .get(&full_name(reference.namespace.as_deref(), &reference.name))
     }
 
     fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
@@ -239,24 +281,46 @@ impl Environment for Process {
             base_url: access.base_url.clone(),
             organization_id: access.organization_id.clone(),
             // Recordings use a platform at a local address without TLS.
-            reach: Reach { insecure: true, ..Reach::default() },
+            reach: Reach {
+                insecure: true,
+                ..Reach::default()
+            },
         };
         let wire = Arc::new(Wire(self.simulation.clone()));
         let platform = HttpPlatform::over(wire, endpoint, key, &HttpOptions::default())?;
-        Ok(RateLimited::new(Arc::new(platform), Arc::new(Budget::unlimited()), Arc::new(NoMeter)))
+        Ok(RateLimited::new(
+            Arc::new(platform),
+            Arc::new(Budget::unlimited()),
+            Arc::new(NoMeter),
+        ))
     }
 
-    fn latest_snapshot(&self, _: &Compute, connection: &Connection<RateLimited>, _: ComputeInterest) -> LatestSnapshot {
+    fn latest_snapshot(
+        &self,
+        _: &Compute,
+        connection: &Connection<RateLimited>,
+        _: ComputeInterest,
+    ) -> LatestSnapshot {
         self.seen_through(connection)
     }
 
     fn stop_observing(&self, _: &Compute) {}
 
-    fn latest_keys(&self, _: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
+    fn latest_keys(
+        &self,
+        _: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        _: KeyInterest,
+    ) -> LatestKeys {
         self.known_keys(connection.number)
     }
 
-    async fn read_keys(&self, _: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
+    async fn read_keys(
+        &self,
+        _: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        _: KeyInterest,
+    ) -> LatestKeys {
         self.list_keys(connection).await;
         self.known_keys(connection.number)
     }
@@ -265,26 +329,45 @@ impl Environment for Process {
         self.simulation.lock().ledger.keys_counted.push(change);
     }
 
-    fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
+    fn count_keys(
+        &self,
+        _: &AccountName,
+        connection: &Connection<RateLimited>,
+    ) -> Option<KeyCount> {
         let list = self.known_keys(connection.number).snapshot?;
-        Some(KeyCount { what: list.items.len(), at: list.at })
+        Some(KeyCount {
+            what: list.items.len(),
+            at: list.at,
+        })
     }
 
     fn stop_listing(&self, _: &ProjectKey) {}
 
-    async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
+    async fn admit_change(
+        &self,
+        client: &RateLimited,
+    ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
         self.simulation.lock().spring(snares::ADMISSION);
         client.admit_change().await.map(Some)
     }
 
-    async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
+    async fn admit_key_creation(
+        &self,
+        client: &RateLimited,
+    ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
         client.admit_key_creation().await.map(Some)
     }
 
     /// Only records the wake-up: most tests reconcile every resource in every round anyway.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
-        let kind = KINDS.into_iter().find(|kind| *kind == K::kind(&())).unwrap();
-        self.woken.lock().unwrap().insert((kind, full_name(reference.namespace.as_deref(), &reference.name)));
+        let kind = KINDS
+            .into_iter()
+            .find(|kind| *kind == K::kind(&()))
+            .unwrap();
+        self.woken.lock().unwrap().insert((
+            kind,
+            full_name(reference.namespace.as_deref(), &reference.name),
+        ));
     }
 }
 
@@ -294,9 +377,17 @@ pub struct Carried(Shared);
 
 impl Carrier for Carried {
     async fn carry(&self, request: in_memory::Request) -> Result<Response, kube::Error> {
-        if let in_memory::Request::Event { resource, reason, text } = &request {
+        if let in_memory::Request::Event {
+            resource,
+            reason,
+            text,
+        } = &request
+        {
             let mut simulation = self.0.lock();
-            simulation.ledger.told.push((resource.1.clone(), reason.clone(), text.clone()));
+            simulation
+                .ledger
+                .told
+                .push((resource.1.clone(), reason.clone(), text.clone()));
             simulation.note_told(resource, reason, text);
             // Only these two events ask users to act on the named objects; other events report what
             // was done.
@@ -321,7 +412,11 @@ impl Carrier for Carried {
             answer
         };
         let late = |simulation: &mut Simulation, _| drop(carry(simulation));
-        match self.0.effect(|| snares::name_of(&request), carry, late).await {
+        match self
+            .0
+            .effect(|| snares::name_of(&request), carry, late)
+            .await
+        {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(code)) => Err(refused(code, "the API server says no")),
             Err(Fault::Denied) => Err(refused(422, "a policy denies it")),
@@ -332,7 +427,8 @@ impl Carrier for Carried {
 }
 
 /// Reading a large answer sets a timeout, which needs a timer even though it never fires.
-static CLOCK: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
+static CLOCK: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
 
 /// Polls a future once. All effects are immediate, so `Pending` means that the process died.
 pub fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {

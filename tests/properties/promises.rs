@@ -12,7 +12,9 @@ use kube::ResourceExt;
 use super::history::{Event, compute, key};
 use super::in_memory::Resource;
 use super::in_memory::cluster::{NAMESPACE, Request, Target, full_name, place};
-use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::in_memory::promises::{
+    self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World,
+};
 use super::ledger;
 use super::process::Process;
 use super::rotating::MOST_KEYS;
@@ -59,11 +61,21 @@ fn computes(run: &Run) -> impl Iterator<Item = Resource> {
 impl Simulation {
     /// Called when a key is created: a ProjectKey whose Secret holds no key must not be Ready.
     pub fn note_creation(&mut self, actor: &Resource) {
-        let Some(object) = self.cluster.get::<ProjectKey>(&actor.1) else { return };
-        let secret = self.cluster.secrets.get(&full_name(object.namespace().as_deref(), &object.spec.secret.name));
-        let holds_key = secret.is_some_and(|secret| secret.annotations().contains_key(names::SECRET_KEY_ID));
-        let ready = |condition: &Condition| condition.type_ == "Ready" && condition.status == "True";
-        if self.acting.as_ref() == Some(actor) && !holds_key && conditions(object.as_ref()).iter().any(ready) {
+        let Some(object) = self.cluster.get::<ProjectKey>(&actor.1) else {
+            return;
+        };
+        let secret = self.cluster.secrets.get(&full_name(
+            object.namespace().as_deref(),
+            &object.spec.secret.name,
+        ));
+        let holds_key =
+            secret.is_some_and(|secret| secret.annotations().contains_key(names::SECRET_KEY_ID));
+        let ready =
+            |condition: &Condition| condition.type_ == "Ready" && condition.status == "True";
+        if self.acting.as_ref() == Some(actor)
+            && !holds_key
+            && conditions(object.as_ref()).iter().any(ready)
+        {
             let violation = format!("{} has no key, and says Ready", actor.1);
             self.ledger.violations.push(violation);
         }
@@ -73,14 +85,23 @@ impl Simulation {
 impl Simulation {
     /// Checks that a resource causes no writes in another namespace.
     pub fn note_write(&mut self, request: &Request) {
-        let Some(actor) = self.acting.as_ref().filter(|actor| actor.0 != "ClusterAccount") else { return };
+        let Some(actor) = self
+            .acting
+            .as_ref()
+            .filter(|actor| actor.0 != "ClusterAccount")
+        else {
+            return;
+        };
         let target = match request.target() {
             Target::Object(resource) => &resource.1,
             Target::Secret(name) => name,
             Target::Namespace => return,
         };
         if place(target).0 != place(&actor.1).0 {
-            let violation = format!("{} {} has {target} written in another namespace", actor.0, actor.1);
+            let violation = format!(
+                "{} {} has {target} written in another namespace",
+                actor.0, actor.1
+            );
             self.ledger.violations.push(violation);
         }
     }
@@ -91,11 +112,22 @@ impl Simulation {
 fn too_many_deletions(run: &Run) -> Result<(), String> {
     let simulation = run.simulation.lock();
     let within = Duration::from_secs(60).saturating_sub(REQUEST_TIMEOUT);
-    let (times, most) = (&simulation.ledger.deletions, run.history.deletes_per_minute as usize);
-    let crowded = times
-        .iter()
-        .find(|first| times.iter().filter(|time| *time >= first && **time < **first + within).count() > most);
-    crowded.map_or(Ok(()), |first| Err(format!("more than {most} deletions within {within:?} from {first} on")))
+    let (times, most) = (
+        &simulation.ledger.deletions,
+        run.history.deletes_per_minute as usize,
+    );
+    let crowded = times.iter().find(|first| {
+        times
+            .iter()
+            .filter(|time| *time >= first && **time < **first + within)
+            .count()
+            > most
+    });
+    crowded.map_or(Ok(()), |first| {
+        Err(format!(
+            "more than {most} deletions within {within:?} from {first} on"
+        ))
+    })
 }
 
 /// All objects except those of the hostile tenant.
@@ -109,19 +141,45 @@ fn world(run: &Run) -> World {
     let is_theirs = |made_for: Option<&Resource>| made_for.is_some_and(is_tenants);
     let computes = simulation.world.console_computes(None).into_iter();
     let computes = computes.filter(|compute| !is_theirs(ledger.computes.get(&compute.id)));
-    let keys = simulation.world.console_keys().into_iter().filter(|key| !key.revoked);
+    let keys = simulation
+        .world
+        .console_keys()
+        .into_iter()
+        .filter(|key| !key.revoked);
     let keys = keys.filter(|key| !is_theirs(ledger.keys.get(&key.id)));
     let is_own = |namespace: Option<String>| namespace.as_deref() == Some(NAMESPACE);
-    let objects = simulation.cluster.all::<Compute>().into_iter().filter(|object| is_own(object.namespace()));
-    let objects = objects.map(BoundCompute::from).filter(|it| simulation.is_here(it.identity.platform()));
-    let project_keys = simulation.cluster.all::<ProjectKey>().into_iter().filter(|object| is_own(object.namespace()));
-    let project_keys = project_keys.map(RecordedKey::from).filter(|it| simulation.is_here(it.identity.platform()));
+    let objects = simulation
+        .cluster
+        .all::<Compute>()
+        .into_iter()
+        .filter(|object| is_own(object.namespace()));
+    let objects = objects
+        .map(BoundCompute::from)
+        .filter(|it| simulation.is_here(it.identity.platform()));
+    let project_keys = simulation
+        .cluster
+        .all::<ProjectKey>()
+        .into_iter()
+        .filter(|object| is_own(object.namespace()));
+    let project_keys = project_keys
+        .map(RecordedKey::from)
+        .filter(|it| simulation.is_here(it.identity.platform()));
     let of_key = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID)?.parse().ok();
     let recorded = |secret: &Secret| {
         let text = secret.annotations().get(names::SECRET_KEY)?;
-        Some(serde_json::from_str::<serde_json::Value>(text).ok()?["name"].as_str()?.to_owned())
+        Some(
+            serde_json::from_str::<serde_json::Value>(text).ok()?["name"]
+                .as_str()?
+                .to_owned(),
+        )
     };
-    let secrets = || simulation.cluster.secrets.iter().filter(|(name, _)| place(name).0 == NAMESPACE);
+    let secrets = || {
+        simulation
+            .cluster
+            .secrets
+            .iter()
+            .filter(|(name, _)| place(name).0 == NAMESPACE)
+    };
     let unsaved = run.process.iter().flat_map(Process::unsaved_keys);
     World {
         computes: computes
@@ -132,12 +190,21 @@ fn world(run: &Run) -> World {
             })
             .collect(),
         keys: keys
-            .map(|key| LiveKey { made_by: made_by(simulation.ledger.keys.get(&key.id)), id: key.id, name: key.name })
+            .map(|key| LiveKey {
+                made_by: made_by(simulation.ledger.keys.get(&key.id)),
+                id: key.id,
+                name: key.name,
+            })
             .collect(),
         resources: objects.collect(),
         project_keys: project_keys.collect(),
-        key_secrets: secrets().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
-        known_keys: secrets().filter_map(|(_, secret)| recorded(secret)).chain(unsaved).collect(),
+        key_secrets: secrets()
+            .map(|(name, secret)| (name.clone(), of_key(secret)))
+            .collect(),
+        known_keys: secrets()
+            .filter_map(|(_, secret)| recorded(secret))
+            .chain(unsaved)
+            .collect(),
         keys_left: simulation.ledger.keys_left.clone(),
         strays: simulation.ledger.strays.clone(),
     }
@@ -147,13 +214,27 @@ fn world(run: &Run) -> World {
 pub fn conditions_of_all(run: &Run) -> Vec<String> {
     let simulation = run.simulation.lock();
     let computes = simulation.cluster.all::<Compute>();
-    let computes = computes.iter().map(|object| (object.name_any(), conditions(object.as_ref())));
+    let computes = computes
+        .iter()
+        .map(|object| (object.name_any(), conditions(object.as_ref())));
     let keys = simulation.cluster.all::<ProjectKey>();
-    let keys = keys.iter().map(|object| (object.name_any(), conditions(object.as_ref())));
-    let text = |condition: &Condition| format!("{} {}: {}", condition.type_, condition.reason, condition.message);
+    let keys = keys
+        .iter()
+        .map(|object| (object.name_any(), conditions(object.as_ref())));
+    let text = |condition: &Condition| {
+        format!(
+            "{} {}: {}",
+            condition.type_, condition.reason, condition.message
+        )
+    };
     computes
         .chain(keys)
-        .map(|(name, conditions)| format!("{name}: {:?}", conditions.iter().map(text).collect::<Vec<_>>()))
+        .map(|(name, conditions)| {
+            format!(
+                "{name}: {:?}",
+                conditions.iter().map(text).collect::<Vec<_>>()
+            )
+        })
         .collect()
 }
 
@@ -229,18 +310,38 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
 fn connection_kept(run: &Run, object: &Compute) -> Result<(), String> {
     let simulation = run.simulation.lock();
     let entry = |secret: &str, name: &str| {
-        let data = simulation.cluster.secrets.get(secret)?.data.as_ref()?.get(name)?;
+        let data = simulation
+            .cluster
+            .secrets
+            .get(secret)?
+            .data
+            .as_ref()?
+            .get(name)?;
         Some(String::from_utf8(data.0.clone()).unwrap())
     };
-    let Some(connection) = &object.spec.connection else { return Ok(()) };
-    let host = object.status.as_ref().and_then(|status| status.host.clone());
-    let password = connection.credentials_from.as_ref().and_then(|from| entry(&from.name, &from.password_key));
+    let Some(connection) = &object.spec.connection else {
+        return Ok(());
+    };
+    let host = object
+        .status
+        .as_ref()
+        .and_then(|status| status.host.clone());
+    let password = connection
+        .credentials_from
+        .as_ref()
+        .and_then(|from| entry(&from.name, &from.password_key));
     let uri = password.as_ref().zip(host.as_ref());
-    let uri = uri.map(|(password, host)| format!("postgresql://app:{password}@{host}:5432/shop?sslmode=require"));
+    let uri = uri.map(|(password, host)| {
+        format!("postgresql://app:{password}@{host}:5432/shop?sslmode=require")
+    });
     let wrong = [("host", host), ("password", password), ("uri", uri)]
         .into_iter()
         .find(|(name, wanted)| entry(&connection.secret_name, name) != *wanted);
-    wrong.map_or(Ok(()), |(name, _)| Err(format!("the entry {name} of its connection Secret is not right")))
+    wrong.map_or(Ok(()), |(name, _)| {
+        Err(format!(
+            "the entry {name} of its connection Secret is not right"
+        ))
+    })
 }
 
 fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), String> {
@@ -275,25 +376,42 @@ fn is_empty_and_unowned(simulation: &Simulation) -> bool {
 
 /// A compute created for a resource is bound to it, or a condition asks a user to decide about it.
 fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), String> {
-    let object = world.resources.iter().map(|it| it.object.as_ref()).find(|object| object.name_any() == resource.1);
+    let object = world
+        .resources
+        .iter()
+        .map(|it| it.object.as_ref())
+        .find(|object| object.name_any() == resource.1);
     let invalid = |object: &Compute| identity::of_compute(object).is_err();
-    if object.is_some_and(|object| invalid(object) || run.person_asked(object, &reason(object, "Ready"))) {
+    if object
+        .is_some_and(|object| invalid(object) || run.person_asked(object, &reason(object, "Ready")))
+    {
         return Ok(());
     }
     let asking = |condition: &Condition| {
         ["StrayCompute", "AmbiguousCreate", "PrimaryExists"].contains(&condition.reason.as_str())
     };
-    let asked: String =
-        object.iter().flat_map(|object| conditions(*object)).filter(asking).map(|it| it.message + "\n").collect();
+    let asked: String = object
+        .iter()
+        .flat_map(|object| conditions(*object))
+        .filter(asking)
+        .map(|it| it.message + "\n")
+        .collect();
     let of = Maker::Operator(Some(resource.1.clone()));
-    let left = promises::forgotten_computes(world).into_iter().filter(|compute| compute.made_by == of);
-    let forgotten: Vec<_> = left.filter(|compute| !promises::words(&asked).any(|word| word == compute.id)).collect();
+    let left = promises::forgotten_computes(world)
+        .into_iter()
+        .filter(|compute| compute.made_by == of);
+    let forgotten: Vec<_> = left
+        .filter(|compute| !promises::words(&asked).any(|word| word == compute.id))
+        .collect();
     // A compute that arrives after its resource is gone stays unnoticed: a recreated resource does
     // not know of it.
     let uid = object.and_then(|object| object.uid());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
     match forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
-        true => Err(format!("{forgotten:?} were created for {} and are left: {asked}", resource.1)),
+        true => Err(format!(
+            "{forgotten:?} were created for {} and are left: {asked}",
+            resource.1
+        )),
         false => Ok(()),
     }
 }
@@ -307,7 +425,11 @@ impl Run<'_> {
     /// late key is found when its resource is deleted.
     fn late(&self, resource: &Resource) -> usize {
         let simulation = self.simulation.lock();
-        let all = simulation.ledger.late.iter().chain(&simulation.ledger.repeated);
+        let all = simulation
+            .ledger
+            .late
+            .iter()
+            .chain(&simulation.ledger.repeated);
         all.filter(|maker| maker.resource == *resource).count()
     }
 
@@ -315,13 +437,25 @@ impl Run<'_> {
     /// that it has made: as the branch's primary, or as one of several.
     fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
         let (simulation, name) = (self.simulation.lock(), object.name_any());
-        let mut repeated = simulation.ledger.repeated.iter().filter(|maker| !maker.is_marked);
+        let mut repeated = simulation
+            .ledger
+            .repeated
+            .iter()
+            .filter(|maker| !maker.is_marked);
         let own = repeated.find(|it| it.resource.1 == name);
-        let mut made = own.map(|own| simulation.made_for(&own.resource)).unwrap_or_default().into_iter();
+        let mut made = own
+            .map(|own| simulation.made_for(&own.resource))
+            .unwrap_or_default()
+            .into_iter();
         let asks = |it: &Condition, id: &str| {
-            ["PrimaryExists", "AmbiguousCreate"].contains(&it.reason.as_str()) && it.message.contains(id)
+            ["PrimaryExists", "AmbiguousCreate"].contains(&it.reason.as_str())
+                && it.message.contains(id)
         };
-        made.any(|id| conditions(object).iter().any(|condition| asks(condition, &id)))
+        made.any(|id| {
+            conditions(object)
+                .iter()
+                .any(|condition| asks(condition, &id))
+        })
     }
 
     /// The same, only for objects with this name and a matching UID. A repeated create is found by
@@ -329,9 +463,14 @@ impl Run<'_> {
     fn late_for(&self, resource: &Resource, wanted: impl Fn(&str) -> bool) -> usize {
         let simulation = self.simulation.lock();
         let shows_names = self.history.profile != Profile::Minimal;
-        let repeated = simulation.ledger.repeated.iter().filter(|maker| !(shows_names && maker.is_marked));
+        let repeated = simulation
+            .ledger
+            .repeated
+            .iter()
+            .filter(|maker| !(shows_names && maker.is_marked));
         let all = simulation.ledger.late.iter().chain(repeated);
-        all.filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
+        all.filter(|maker| maker.resource == *resource && wanted(&maker.uid))
+            .count()
     }
 
     /// Number of repeated creates of this very resource that had no mark, if the account could not be
@@ -347,17 +486,36 @@ impl Run<'_> {
                     | Event::Admits(_)
             )
         };
-        let is_own = |maker: &&ledger::Maker| maker.resource == *resource && uid == Some(maker.uid.as_str());
+        let is_own =
+            |maker: &&ledger::Maker| maker.resource == *resource && uid == Some(maker.uid.as_str());
         let simulation = self.simulation.lock();
-        let repeated = simulation.ledger.repeated.iter().filter(|maker| !maker.is_marked).filter(is_own).count();
-        if self.history.chapters.iter().any(|chapter| closes(&chapter.event)) { repeated } else { 0 }
+        let repeated = simulation
+            .ledger
+            .repeated
+            .iter()
+            .filter(|maker| !maker.is_marked)
+            .filter(is_own)
+            .count();
+        if self
+            .history
+            .chapters
+            .iter()
+            .any(|chapter| closes(&chapter.event))
+        {
+            repeated
+        } else {
+            0
+        }
     }
 
     /// An account that is being deleted accepts no new resources. A resource with nothing on the
     /// platform waits until the account is gone, which happens once the other resources are gone.
     fn waits_for_account<K: Managed>(&self, object: &K, reason: &str) -> bool {
         let simulation = self.simulation.lock();
-        let account = simulation.cluster.objects.get(&self.history.account.resource());
+        let account = simulation
+            .cluster
+            .objects
+            .get(&self.history.account.resource());
         reason == "AccountNotReady"
             && account.is_some_and(|account| account.is_deleting())
             && !object.meta_observed().has_finalizer
@@ -365,7 +523,12 @@ impl Run<'_> {
 
     /// True if the evidence is ambiguous, so that a user has to decide.
     fn person_asked(&self, object: &Compute, reason: &str) -> bool {
-        let branch: u8 = object.spec.branch_id.trim_start_matches('b').parse().unwrap();
+        let branch: u8 = object
+            .spec
+            .branch_id
+            .trim_start_matches('b')
+            .parse()
+            .unwrap();
         let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
@@ -376,7 +539,9 @@ impl Run<'_> {
             "ClaimedByAnother" => primary && (self.copied || self.is_preceded(object)),
             // It waits for another Compute of the branch that needs a decision.
             "Creating" | "ConfirmingCreate" => {
-                conditions(object).iter().any(|condition| condition.message.contains("comes first"))
+                conditions(object)
+                    .iter()
+                    .any(|condition| condition.message.contains("comes first"))
                     && (foreign(true) || foreign(false))
             }
             _ => false,

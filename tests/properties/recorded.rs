@@ -50,7 +50,14 @@ fn gone_on_with(version: &str, profile: Profile, count: usize) {
     let simulation = stored(&recording);
     come_to_rest(&simulation, Process::new(&simulation, 1000));
     let after = now(&simulation);
-    let found = differences(&Before { recording: &recording, objects: &objects }, &after, &changes(&simulation));
+    let found = differences(
+        &Before {
+            recording: &recording,
+            objects: &objects,
+        },
+        &after,
+        &changes(&simulation),
+    );
     assert!(found.is_empty(), "{found:#?}");
     // A second process must have nothing left to do.
     let before = changes(&simulation);
@@ -65,24 +72,45 @@ pub fn stored(recording: &Recording) -> Shared {
     for kind in KINDS.into_iter().filter(|kind| *kind != "Secret") {
         for object in &recording.objects[kind] {
             let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-            cluster.objects.insert((kind, name), Stored::new(kind, object.clone()));
+            cluster
+                .objects
+                .insert((kind, name), Stored::new(kind, object.clone()));
         }
     }
     for secret in &recording.objects["Secret"] {
         let secret: Secret = serde_json::from_value(secret.clone()).unwrap();
-        cluster.secrets.insert(secret.metadata.name.clone().unwrap(), Print::of(secret));
+        cluster
+            .secrets
+            .insert(secret.metadata.name.clone().unwrap(), Print::of(secret));
     }
-    Shared::with(recording.at + LATER, recording.world.clone(), cluster, Vec::new())
+    Shared::with(
+        recording.at + LATER,
+        recording.world.clone(),
+        cluster,
+        Vec::new(),
+    )
 }
 
 fn now(simulation: &Shared) -> Recording {
     let simulation = simulation.lock();
     let of_kind = |kind: &str| {
-        let objects = simulation.cluster.objects.iter().filter(|((of, _), _)| *of == kind);
+        let objects = simulation
+            .cluster
+            .objects
+            .iter()
+            .filter(|((of, _), _)| *of == kind);
         objects.map(|(_, stored)| stored.value.clone()).collect()
     };
-    let mut found: BTreeMap<String, Vec<_>> = KINDS.into_iter().map(|kind| (kind.to_owned(), of_kind(kind))).collect();
-    let secrets = simulation.cluster.secrets.values().map(|secret| json!(secret.clone_inner())).collect();
+    let mut found: BTreeMap<String, Vec<_>> = KINDS
+        .into_iter()
+        .map(|kind| (kind.to_owned(), of_kind(kind)))
+        .collect();
+    let secrets = simulation
+        .cluster
+        .secrets
+        .values()
+        .map(|secret| json!(secret.clone_inner()))
+        .collect();
     found.insert("Secret".to_owned(), secrets);
     Recording::new(simulation.now, found, simulation.world.clone())
 }

@@ -16,23 +16,31 @@ impl Run<'_> {
     /// a resource never loses both.
     pub fn is_rewritten(&self, resource: &Resource) -> bool {
         let simulation = self.simulation.lock();
-        let Some(stored) = simulation.cluster.objects.get(resource) else { return false };
+        let Some(stored) = simulation.cluster.objects.get(resource) else {
+            return false;
+        };
         stored.value["status"]["record"].is_string() && !is_annotated(&stored.value)
     }
 
     /// True if the outcome of a create is open. Only the status records that outcome.
     pub fn is_creating(&self, resource: &Resource) -> bool {
         let object = self.simulation.lock().cluster.get::<Compute>(&resource.1);
-        object.and_then(|object| of_compute(&object).ok()).is_some_and(|record| {
-            let ComputeIdentity { intent, unanswered, .. } = record.identity_or_wish();
-            intent.is_some() || !unanswered.is_empty()
-        })
+        object
+            .and_then(|object| of_compute(&object).ok())
+            .is_some_and(|record| {
+                let ComputeIdentity {
+                    intent, unanswered, ..
+                } = record.identity_or_wish();
+                intent.is_some() || !unanswered.is_empty()
+            })
     }
 
     pub fn replace(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
         let stored = simulation.cluster.objects.get(resource);
-        let copied = |stored: &&Print<Stored>| !stored.value["status"]["record"].is_null() && !stored.is_deleting();
+        let copied = |stored: &&Print<Stored>| {
+            !stored.value["status"]["record"].is_null() && !stored.is_deleting()
+        };
         if stored.filter(copied).is_some() {
             simulation.cluster.replace(resource);
         }
@@ -43,13 +51,20 @@ impl Run<'_> {
         let mut simulation = self.simulation.lock();
         let stored = simulation.cluster.objects.get(resource);
         if stored.is_some_and(|stored| stored.value["status"]["record"].is_string()) {
-            simulation.cluster.edit(resource, &json!({"metadata": {"annotations": null}}));
+            simulation
+                .cluster
+                .edit(resource, &json!({"metadata": {"annotations": null}}));
         }
     }
 
     pub fn apply_older(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
-        let Some(stored) = simulation.cluster.objects.get(resource).filter(|stored| !stored.is_deleting()) else {
+        let Some(stored) = simulation
+            .cluster
+            .objects
+            .get(resource)
+            .filter(|stored| !stored.is_deleting())
+        else {
             return;
         };
         let (metadata, status) = (&stored.value["metadata"], &stored.value["status"]);
@@ -58,7 +73,10 @@ impl Run<'_> {
         match self.exported.get(&uid).cloned() {
             None if record.is_string() => drop(self.exported.insert(uid, record)),
             Some(older) if status["record"].is_string() => {
-                simulation.cluster.edit(resource, &json!({"metadata": {"annotations": {names::RECORD: older}}}));
+                simulation.cluster.edit(
+                    resource,
+                    &json!({"metadata": {"annotations": {names::RECORD: older}}}),
+                );
             }
             _ => {}
         }
@@ -66,19 +84,31 @@ impl Run<'_> {
 
     pub fn tamper(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
-        let Some(annotations) = annotations(&simulation, resource) else { return };
-        let Some(text) = annotations[names::RECORD].as_str() else { return };
+        let Some(annotations) = annotations(&simulation, resource) else {
+            return;
+        };
+        let Some(text) = annotations[names::RECORD].as_str() else {
+            return;
+        };
         let edited = text.replacen("\"id\":\"ep-", "\"id\":\"ep-x", 1);
-        simulation.cluster.edit(resource, &json!({"metadata": {"annotations": {names::RECORD: edited}}}));
+        simulation.cluster.edit(
+            resource,
+            &json!({"metadata": {"annotations": {names::RECORD: edited}}}),
+        );
     }
 
     pub fn copy(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
-        let (Some(spec), Some(annotations)) = (self.history.spec(resource), annotations(&simulation, resource)) else {
+        let (Some(spec), Some(annotations)) = (
+            self.history.spec(resource),
+            annotations(&simulation, resource),
+        ) else {
             return;
         };
         let copy = ("Compute", format!("copy-of-{}", resource.1));
-        if super::history::annotations(&simulation, &copy).is_some() || annotations[names::RECORD].is_null() {
+        if super::history::annotations(&simulation, &copy).is_some()
+            || annotations[names::RECORD].is_null()
+        {
             return;
         }
         let now = simulation.now;
@@ -91,7 +121,10 @@ impl Run<'_> {
     /// and it is written last.
     pub fn rebuild(&mut self) {
         let resources = self.simulation.lock().cluster.resources();
-        if resources.iter().any(|resource| resource.0 == "Compute" && self.is_creating(resource)) {
+        if resources
+            .iter()
+            .any(|resource| resource.0 == "Compute" && self.is_creating(resource))
+        {
             return;
         }
         self.kill();
@@ -105,7 +138,9 @@ impl Run<'_> {
                 // The annotation always equals the record once nothing is left to write.
                 annotations[names::RECORD] = json!(record);
             }
-            simulation.cluster.create(&resource, &object["spec"], &annotations, now);
+            simulation
+                .cluster
+                .create(&resource, &object["spec"], &annotations, now);
             let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
             simulation.cluster.edit(&resource, &held);
             if going {

@@ -46,11 +46,29 @@ impl Run<'_> {
 impl Simulation {
     /// A key in a Secret must not be revoked, unless its resource is being deleted.
     pub fn note_revocation_in_use(&mut self, id: &str, actor: &Resource) {
-        let holds = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID).is_some_and(|held| held == id);
-        let stays = self.cluster.objects.get(actor).is_some_and(|object| !object.is_deleting());
+        let holds = |secret: &Secret| {
+            secret
+                .annotations()
+                .get(names::SECRET_KEY_ID)
+                .is_some_and(|held| held == id)
+        };
+        let stays = self
+            .cluster
+            .objects
+            .get(actor)
+            .is_some_and(|object| !object.is_deleting());
         let of_actor = |name: &str| place(name).0 == place(&actor.1).0;
-        if stays && self.cluster.secrets.iter().any(|(name, secret)| of_actor(name) && holds(secret)) {
-            self.ledger.violations.push(format!("{} has revoked key {id}, which its Secret holds", actor.1));
+        if stays
+            && self
+                .cluster
+                .secrets
+                .iter()
+                .any(|(name, secret)| of_actor(name) && holds(secret))
+        {
+            self.ledger.violations.push(format!(
+                "{} has revoked key {id}, which its Secret holds",
+                actor.1
+            ));
         }
     }
 }

@@ -150,7 +150,10 @@ impl Run<'_> {
             };
             self.wait_until(next);
         }
-        Err(format!("it does not come to rest: {:#?}", promises::conditions_of_all(self)))
+        Err(format!(
+            "it does not come to rest: {:#?}",
+            promises::conditions_of_all(self)
+        ))
     }
 
     fn rest(&mut self) -> Result<(), String> {
@@ -168,7 +171,10 @@ impl Run<'_> {
         let now = self.now();
         match round.acted {
             true => now + MOMENT,
-            false => round.wake.unwrap_or(now + longest).clamp(now + MOMENT, now + longest),
+            false => round
+                .wake
+                .unwrap_or(now + longest)
+                .clamp(now + MOMENT, now + longest),
         }
     }
 
@@ -183,14 +189,22 @@ impl Run<'_> {
     }
 
     fn round(&mut self) -> Result<Round, String> {
-        let mut round = Round { acted: false, wake: None };
+        let mut round = Round {
+            acted: false,
+            wake: None,
+        };
         let simulation = self.simulation.clone();
         let limit = self.history.deletes_per_minute;
-        let process = self.process.get_or_insert_with(|| Process::new(&simulation, limit));
+        let process = self
+            .process
+            .get_or_insert_with(|| Process::new(&simulation, limit));
         process.hear();
         if !process.read() {
             self.kill();
-            return Ok(Round { acted: true, wake: None });
+            return Ok(Round {
+                acted: true,
+                wake: None,
+            });
         }
         let resources = self.simulation.lock().cluster.resources();
         for resource in resources {

@@ -66,7 +66,11 @@ struct Declared {
 
 impl Declared {
     fn spec(self) -> Value {
-        let Self { replicas, branch, size } = self;
+        let Self {
+            replicas,
+            branch,
+            size,
+        } = self;
         let labels = json!({"app": "reads"});
         let compute = json!({
             "accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": format!("b{branch}"),
@@ -90,15 +94,27 @@ impl Course<'_> {
         match deed {
             Deed::Nothing => {}
             Deed::Kill => self.run.kill(),
-            Deed::Scale(replicas) => self.declare(Declared { replicas, ..self.declared }),
-            Deed::Branch(branch) => self.declare(Declared { branch, ..self.declared }),
-            Deed::Resize(size) => self.declare(Declared { size, ..self.declared }),
-            Deed::ReplicaDeleted(which) => self.on_replica(which, |run, replica| run.delete_now(replica)),
+            Deed::Scale(replicas) => self.declare(Declared {
+                replicas,
+                ..self.declared
+            }),
+            Deed::Branch(branch) => self.declare(Declared {
+                branch,
+                ..self.declared
+            }),
+            Deed::Resize(size) => self.declare(Declared {
+                size,
+                ..self.declared
+            }),
+            Deed::ReplicaDeleted(which) => {
+                self.on_replica(which, |run, replica| run.delete_now(replica))
+            }
             Deed::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
             Deed::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
             Deed::Deleted(orphans) => {
                 if orphans {
-                    (0..self.replicas().len()).for_each(|which| self.edit(which, json!({"ownerReferences": null})));
+                    (0..self.replicas().len())
+                        .for_each(|which| self.edit(which, json!({"ownerReferences": null})));
                 }
                 self.run.delete_now(&set());
                 self.declare(self.declared);
@@ -114,8 +130,12 @@ impl Course<'_> {
     /// All Computes except released ones.
     fn replicas(&self) -> Vec<Resource> {
         let all = self.run.simulation.lock().cluster.all::<Compute>();
-        let labelled = all.iter().filter(|compute| compute.labels().contains_key("app"));
-        labelled.map(|compute| ("Compute", compute.name_any())).collect()
+        let labelled = all
+            .iter()
+            .filter(|compute| compute.labels().contains_key("app"));
+        labelled
+            .map(|compute| ("Compute", compute.name_any()))
+            .collect()
     }
 
     fn on_replica(&mut self, which: usize, act: impl FnOnce(&mut Run, &Resource)) {
@@ -126,7 +146,10 @@ impl Course<'_> {
 
     fn edit(&mut self, which: usize, metadata: Value) {
         self.on_replica(which, |run, replica| {
-            run.simulation.lock().cluster.edit(replica, &json!({"metadata": metadata}));
+            run.simulation
+                .lock()
+                .cluster
+                .edit(replica, &json!({"metadata": metadata}));
         });
     }
 
@@ -134,20 +157,35 @@ impl Course<'_> {
     /// belongs to a Compute.
     fn kept(&self) -> Result<(), String> {
         let simulation = self.run.simulation.lock();
-        let set = simulation.cluster.get::<ReadReplicaSet>("reads").ok_or("there is no set")?;
+        let set = simulation
+            .cluster
+            .get::<ReadReplicaSet>("reads")
+            .ok_or("there is no set")?;
         let computes = simulation.cluster.all::<Compute>();
         let uid = set.uid();
         let is_own = |compute: &&std::sync::Arc<Compute>| {
-            compute.owner_references().iter().any(|owner| Some(&owner.uid) == uid.as_ref())
+            compute
+                .owner_references()
+                .iter()
+                .any(|owner| Some(&owner.uid) == uid.as_ref())
         };
         let own: Vec<_> = computes.iter().filter(is_own).collect();
-        let alike = own.iter().all(|compute| set.spec.template.spec.of(&compute.spec) == compute.spec);
+        let alike = own
+            .iter()
+            .all(|compute| set.spec.template.spec.of(&compute.spec) == compute.spec);
         let status = set.status().cloned().unwrap_or_default();
-        let numbers = [status.replicas, status.ready_replicas, status.updated_replicas];
+        let numbers = [
+            status.replicas,
+            status.ready_replicas,
+            status.updated_replicas,
+        ];
         let declared = self.declared.replicas;
         if own.len() != declared as usize || !alike || numbers != [declared; 3] {
             let names: Vec<_> = own.iter().map(|compute| compute.name_any()).collect();
-            return Err(format!("{declared} are declared: {names:?}, {numbers:?}, {:?}", status.conditions));
+            return Err(format!(
+                "{declared} are declared: {names:?}, {numbers:?}, {:?}",
+                status.conditions
+            ));
         }
         let live = simulation.world.console_computes(None).len();
         match live == computes.len() {
@@ -158,9 +196,21 @@ impl Course<'_> {
 }
 
 fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<(), String> {
-    let history =
-        History { profile, faults, account: Access::Account, deletes_per_minute: 1000, ..history(&[], false) };
-    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
+    let history = History {
+        profile,
+        faults,
+        account: Access::Account,
+        deletes_per_minute: 1000,
+        ..history(&[], false)
+    };
+    let mut course = Course {
+        run: Run::prepared(&history),
+        declared: Declared {
+            replicas: 2,
+            branch: 0,
+            size: 0,
+        },
+    };
     course.declare(course.declared);
     course.run.go_on(5)?;
     for (deed, seconds) in deeds {
@@ -190,34 +240,62 @@ fn change() -> impl Strategy<Value = Deed> {
 }
 
 /// The platform answers every request with this fault.
-const OUTAGES: [Fault; 5] =
-    [Fault::Refused(401), Fault::Refused(429), Fault::Refused(503), Fault::Unreachable, Fault::Huge];
+const OUTAGES: [Fault; 5] = [
+    Fault::Refused(401),
+    Fault::Refused(429),
+    Fault::Refused(503),
+    Fault::Unreachable,
+    Fault::Huge,
+];
 
 impl Course<'_> {
     /// Specs of the named replicas that exist and are not being deleted.
     fn specs(&self, names: &[Resource]) -> Vec<Value> {
         let simulation = self.run.simulation.lock();
-        let there = names.iter().filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
-        there.filter(|it| it.metadata.deletion_timestamp.is_none()).map(|it| json!(it.spec)).collect()
+        let there = names
+            .iter()
+            .filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
+        there
+            .filter(|it| it.metadata.deletion_timestamp.is_none())
+            .map(|it| json!(it.spec))
+            .collect()
     }
 
     fn ready(&self) -> u32 {
-        let set = self.run.simulation.lock().cluster.get::<ReadReplicaSet>("reads").unwrap();
+        let set = self
+            .run
+            .simulation
+            .lock()
+            .cluster
+            .get::<ReadReplicaSet>("reads")
+            .unwrap();
         set.status().unwrap().ready_replicas
     }
 }
 
 /// Without observations, no replica changes, and only surplus replicas are deleted.
 fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
-    let history = History { deletes_per_minute: 1000, ..history(&[], false) };
-    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 3, branch: 0, size: 0 } };
+    let history = History {
+        deletes_per_minute: 1000,
+        ..history(&[], false)
+    };
+    let mut course = Course {
+        run: Run::prepared(&history),
+        declared: Declared {
+            replicas: 3,
+            branch: 0,
+            size: 0,
+        },
+    };
     course.declare(course.declared);
     course.run.go_on(300)?;
     let replicas = course.replicas();
     let before = course.specs(&replicas);
     let mut fewest = 3;
     for at in ["Get *", "Post *", "Patch *", "Delete *"] {
-        course.run.snare(at, Times::Always, Snag::Fault(outage.clone()));
+        course
+            .run
+            .snare(at, Times::Always, Snag::Fault(outage.clone()));
     }
     course.run.go_on(300)?;
     if (course.ready(), before.len()) != (0, 3) {
@@ -252,20 +330,38 @@ proptest! {
 fn the_replicas_of_a_set_stay_on_their_platform() {
     for anew in [false, true] {
         let history = history(&[], false);
-        let mut course =
-            Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
+        let mut course = Course {
+            run: Run::prepared(&history),
+            declared: Declared {
+                replicas: 2,
+                branch: 0,
+                size: 0,
+            },
+        };
         course.declare(course.declared);
         course.run.go_on(300).unwrap();
         let live = |course: &Course| -> Vec<_> {
             let computes = course.run.simulation.lock().world.console_computes(None);
-            computes.into_iter().map(|compute| (compute.id, compute.size)).collect()
+            computes
+                .into_iter()
+                .map(|compute| (compute.id, compute.size))
+                .collect()
         };
         let before = live(&course);
-        course.run.snare("elsewhere Post *", Times::Always, Snag::Fault(Fault::Refused(403)));
+        course.run.snare(
+            "elsewhere Post *",
+            Times::Always,
+            Snag::Fault(Fault::Refused(403)),
+        );
         course.run.happen(&Event::Moved(Move::Account { anew }));
-        for deed in
-            [Deed::Nothing, Deed::Resize(1), Deed::Kill, Deed::Scale(3), Deed::ReplicaDeleted(0), Deed::Scale(1)]
-        {
+        for deed in [
+            Deed::Nothing,
+            Deed::Resize(1),
+            Deed::Kill,
+            Deed::Scale(3),
+            Deed::ReplicaDeleted(0),
+            Deed::Scale(1),
+        ] {
             course.happen(deed);
             course.run.go_on(300).unwrap();
             assert_eq!(live(&course), before, "{deed:?}");
@@ -278,19 +374,39 @@ fn the_replicas_of_a_set_stay_on_their_platform() {
 /// Names of the replicas after a set grew from two to three, with this snag at a request.
 fn grows_with(at: &'static str, snag: Snag) -> Vec<String> {
     let history = history(&[], false);
-    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
+    let mut course = Course {
+        run: Run::prepared(&history),
+        declared: Declared {
+            replicas: 2,
+            branch: 0,
+            size: 0,
+        },
+    };
     course.declare(course.declared);
     course.run.go_on(300).unwrap();
     course.run.snare(at, Times::Once, snag);
-    course.declare(Declared { replicas: 3, ..course.declared });
+    course.declare(Declared {
+        replicas: 3,
+        ..course.declared
+    });
     course.run.go_on(300).unwrap();
     course.kept().unwrap();
-    course.replicas().into_iter().map(|(_, name)| name).collect()
+    course
+        .replicas()
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect()
 }
 
 #[test]
 fn a_replica_whose_creation_is_not_answered_is_created_once() {
-    for fault in [Fault::Cut, Fault::Refused(500), Fault::Refused(409), Fault::Denied, Fault::Unreachable] {
+    for fault in [
+        Fault::Cut,
+        Fault::Refused(500),
+        Fault::Refused(409),
+        Fault::Denied,
+        Fault::Unreachable,
+    ] {
         let found = grows_with("creation of Compute reads-2", Snag::Fault(fault.clone()));
         assert_eq!(found, ["reads-0", "reads-1", "reads-2"], "{fault:?}");
     }
@@ -302,7 +418,9 @@ fn a_name_that_somebody_has_taken_is_left_to_them() {
     let taken = |simulation: &mut super::simulation::Simulation| {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": "b1", "type": "ReadOnly"});
         let now = simulation.now;
-        simulation.cluster.create(&("Compute", "reads-2".to_owned()), &spec, &json!({}), now);
+        simulation
+            .cluster
+            .create(&("Compute", "reads-2".to_owned()), &spec, &json!({}), now);
     };
     let found = grows_with("creation of Compute reads-2", Snag::Meanwhile(taken));
     assert_eq!(found, ["reads-0", "reads-1", "reads-3"]);
@@ -312,7 +430,14 @@ fn a_name_that_somebody_has_taken_is_left_to_them() {
 #[test]
 fn a_set_that_goes_adopts_nothing() {
     let history = history(&[], false);
-    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 1, branch: 0, size: 0 } };
+    let mut course = Course {
+        run: Run::prepared(&history),
+        declared: Declared {
+            replicas: 1,
+            branch: 0,
+            size: 0,
+        },
+    };
     course.declare(course.declared);
     course.run.go_on(300).unwrap();
     let deleted = |simulation: &mut super::simulation::Simulation| {
@@ -321,10 +446,20 @@ fn a_set_that_goes_adopts_nothing() {
         let now = simulation.now;
         simulation.cluster.delete(&set(), now);
     };
-    course.run.snare("read of ReadReplicaSet reads", Times::Once, Snag::Meanwhile(deleted));
+    course.run.snare(
+        "read of ReadReplicaSet reads",
+        Times::Once,
+        Snag::Meanwhile(deleted),
+    );
     course.edit(0, json!({"ownerReferences": null}));
     course.run.go_on(300).unwrap();
-    let replica = course.run.simulation.lock().cluster.get::<Compute>("reads-0").unwrap();
+    let replica = course
+        .run
+        .simulation
+        .lock()
+        .cluster
+        .get::<Compute>("reads-0")
+        .unwrap();
     assert_eq!(replica.owner_references(), [], "it is nobody's");
     assert!(replica.meta_observed().ready);
 }
@@ -332,12 +467,22 @@ fn a_set_that_goes_adopts_nothing() {
 #[test]
 fn what_is_done_with_a_replica_is_told_and_logged() {
     let history = history(&[], false);
-    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 1, branch: 0, size: 0 } };
+    let mut course = Course {
+        run: Run::prepared(&history),
+        declared: Declared {
+            replicas: 1,
+            branch: 0,
+            size: 0,
+        },
+    };
     let log = logged(|| {
         course.declare(course.declared);
         course.run.told_after(300, |_| ());
         for (deed, expected) in [
-            (Deed::Scale(2), &["reads ReplicaCreated: Created Compute reads-1"][..]),
+            (
+                Deed::Scale(2),
+                &["reads ReplicaCreated: Created Compute reads-1"][..],
+            ),
             (
                 Deed::Resize(1),
                 &[
@@ -345,7 +490,10 @@ fn what_is_done_with_a_replica_is_told_and_logged() {
                     "reads ReplicaChanged: Changed Compute reads-1 as the template says",
                 ],
             ),
-            (Deed::ReplicaOrphaned(1), &["reads ReplicaAdopted: Compute reads-1 belongs to this set now"]),
+            (
+                Deed::ReplicaOrphaned(1),
+                &["reads ReplicaAdopted: Compute reads-1 belongs to this set now"],
+            ),
             (
                 Deed::ReplicaReleased(1),
                 &[
@@ -353,11 +501,17 @@ fn what_is_done_with_a_replica_is_told_and_logged() {
                     "reads ReplicaCreated: Created Compute reads-2",
                 ],
             ),
-            (Deed::Scale(1), &["reads ReplicaDeleted: Deleted Compute reads-0"]),
+            (
+                Deed::Scale(1),
+                &["reads ReplicaDeleted: Deleted Compute reads-0"],
+            ),
         ] {
             course.happen(deed);
             let told = course.run.told_after(300, |_| ());
-            let told: Vec<_> = told.iter().filter(|text| text.starts_with("reads ")).collect();
+            let told: Vec<_> = told
+                .iter()
+                .filter(|text| text.starts_with("reads "))
+                .collect();
             assert_eq!(told, expected, "{deed:?}");
         }
     });
@@ -368,6 +522,11 @@ fn what_is_done_with_a_replica_is_told_and_logged() {
         ("Released", "release"),
         ("Deleted", "delete"),
     ] {
-        assert_named(&log, &format!(" event=\"Replica{event}\""), action, &[" replica=\"reads-"]);
+        assert_named(
+            &log,
+            &format!(" event=\"Replica{event}\""),
+            action,
+            &[" replica=\"reads-"],
+        );
     }
 }

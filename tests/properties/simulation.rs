@@ -31,8 +31,16 @@ const A_MOMENT: Duration = Duration::from_millis(20);
 
 /// A project with at least two branches, and all that the history uses.
 pub fn world(history: &History, seed: u64, now: Timestamp) -> World {
-    let last = history.computes.iter().map(|declared| declared.branch).max().unwrap_or_default().max(1);
-    let branches: Vec<String> = (0..=last).map(|branch| format!("{{id: b{branch}}}")).collect();
+    let last = history
+        .computes
+        .iter()
+        .map(|declared| declared.branch)
+        .max()
+        .unwrap_or_default()
+        .max(1);
+    let branches: Vec<String> = (0..=last)
+        .map(|branch| format!("{{id: b{branch}}}"))
+        .collect();
     let text = format!(
         "
 settings: {{rate_limit: {{enabled: false}}}}
@@ -44,7 +52,13 @@ keys:
 ",
         branches.join(", ")
     );
-    World::new(&WorldFile::parse(&text).unwrap(), history.profile, seed, now).unwrap()
+    World::new(
+        &WorldFile::parse(&text).unwrap(),
+        history.profile,
+        seed,
+        now,
+    )
+    .unwrap()
 }
 
 /// A request whose sender no longer waits for the answer.
@@ -145,9 +159,19 @@ impl Simulation {
         }
         self.advance(A_MOMENT);
         self.effects += 1;
-        let name = if self.snares.is_empty() && !self.repeats_next() { String::new() } else { name() };
-        let sprung = if self.snares.is_empty() { None } else { self.spring(&name) };
-        let Some(fault) = sprung.or_else(|| self.next_fault(&name)) else { return Some(Ok(carry(self))) };
+        let name = if self.snares.is_empty() && !self.repeats_next() {
+            String::new()
+        } else {
+            name()
+        };
+        let sprung = if self.snares.is_empty() {
+            None
+        } else {
+            self.spring(&name)
+        };
+        let Some(fault) = sprung.or_else(|| self.next_fault(&name)) else {
+            return Some(Ok(carry(self)));
+        };
         if let Fault::Deviates(deviation) = fault {
             self.deviate(deviation);
             return Some(Ok(carry(self)));
@@ -177,7 +201,9 @@ impl Simulation {
     }
 
     fn repeats_next(&self) -> bool {
-        self.faults.last().is_some_and(|hit| hit.fault == Fault::Repeated)
+        self.faults
+            .last()
+            .is_some_and(|hit| hit.fault == Fault::Repeated)
     }
 
     /// `Repeated` waits for the next create.
@@ -203,7 +229,10 @@ impl Simulation {
         while let Some(position) = self.due(until) {
             let arriving = self.on_the_way.remove(position);
             self.now = self.now.max(arriving.arrives);
-            let late = arriving.maker.clone().filter(|_| arriving.arrives >= arriving.sent + REQUEST_TIMEOUT);
+            let late = arriving
+                .maker
+                .clone()
+                .filter(|_| arriving.arrives >= arriving.sent + REQUEST_TIMEOUT);
             let creates = self.arrive(arriving);
             self.ledger.late.extend(late.filter(|_| creates));
         }
@@ -215,15 +244,28 @@ impl Simulation {
     }
 
     /// Carries out a request on the way. Returns true if it creates something.
-    fn arrive(&mut self, OnTheWay { platform, request, maker, .. }: OnTheWay) -> bool {
+    fn arrive(
+        &mut self,
+        OnTheWay {
+            platform,
+            request,
+            maker,
+            ..
+        }: OnTheWay,
+    ) -> bool {
         let actor = maker.as_ref().map(|maker| &maker.resource);
         let response = self.at(platform, |simulation| simulation.carry(&request, actor));
         request.method == Method::Post && (200..300).contains(&response.status)
     }
 
     fn due(&self, until: Timestamp) -> Option<usize> {
-        let due = self.on_the_way.iter().enumerate().filter(|(_, it)| it.arrives <= until);
-        due.min_by_key(|(_, it)| it.arrives).map(|(position, _)| position)
+        let due = self
+            .on_the_way
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.arrives <= until);
+        due.min_by_key(|(_, it)| it.arrives)
+            .map(|(position, _)| position)
     }
 
     pub fn post(&mut self, (platform, request): (Platform, Request), after: Duration) {
@@ -231,10 +273,22 @@ impl Simulation {
         let maker = self.acting.clone().and_then(|resource| {
             let uid = self.cluster.objects.get(&resource)?.uid().to_owned();
             let body = String::from_utf8_lossy(&request.body);
-            let is_marked = ["\"name\":", "\"key_name\":"].iter().any(|field| body.contains(field));
-            Some(Maker { resource, uid, is_marked })
+            let is_marked = ["\"name\":", "\"key_name\":"]
+                .iter()
+                .any(|field| body.contains(field));
+            Some(Maker {
+                resource,
+                uid,
+                is_marked,
+            })
         });
-        self.on_the_way.push(OnTheWay { sent, arrives: sent + after, platform, request, maker });
+        self.on_the_way.push(OnTheWay {
+            sent,
+            arrives: sent + after,
+            platform,
+            request,
+            maker,
+        });
     }
 
     /// Carries out a request of the operator, made for `actor`, and updates the ledger.
@@ -248,12 +302,22 @@ impl Simulation {
         if request.method == Method::Get || !(200..300).contains(&response.status) {
             return response;
         }
-        self.ledger.writes.push(format!("{:?} {} for {actor:?}", request.method, request.path));
-        self.ledger.changes.push(Changed { at: self.now, actor: actor.cloned(), request: request.clone() });
+        self.ledger.writes.push(format!(
+            "{:?} {} for {actor:?}",
+            request.method, request.path
+        ));
+        self.ledger.changes.push(Changed {
+            at: self.now,
+            actor: actor.cloned(),
+            request: request.clone(),
+        });
         let Some(actor) = actor else { return response };
         match (request.method, segments.as_slice()) {
             (Method::Post, ["projects", _, "endpoints"]) => {
-                let id = response.value()["endpoint"]["id"].as_str().unwrap().to_owned();
+                let id = response.value()["endpoint"]["id"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned();
                 self.ledger.computes.insert(id, actor.clone());
             }
             (Method::Delete, ["projects", _, "endpoints", id]) if existed => {
@@ -269,8 +333,12 @@ impl Simulation {
             (Method::Post, ["organizations", _, "api_keys"]) => {
                 self.note_creation(actor);
                 let key = response.value();
-                self.ledger.keys.insert(key["id"].as_i64().unwrap(), actor.clone());
-                self.ledger.tokens.insert(key["key"].as_str().unwrap().to_owned(), actor.clone());
+                self.ledger
+                    .keys
+                    .insert(key["id"].as_i64().unwrap(), actor.clone());
+                self.ledger
+                    .tokens
+                    .insert(key["key"].as_str().unwrap().to_owned(), actor.clone());
             }
             (Method::Delete, ["organizations", _, "api_keys", id]) => {
                 self.count_deletion(actor);
@@ -284,15 +352,31 @@ impl Simulation {
 
     /// Checks that each restart is carried out once, however often it is tried.
     fn restarted(&mut self, actor: &Resource) {
-        let Some(object) = self.cluster.get::<Compute>(&actor.1) else { return };
-        let Some(record) = identity::of_compute(&object).ok().and_then(|record| record.identity.restart) else {
+        let Some(object) = self.cluster.get::<Compute>(&actor.1) else {
             return;
         };
-        let (time, uid) = (record.maintained.map(|maintained| maintained.time), &object.metadata.uid);
-        let asked = self.ledger.restarts_asked.get(&(actor.clone(), record.token.clone()));
-        let what = format!("{} {uid:?} for {:?} {:?} {time:?} {asked:?}", actor.1, record.token, record.annotation);
+        let Some(record) = identity::of_compute(&object)
+            .ok()
+            .and_then(|record| record.identity.restart)
+        else {
+            return;
+        };
+        let (time, uid) = (
+            record.maintained.map(|maintained| maintained.time),
+            &object.metadata.uid,
+        );
+        let asked = self
+            .ledger
+            .restarts_asked
+            .get(&(actor.clone(), record.token.clone()));
+        let what = format!(
+            "{} {uid:?} for {:?} {:?} {time:?} {asked:?}",
+            actor.1, record.token, record.annotation
+        );
         if !self.ledger.restarts.insert(what.clone()) {
-            self.ledger.violations.push(format!("restarted twice: {what}"));
+            self.ledger
+                .violations
+                .push(format!("restarted twice: {what}"));
         }
     }
 
@@ -307,19 +391,35 @@ impl Simulation {
     }
 
     fn live(&self, segments: &[&str]) -> bool {
-        let ["projects", _, "endpoints", id, ..] = segments else { return true };
-        self.world.console_computes(None).iter().any(|compute| compute.id == *id)
+        let ["projects", _, "endpoints", id, ..] = segments else {
+            return true;
+        };
+        self.world
+            .console_computes(None)
+            .iter()
+            .any(|compute| compute.id == *id)
     }
 
     /// Live computes created for a resource.
     pub fn made_for(&self, resource: &Resource) -> Vec<String> {
-        let live = self.world.console_computes(None).into_iter().map(|compute| compute.id);
-        live.filter(|id| self.ledger.computes.get(id) == Some(resource)).collect()
+        let live = self
+            .world
+            .console_computes(None)
+            .into_iter()
+            .map(|compute| compute.id);
+        live.filter(|id| self.ledger.computes.get(id) == Some(resource))
+            .collect()
     }
 
     /// Live keys created for a resource: number and name.
     pub fn keys_of(&self, resource: &Resource) -> Vec<(i64, String)> {
-        let live = self.world.console_keys().into_iter().filter(|key| !key.revoked);
-        live.filter(|key| self.ledger.keys.get(&key.id) == Some(resource)).map(|key| (key.id, key.name)).collect()
+        let live = self
+            .world
+            .console_keys()
+            .into_iter()
+            .filter(|key| !key.revoked);
+        live.filter(|key| self.ledger.keys.get(&key.id) == Some(resource))
+            .map(|key| (key.id, key.name))
+            .collect()
     }
 }

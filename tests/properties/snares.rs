@@ -46,7 +46,10 @@ impl Snares {
     }
 
     fn take(&mut self, name: &str) -> Option<Snag> {
-        let fits = |at: &str| at.strip_suffix('*').map_or(at == name, |beginning| name.starts_with(beginning));
+        let fits = |at: &str| {
+            at.strip_suffix('*')
+                .map_or(at == name, |beginning| name.starts_with(beginning))
+        };
         let first = self.0.iter().position(|(at, ..)| fits(at))?;
         match self.0[first].1 {
             Times::Once => Some(self.0.remove(first).2),
@@ -77,8 +80,16 @@ pub fn name_of(request: &Request) -> String {
         Request::ReadObject(resource) => format!("read of {} {}", resource.0, resource.1),
         Request::ReadSecret(name) => format!("read of Secret {name}"),
         Request::CreateSecret(name, _) => format!("creation of Secret {name}"),
-        Request::ApplySecret { name, dry_run: true, .. } => format!("dry run of Secret {name}"),
-        Request::ApplySecret { name, dry_run: false, .. } => format!("write of Secret {name}"),
+        Request::ApplySecret {
+            name,
+            dry_run: true,
+            ..
+        } => format!("dry run of Secret {name}"),
+        Request::ApplySecret {
+            name,
+            dry_run: false,
+            ..
+        } => format!("write of Secret {name}"),
         Request::PatchSecret { name, .. } => format!("patch of Secret {name}"),
         Request::IsNamespaceTerminating => "read of the namespace".to_owned(),
     }

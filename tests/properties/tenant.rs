@@ -73,7 +73,11 @@ pub fn event() -> BoxedStrategy<Event> {
         2 => Just(Forged::Mark),
         1 => Just(Forged::Nonsense),
     ];
-    let forge = (0..3_u8, forged, which()).prop_map(|(into, what, victim)| Trick::Forge { into, what, victim });
+    let forge = (0..3_u8, forged, which()).prop_map(|(into, what, victim)| Trick::Forge {
+        into,
+        what,
+        victim,
+    });
     prop_oneof![
         5 => forge.prop_map(Event::Tenant),
         2 => on_own(Kind::Compute).prop_map(Event::Tenant),
@@ -84,8 +88,10 @@ pub fn event() -> BoxedStrategy<Event> {
 
 /// Events while the tenant forges records and Secrets of ProjectKeys.
 pub fn key_event() -> BoxedStrategy<Event> {
-    let forge_key = (0..2_u8, keys::forged_key()).prop_map(|(into, what)| Trick::ForgeKey { into, what });
-    let forge_secret = (0..2_u8, keys::forged_secret()).prop_map(|(of, what)| Trick::ForgeSecret { of, what });
+    let forge_key =
+        (0..2_u8, keys::forged_key()).prop_map(|(into, what)| Trick::ForgeKey { into, what });
+    let forge_secret =
+        (0..2_u8, keys::forged_secret()).prop_map(|(of, what)| Trick::ForgeSecret { of, what });
     prop_oneof![
         4 => forge_key.prop_map(Event::Tenant),
         3 => forge_secret.prop_map(Event::Tenant),
@@ -136,9 +142,13 @@ pub fn is_tenants(resource: &Resource) -> bool {
 impl Run<'_> {
     pub fn play(&mut self, trick: &Trick) {
         match trick {
-            Trick::Forge { into, what, victim } => self.forge(&own(Kind::Compute, *into), *what, &compute(*victim)),
+            Trick::Forge { into, what, victim } => {
+                self.forge(&own(Kind::Compute, *into), *what, &compute(*victim))
+            }
             Trick::ForgeKey { into, what } => self.forge_key(&own(Kind::ProjectKey, *into), *what),
-            Trick::ForgeSecret { of, what } => self.forge_secret(&own(Kind::ProjectKey, *of), *what),
+            Trick::ForgeSecret { of, what } => {
+                self.forge_secret(&own(Kind::ProjectKey, *of), *what)
+            }
             Trick::Annotate(kind, number, wish) => self.wish(&own(*kind, *number), *wish),
             Trick::Delete(kind, number) => {
                 let mut simulation = self.simulation.lock();
@@ -156,22 +166,37 @@ impl Run<'_> {
                 (names::CONFIRM_DELETION, time.to_string())
             }
             Wish::Revoked => {
-                let theirs = simulation.keys_of(&key()).into_iter().map(|(id, name)| format!("{id},{name}"));
-                (names::REVOKED_KEYS, theirs.chain(["all".to_owned()]).collect::<Vec<_>>().join(","))
+                let theirs = simulation
+                    .keys_of(&key())
+                    .into_iter()
+                    .map(|(id, name)| format!("{id},{name}"));
+                (
+                    names::REVOKED_KEYS,
+                    theirs
+                        .chain(["all".to_owned()])
+                        .collect::<Vec<_>>()
+                        .join(","),
+                )
             }
             Wish::NotCreated => {
-                let theirs: Vec<String> = (0..2).flat_map(|number| simulation.made_for(&compute(number))).collect();
+                let theirs: Vec<String> = (0..2)
+                    .flat_map(|number| simulation.made_for(&compute(number)))
+                    .collect();
                 (names::NOT_CREATED, theirs.join(","))
             }
             Wish::Restart(value) => (names::RESTART, value.to_string()),
             Wish::Rotate(value) => (names::ROTATE, value.to_string()),
             Wish::Reconcile(value) => (names::RECONCILE, value.to_string()),
         };
-        simulation.cluster.edit(own, &json!({"metadata": {"annotations": {name: text}}}));
+        simulation
+            .cluster
+            .edit(own, &json!({"metadata": {"annotations": {name: text}}}));
     }
 
     fn forge(&mut self, own: &Resource, what: Forged, victim: &Resource) {
-        let Some(mut spec) = self.history.spec(victim) else { return };
+        let Some(mut spec) = self.history.spec(victim) else {
+            return;
+        };
         spec.as_object_mut().unwrap().remove("connection");
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
@@ -180,11 +205,17 @@ impl Run<'_> {
         }
         let branch = spec["branchID"].clone();
         let made_for = simulation.made_for(victim);
-        let theirs = made_for
-            .first()
-            .and_then(|id| simulation.world.console_computes(None).into_iter().find(|compute| compute.id == *id));
+        let theirs = made_for.first().and_then(|id| {
+            simulation
+                .world
+                .console_computes(None)
+                .into_iter()
+                .find(|compute| compute.id == *id)
+        });
         let has = simulation.cluster.get::<Compute>(&victim.1);
-        let has = has.and_then(|victim| of_compute(&victim).ok()?.identity.binding).map(|binding| binding.id);
+        let has = has
+            .and_then(|victim| of_compute(&victim).ok()?.identity.binding)
+            .map(|binding| binding.id);
         let victim = Victim {
             platform: BASE_URL,
             project: PROJECT,
@@ -195,7 +226,9 @@ impl Run<'_> {
         let record = what.record(&victim, now);
         let uid = simulation.cluster.objects[own].uid().to_owned();
         let text = sealed(own, &uid, record);
-        simulation.cluster.edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
+        simulation
+            .cluster
+            .edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
     }
 
     /// True if the tenant was bound on the branch of a resource that was never bound. The tenant
@@ -203,8 +236,12 @@ impl Run<'_> {
     pub fn is_preceded(&self, object: &Compute) -> bool {
         let binding = |object: &Compute| of_compute(object).ok()?.identity.binding;
         let computes = self.simulation.lock().cluster.all::<Compute>();
-        let tenants = computes.iter().filter(|other| other.namespace().as_deref() == Some(TENANT));
-        let has_it = |other: &Compute| binding(other).and_then(|it| it.branch).as_ref() == Some(&object.spec.branch_id);
+        let tenants = computes
+            .iter()
+            .filter(|other| other.namespace().as_deref() == Some(TENANT));
+        let has_it = |other: &Compute| {
+            binding(other).and_then(|it| it.branch).as_ref() == Some(&object.spec.branch_id)
+        };
         binding(object).is_none() && tenants.into_iter().any(|other| has_it(other))
     }
 
@@ -219,8 +256,16 @@ impl Run<'_> {
             .filter(|object| object.namespace().as_deref() == Some(TENANT))
             .find_map(|object| {
                 let id = of_compute(object).ok()?.identity.binding?.id;
-                let made_for = simulation.ledger.computes.get(&id).filter(|made_for| !is_tenants(made_for))?;
-                Some(format!("{} of {TENANT} has {id}, which was made for {}", object.name_any(), made_for.1))
+                let made_for = simulation
+                    .ledger
+                    .computes
+                    .get(&id)
+                    .filter(|made_for| !is_tenants(made_for))?;
+                Some(format!(
+                    "{} of {TENANT} has {id}, which was made for {}",
+                    object.name_any(),
+                    made_for.1
+                ))
             });
         bound.or_else(|| keys::stolen(&simulation))
     }

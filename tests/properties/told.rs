@@ -15,15 +15,32 @@ fn of_a_compute() {
     let mut run = Run::begin(&history).unwrap();
     assert_eq!(run.told(), ["r0 Created: Created compute ID on branch b0"]);
     let operation = run.status_of(&compute(0))["lastOperation"].clone();
-    assert_eq!((&operation["action"], &operation["failures"]), (&json!("start_compute"), &Value::Null), "{operation}");
-    let elsewhere = |run: &mut Run| run.apply(&compute(0), &json!({"connection": {"secretName": "elsewhere"}}));
+    assert_eq!(
+        (&operation["action"], &operation["failures"]),
+        (&json!("start_compute"), &Value::Null),
+        "{operation}"
+    );
+    let elsewhere = |run: &mut Run| {
+        run.apply(
+            &compute(0),
+            &json!({"connection": {"secretName": "elsewhere"}}),
+        )
+    };
     let unused = "r0 SecretUnused: Secret to-r0 is not updated any more, since spec.connection.secretName is elsewhere. \
                   Once no client uses it: kubectl -n shop delete secret to-r0";
     assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new());
     assert_eq!(run.told_after(60, elsewhere), [unused]);
     for (event, seconds, expected) in [
-        (Event::Resize(0, 1), 60, &["r0 Changed: Changed compute ID: size is 1, declared is 2"][..]),
-        (Event::Restart(0, 1), 60, &["r0 Restarted: Restarted compute ID"]),
+        (
+            Event::Resize(0, 1),
+            60,
+            &["r0 Changed: Changed compute ID: size is 1, declared is 2"][..],
+        ),
+        (
+            Event::Restart(0, 1),
+            60,
+            &["r0 Restarted: Restarted compute ID"],
+        ),
         (
             Event::ComputeRemoved(0),
             300,
@@ -34,9 +51,19 @@ fn of_a_compute() {
         ),
         (Event::Delete(0), 60, &["r0 Deleted: Deleted compute ID"]),
     ] {
-        assert_eq!(run.told_after(seconds, |run| run.happen(&event)), expected, "{event:?}");
+        assert_eq!(
+            run.told_after(seconds, |run| run.happen(&event)),
+            expected,
+            "{event:?}"
+        );
     }
-    assert!(!run.simulation.lock().cluster.objects.contains_key(&compute(0)));
+    assert!(
+        !run.simulation
+            .lock()
+            .cluster
+            .objects
+            .contains_key(&compute(0))
+    );
 }
 
 /// Creates and changes have their own events, so `Available` is not reported for them.
@@ -46,7 +73,10 @@ fn what_is_available_is_told_only_after_something_was_wrong() {
     let mut run = Run::begin(&history).unwrap();
     let told = |run: &Run| {
         let told = &run.simulation.lock().ledger.told;
-        told.iter().filter(|(_, reason, _)| reason == "Available").map(|(name, ..)| name.clone()).collect::<Vec<_>>()
+        told.iter()
+            .filter(|(_, reason, _)| reason == "Available")
+            .map(|(name, ..)| name.clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(told(&run), Vec::<String>::new());
     run.happen(&Event::Resize(0, 1));
@@ -59,19 +89,33 @@ fn what_is_available_is_told_only_after_something_was_wrong() {
 
 #[test]
 fn of_a_compute_that_exists_already() {
-    let history = history(&[Declared { primary: true, ..replica() }], false);
+    let history = history(
+        &[Declared {
+            primary: true,
+            ..replica()
+        }],
+        false,
+    );
     let spec = history.spec(&compute(0)).unwrap();
     let with = |more: Value| {
         let mut spec = spec.clone();
-        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         spec
     };
     for (told, fields) in [
-        ("Adopted compute ID", (|_| json!({"existing": "Adopt"})) as fn(String) -> Value),
+        (
+            "Adopted compute ID",
+            (|_| json!({"existing": "Adopt"})) as fn(String) -> Value,
+        ),
         ("Imported compute ID", |id| json!({"computeID": id})),
         ("Observing compute ID", |_| json!({"management": "Observe"})),
     ] {
-        let nothing = History { computes: Vec::new(), ..history.clone() };
+        let nothing = History {
+            computes: Vec::new(),
+            ..history.clone()
+        };
         let mut run = Run::begin(&nothing).unwrap();
         run.happen(&Event::ForeignCompute(0, true));
         let fields = {
@@ -82,7 +126,10 @@ fn of_a_compute_that_exists_already() {
             fields(id)
         };
         let expected = format!("r0 Linked: {told}");
-        assert_eq!(run.told_after(60, |run| run.apply(&compute(0), &with(fields)))[0], expected);
+        assert_eq!(
+            run.told_after(60, |run| run.apply(&compute(0), &with(fields)))[0],
+            expected
+        );
     }
 }
 
@@ -110,9 +157,17 @@ fn of_a_key() {
                 "ci KeyCreated: Created key NAME (ID)",
             ],
         ),
-        (Event::KeyDeleted, 60, &["ci KeyRevoked: Revoked key NAME (ID)"]),
+        (
+            Event::KeyDeleted,
+            60,
+            &["ci KeyRevoked: Revoked key NAME (ID)"],
+        ),
     ] {
-        assert_eq!(run.told_after(seconds, |run| run.happen(&event)), expected, "{event:?}");
+        assert_eq!(
+            run.told_after(seconds, |run| run.happen(&event)),
+            expected,
+            "{event:?}"
+        );
     }
     assert!(!run.simulation.lock().cluster.objects.contains_key(&key()));
 }
@@ -122,7 +177,12 @@ fn log_lines_name_what_was_done_and_where() {
     let text = logged(|| {
         let history = history(&[replica()], true);
         let mut run = Run::begin(&history).unwrap();
-        for event in [Event::Resize(0, 1), Event::Restart(0, 1), Event::SecretRemoved, Event::Rebuild] {
+        for event in [
+            Event::Resize(0, 1),
+            Event::Restart(0, 1),
+            Event::SecretRemoved,
+            Event::Rebuild,
+        ] {
             run.happen(&event);
             run.go_on(120).unwrap();
         }
@@ -148,10 +208,22 @@ fn log_lines_name_what_was_done_and_where() {
         ("Imported compute", "link", &compute),
         (" event=\"KeyCreated\"", "create_key", &key),
         (" event=\"KeyRevoked\"", "revoke", &key),
-        ("Adopted Secret ci", "adopt_secret", &[" key=\"ci-", " secret=\"ci\""]),
+        (
+            "Adopted Secret ci",
+            "adopt_secret",
+            &[" key=\"ci-", " secret=\"ci\""],
+        ),
         (" action=\"write_secret\"", "write_secret", &[" secret=\""]),
-        (" action=\"protect_secret\"", "protect_secret", &[" secret=\"platform-api-key\""]),
-        (" action=\"unprotect_secret\"", "unprotect_secret", &[" secret=\"platform-api-key\""]),
+        (
+            " action=\"protect_secret\"",
+            "protect_secret",
+            &[" secret=\"platform-api-key\""],
+        ),
+        (
+            " action=\"unprotect_secret\"",
+            "unprotect_secret",
+            &[" secret=\"platform-api-key\""],
+        ),
     ] {
         assert_named(&text, said, action, fields);
     }
@@ -165,7 +237,10 @@ pub fn logged(happens: impl FnOnce()) -> String {
     // With only one subscriber, tracing asks only that of the first thread at each line, and other
     // tests have none.
     let _other = tracing::Dispatch::new(tracing_subscriber::registry());
-    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(log).finish();
+    let lines = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(log)
+        .finish();
     tracing::subscriber::with_default(lines, happens);
     fs::read_to_string(path).unwrap()
 }
@@ -178,5 +253,8 @@ pub fn assert_named(log: &str, said: &str, action: &str, fields: &[&str]) {
         .iter()
         .filter(|line| !line.contains(&action) || !fields.iter().all(|field| line.contains(field)))
         .collect();
-    assert!(!lines.is_empty() && nameless.is_empty(), "{said}: {nameless:#?}\n{log}");
+    assert!(
+        !lines.is_empty() && nameless.is_empty(),
+        "{said}: {nameless:#?}\n{log}"
+    );
 }

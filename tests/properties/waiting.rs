@@ -27,7 +27,13 @@ struct Case {
 
 /// Windows that open at this time, with a schedule in UTC and one in another zone.
 fn windows(opens: Timestamp) -> [Value; 2] {
-    let schedule = |zone: &str| opens.in_tz(zone).unwrap().strftime("%-M %-H * * *").to_string();
+    let schedule = |zone: &str| {
+        opens
+            .in_tz(zone)
+            .unwrap()
+            .strftime("%-M %-H * * *")
+            .to_string()
+    };
     ["UTC", "Asia/Kathmandu"].map(
         |zone| json!({"policy": "Window", "window": {"schedule": schedule(zone), "timeZone": zone, "duration": "1h"}}),
     )
@@ -37,11 +43,31 @@ fn cases(now: Timestamp, opens: Timestamp) -> Vec<Case> {
     let [utc, kathmandu] = windows(opens);
     let by_deadline = json!({"policy": "WhenIdle", "deadline": "90s"});
     let deadline = now + SignedDuration::from_secs(90);
-    let case = |name, spec, until, call| Case { name, spec, until, call };
+    let case = |name, spec, until, call| Case {
+        name,
+        spec,
+        until,
+        call,
+    };
     vec![
-        case("restarted-0", json!({"size": {"fixed": 4}, "disruption": utc}), Some(opens), "change ID: size=4"),
-        case("restarted-1", json!({"restartToken": "twice", "disruption": utc}), Some(opens), "restart ID"),
-        case("restarted-2", json!({"size": {"fixed": 4}, "disruption": kathmandu}), Some(opens), "change ID: size=4"),
+        case(
+            "restarted-0",
+            json!({"size": {"fixed": 4}, "disruption": utc}),
+            Some(opens),
+            "change ID: size=4",
+        ),
+        case(
+            "restarted-1",
+            json!({"restartToken": "twice", "disruption": utc}),
+            Some(opens),
+            "restart ID",
+        ),
+        case(
+            "restarted-2",
+            json!({"size": {"fixed": 4}, "disruption": kathmandu}),
+            Some(opens),
+            "change ID: size=4",
+        ),
         // Both changes wait, and one request makes both.
         case(
             "restarted-3",
@@ -55,7 +81,12 @@ fn cases(now: Timestamp, opens: Timestamp) -> Vec<Case> {
             Some(deadline),
             "change ID: size=4",
         ),
-        case("resized-1", json!({"size": {"fixed": 4}, "disruption": {"policy": "WhenIdle"}}), None, ""),
+        case(
+            "resized-1",
+            json!({"size": {"fixed": 4}, "disruption": {"policy": "WhenIdle"}}),
+            None,
+            "",
+        ),
     ]
 }
 
@@ -63,12 +94,19 @@ fn cases(now: Timestamp, opens: Timestamp) -> Vec<Case> {
 fn made(simulation: &Shared, name: &str) -> Vec<(Timestamp, String)> {
     let changes = simulation.lock().ledger.changes.clone();
     let is_of = |(kind, of): &Resource| *kind == "Compute" && of == name;
-    let of_resource = changes.iter().filter(|changed| changed.actor.as_ref().is_some_and(is_of));
-    of_resource.map(|changed| (changed.at, made_call(changed, &BTreeSet::new()))).collect()
+    let of_resource = changes
+        .iter()
+        .filter(|changed| changed.actor.as_ref().is_some_and(is_of));
+    of_resource
+        .map(|changed| (changed.at, made_call(changed, &BTreeSet::new())))
+        .collect()
 }
 
 fn told(planned: &Planned) -> (&str, Option<Timestamp>) {
-    let waits = planned.waits.as_ref().unwrap_or_else(|| panic!("{} waits for nothing", planned.id));
+    let waits = planned
+        .waits
+        .as_ref()
+        .unwrap_or_else(|| panic!("{} waits for nothing", planned.id));
     (&waits.reason, waits.until)
 }
 
@@ -90,28 +128,52 @@ fn what_waits_is_done_when_the_plan_says() {
         let object = &simulation.cluster.objects[&resource].value;
         let id = object["status"]["computeID"].as_str().unwrap().to_owned();
         // Under load, so that it is not idle.
-        simulation.world.console_activity(&id, Some(0.5), now).unwrap();
+        simulation
+            .world
+            .console_activity(&id, Some(0.5), now)
+            .unwrap();
         computes.insert(*name, id);
     }
     let plan = plan_of(&simulation);
     for case in &cases {
-        let planned = plan.resources.iter().find(|planned| planned.id.name == case.name).unwrap();
+        let planned = plan
+            .resources
+            .iter()
+            .find(|planned| planned.id.name == case.name)
+            .unwrap();
         assert_eq!(planned.steps, [], "{}", case.name);
         let (reason, until) = told(planned);
         assert_eq!(reason, "WaitingForDisruption", "{}", case.name);
         assert_eq!(until.is_some(), case.until.is_some(), "{}", case.name);
-        let apart = until.zip(case.until).map_or(SignedDuration::ZERO, |(one, other)| one.duration_since(other).abs());
-        assert!(apart < SignedDuration::from_secs(2), "{}: {until:?}, and not {:?}", case.name, case.until);
+        let apart = until
+            .zip(case.until)
+            .map_or(SignedDuration::ZERO, |(one, other)| {
+                one.duration_since(other).abs()
+            });
+        assert!(
+            apart < SignedDuration::from_secs(2),
+            "{}: {until:?}, and not {:?}",
+            case.name,
+            case.until
+        );
     }
     come_to_rest(&simulation, Process::new(&simulation, 1000));
-    for Case { name, until, call, .. } in cases {
+    for Case {
+        name, until, call, ..
+    } in cases
+    {
         let made = made(&simulation, name);
         let Some(until) = until else {
             assert_eq!(made, [], "{name} is never idle");
             continue;
         };
-        let [(at, what)] = made.as_slice() else { panic!("{name}: {made:?}") };
+        let [(at, what)] = made.as_slice() else {
+            panic!("{name}: {made:?}")
+        };
         assert_eq!(*what, call.replace("ID", &computes[name]), "{name}");
-        assert!(*at >= until && at.duration_since(until) < LATE, "{name} was changed at {at}, and not at {until}");
+        assert!(
+            *at >= until && at.duration_since(until) < LATE,
+            "{name} was changed at {at}, and not at {until}"
+        );
     }
 }

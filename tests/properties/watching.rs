@@ -25,7 +25,11 @@ pub fn history(computes: &[Declared], key: bool) -> History {
 }
 
 pub fn replica() -> Declared {
-    Declared { branch: 0, primary: false, size: 0 }
+    Declared {
+        branch: 0,
+        primary: false,
+        size: 0,
+    }
 }
 
 impl Run<'_> {
@@ -33,7 +37,8 @@ impl Run<'_> {
     pub fn told(&mut self) -> Vec<String> {
         let told = std::mem::take(&mut self.simulation.lock().ledger.told);
         let done = told.iter().filter(|(_, reason, _)| reason != "Available");
-        done.map(|(name, reason, text)| format!("{name} {reason}: {}", without_ids(text))).collect()
+        done.map(|(name, reason, text)| format!("{name} {reason}: {}", without_ids(text)))
+            .collect()
     }
 
     pub fn told_after(&mut self, seconds: u16, happens: impl FnOnce(&mut Self)) -> Vec<String> {
@@ -53,7 +58,10 @@ impl Run<'_> {
     }
 
     pub fn annotate(&mut self, resource: &Resource, annotation: &str, value: &str) {
-        self.simulation.lock().cluster.edit(resource, &json!({"metadata": {"annotations": {annotation: value}}}));
+        self.simulation.lock().cluster.edit(
+            resource,
+            &json!({"metadata": {"annotations": {annotation: value}}}),
+        );
     }
 
     pub fn delete_now(&mut self, resource: &Resource) {
@@ -81,15 +89,27 @@ impl Run<'_> {
     /// Number of requests to the platform for resources of this kind, since the start or the last
     /// clearing of the ledger.
     pub fn calls(&self, method: &str, kind: &'static str) -> usize {
-        self.simulation.lock().ledger.calls.get(&(method.to_owned(), Some(kind))).copied().unwrap_or_default()
+        self.simulation
+            .lock()
+            .ledger
+            .calls
+            .get(&(method.to_owned(), Some(kind)))
+            .copied()
+            .unwrap_or_default()
     }
 
     pub fn is_there(&self, resource: &Resource) -> bool {
-        self.simulation.lock().cluster.objects.contains_key(resource)
+        self.simulation
+            .lock()
+            .cluster
+            .objects
+            .contains_key(resource)
     }
 
     pub fn finalizers_of(&self, resource: &Resource) -> Vec<String> {
-        let finalizers = self.simulation.lock().cluster.objects[resource].value["metadata"]["finalizers"].clone();
+        let finalizers =
+            self.simulation.lock().cluster.objects[resource].value["metadata"]["finalizers"]
+                .clone();
         serde_json::from_value(finalizers).unwrap_or_default()
     }
 
@@ -101,7 +121,9 @@ impl Run<'_> {
     pub fn condition(&self, resource: &Resource, type_: &str) -> String {
         let status = self.status_of(resource);
         let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-        let found = conditions.iter().find(|condition| condition["type"] == type_);
+        let found = conditions
+            .iter()
+            .find(|condition| condition["type"] == type_);
         found.map_or_else(String::new, |found| {
             let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
             format!("{}: {}", text("reason"), without_ids(&text("message")))
@@ -110,13 +132,23 @@ impl Run<'_> {
 
     /// The record of a Compute.
     pub fn record(&self, number: usize) -> ComputeIdentity {
-        let object = self.simulation.lock().cluster.get::<Compute>(&compute(number).1).unwrap();
+        let object = self
+            .simulation
+            .lock()
+            .cluster
+            .get::<Compute>(&compute(number).1)
+            .unwrap();
         identity::of_compute(&object).unwrap().identity
     }
 
     /// The record of the ProjectKey.
     pub fn key_record(&self) -> ProjectKeyIdentity {
-        let object = self.simulation.lock().cluster.get::<ProjectKey>(&key().1).unwrap();
+        let object = self
+            .simulation
+            .lock()
+            .cluster
+            .get::<ProjectKey>(&key().1)
+            .unwrap();
         identity::of_key(&object).unwrap().identity_or_wish()
     }
 }
@@ -134,5 +166,9 @@ fn without_ids(text: &str) -> String {
         };
         format!("{plain}{}", &word[bare.len()..])
     };
-    text.trim_end_matches('.').split(' ').map(plain).collect::<Vec<_>>().join(" ")
+    text.trim_end_matches('.')
+        .split(' ')
+        .map(plain)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -22,8 +22,15 @@ const ON_A_BRANCH: usize = 4;
 
 /// 1000 computes with `PROPTEST_CASES`, otherwise 16.
 fn fleet() -> Vec<Declared> {
-    let count = if std::env::var_os("PROPTEST_CASES").is_some() { 1000 } else { 16 };
-    let on_branch = |number: usize| Declared { branch: u8::try_from(number / ON_A_BRANCH).unwrap(), ..replica() };
+    let count = if std::env::var_os("PROPTEST_CASES").is_some() {
+        1000
+    } else {
+        16
+    };
+    let on_branch = |number: usize| Declared {
+        branch: u8::try_from(number / ON_A_BRANCH).unwrap(),
+        ..replica()
+    };
     (0..count).map(on_branch).collect()
 }
 
@@ -41,7 +48,13 @@ impl Work<'_> {
         let until = self.run.now() + time;
         loop {
             let now = self.run.now();
-            let next = self.due.values().copied().chain([self.polled + POLL]).min().unwrap_or(until);
+            let next = self
+                .due
+                .values()
+                .copied()
+                .chain([self.polled + POLL])
+                .min()
+                .unwrap_or(until);
             if next >= until {
                 return self.run.wait_until(until);
             }
@@ -57,12 +70,28 @@ impl Work<'_> {
         let before = self.process.computes();
         assert!(self.process.read());
         self.polled = self.run.now();
-        for changed in self.process.computes().iter().filter(|compute| !before.contains(compute)) {
-            let made_for = self.run.simulation.lock().ledger.computes.get(&changed.id).cloned();
-            self.due.extend(made_for.map(|resource| (resource, self.polled)));
+        for changed in self
+            .process
+            .computes()
+            .iter()
+            .filter(|compute| !before.contains(compute))
+        {
+            let made_for = self
+                .run
+                .simulation
+                .lock()
+                .ledger
+                .computes
+                .get(&changed.id)
+                .cloned();
+            self.due
+                .extend(made_for.map(|resource| (resource, self.polled)));
         }
         let due = self.due.iter().filter(|(_, time)| **time <= self.polled);
-        for resource in due.map(|(resource, _)| resource.clone()).collect::<Vec<_>>() {
+        for resource in due
+            .map(|(resource, _)| resource.clone())
+            .collect::<Vec<_>>()
+        {
             let version = self.version(&resource);
             let end = self.process.pass(&resource);
             let wrote = self.version(&resource) != version;
@@ -85,7 +114,8 @@ impl Work<'_> {
     }
 
     fn version(&self, resource: &Resource) -> Value {
-        self.run.simulation.lock().cluster.objects[resource].value["metadata"]["resourceVersion"].clone()
+        self.run.simulation.lock().cluster.objects[resource].value["metadata"]["resourceVersion"]
+            .clone()
     }
 }
 
@@ -107,12 +137,23 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
                 "maintenance": {"restart": {"schedule": "0 3 * * WED,SUN", "jitter": "1h"}},
             }),
         };
-        run.simulation.lock().cluster.edit(&compute(number), &json!({"spec": spec}));
+        run.simulation
+            .lock()
+            .cluster
+            .edit(&compute(number), &json!({"spec": spec}));
     }
     let (process, polled) = (Process::new(&run.simulation, 30), run.now());
     let resources = run.simulation.lock().cluster.resources();
-    let due = resources.into_iter().map(|resource| (resource, polled)).collect();
-    let mut work = Work { run, process, due, polled };
+    let due = resources
+        .into_iter()
+        .map(|resource| (resource, polled))
+        .collect();
+    let mut work = Work {
+        run,
+        process,
+        due,
+        polled,
+    };
     work.go_on(Duration::from_secs(1200));
     work.run.simulation.lock().ledger.calls.clear();
     work.go_on(WEEK);

@@ -10,7 +10,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use prost::Message;
@@ -56,7 +58,9 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::<Mutex<Received>>::default();
-        let router = Router::new().route("/v1/traces", post(take)).with_state(received.clone());
+        let router = Router::new()
+            .route("/v1/traces", post(take))
+            .with_state(received.clone());
         tokio::spawn(axum::serve(listener, router).into_future());
         Self { url, received }
     }
@@ -71,7 +75,13 @@ impl Collector {
     }
 
     pub fn spans(&self) -> Vec<Span> {
-        self.received.lock().unwrap().requests.iter().flat_map(spans).collect()
+        self.received
+            .lock()
+            .unwrap()
+            .requests
+            .iter()
+            .flat_map(spans)
+            .collect()
     }
 
     pub fn headers(&self) -> Vec<String> {
@@ -84,21 +94,34 @@ impl Collector {
     }
 }
 
-async fn take(State(received): State<Arc<Mutex<Received>>>, headers: HeaderMap, body: Bytes) -> (StatusCode, Vec<u8>) {
+async fn take(
+    State(received): State<Arc<Mutex<Received>>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, Vec<u8>) {
     let mut received = received.lock().unwrap();
     received.headers.push(format!("{headers:?}"));
     if received.refuses {
         received.refused += 1;
         return (StatusCode::SERVICE_UNAVAILABLE, Vec::new());
     }
-    received.requests.push(ExportTraceServiceRequest::decode(body).unwrap());
-    (StatusCode::OK, ExportTraceServiceResponse::default().encode_to_vec())
+    received
+        .requests
+        .push(ExportTraceServiceRequest::decode(body).unwrap());
+    (
+        StatusCode::OK,
+        ExportTraceServiceResponse::default().encode_to_vec(),
+    )
 }
 
 fn spans(request: &ExportTraceServiceRequest) -> Vec<Span> {
     let mut all = Vec::new();
     for of_process in &request.resource_spans {
-        let resource = of_process.resource.as_ref().map(|resource| texts(&resource.attributes)).unwrap_or_default();
+        let resource = of_process
+            .resource
+            .as_ref()
+            .map(|resource| texts(&resource.attributes))
+            .unwrap_or_default();
         for span in of_process.scope_spans.iter().flat_map(|scope| &scope.spans) {
             all.push(Span {
                 trace: hex(&span.trace_id),
@@ -123,7 +146,10 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
         other => format!("{other:?}"),
     };
     let value = |attribute: &KeyValue| attribute.value.as_ref()?.value.as_ref().map(text);
-    attributes.iter().map(|attribute| (attribute.key.clone(), value(attribute).unwrap_or_default())).collect()
+    attributes
+        .iter()
+        .map(|attribute| (attribute.key.clone(), value(attribute).unwrap_or_default()))
+        .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

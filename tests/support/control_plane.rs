@@ -42,7 +42,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { controllers: CONTROLLERS.map(str::to_owned).to_vec(), crds: Vec::new(), api_server_flags: Vec::new() }
+        Self {
+            controllers: CONTROLLERS.map(str::to_owned).to_vec(),
+            crds: Vec::new(),
+            api_server_flags: Vec::new(),
+        }
     }
 }
 
@@ -85,18 +89,32 @@ impl ControlPlane {
         let sandbox = Sandbox::new("cluster")?;
         let (etcd_port, port) = (free_port()?, free_port()?);
         let etcd = sandbox.start("etcd", programs.etcd(sandbox.folder(), etcd_port))?;
-        let mut cluster =
-            Self { controller_manager: None, api_server: None, etcd, programs, options, etcd_port, port, sandbox };
+        let mut cluster = Self {
+            controller_manager: None,
+            api_server: None,
+            etcd,
+            programs,
+            options,
+            etcd_port,
+            port,
+            sandbox,
+        };
         programs::write_admin_token(cluster.folder())?;
         let (path, authority) = (cluster.kubeconfig_path(), cluster.certificate_authority());
-        let admin = kubeconfig::User { name: "admin", token: programs::ADMIN_TOKEN, namespace: "default" };
+        let admin = kubeconfig::User {
+            name: "admin",
+            token: programs::ADMIN_TOKEN,
+            namespace: "default",
+        };
         kubeconfig::write(&path, &cluster.url(), &authority, &admin)?;
         cluster.launch_api_server()?;
         Ok(cluster)
     }
 
     fn launch_api_server(&mut self) -> Result<()> {
-        let mut command = self.programs.api_server(self.folder(), self.port, self.etcd_port);
+        let mut command = self
+            .programs
+            .api_server(self.folder(), self.port, self.etcd_port);
         command.args(&self.options.api_server_flags);
         self.api_server = Some(self.sandbox.start("kube-apiserver", command)?);
         Ok(())
@@ -106,12 +124,21 @@ impl ControlPlane {
         self.api_server_ready().await?;
         self.install_crds().await?;
         if self.options.controllers.is_empty() {
-            return self.wait_while_alive("the namespace default", has_default_namespace).await;
+            return self
+                .wait_while_alive("the namespace default", has_default_namespace)
+                .await;
         }
-        let command =
-            self.programs.controller_manager(self.folder(), &self.kubeconfig_path(), &self.options.controllers);
+        let command = self.programs.controller_manager(
+            self.folder(),
+            &self.kubeconfig_path(),
+            &self.options.controllers,
+        );
         self.controller_manager = Some(self.sandbox.start("kube-controller-manager", command)?);
-        self.wait_while_alive("the ServiceAccount default/default", has_default_service_account).await
+        self.wait_while_alive(
+            "the ServiceAccount default/default",
+            has_default_service_account,
+        )
+        .await
     }
 
     async fn install_crds(&self) -> Result<()> {
@@ -126,19 +153,32 @@ impl ControlPlane {
         run_kubectl(command, "").await?;
         // kubectl fails on a definition that has no conditions yet.
         wait_for("the definitions to be established", PATIENCE, async || {
-            self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).await.ok()
+            self.kubectl(&[
+                "wait",
+                "--for=condition=Established",
+                "--timeout=60s",
+                "crd",
+                "--all",
+            ])
+            .await
+            .ok()
         })
         .await
         .map(drop)
     }
 
     async fn api_server_ready(&mut self) -> Result<()> {
-        self.wait_while_alive("kube-apiserver to be ready", is_ready).await
+        self.wait_while_alive("kube-apiserver to be ready", is_ready)
+            .await
     }
 
     /// Waits until `probe` holds. If a process of the cluster ends before that, the error shows its
     /// last output.
-    async fn wait_while_alive(&mut self, what: &str, probe: impl AsyncFn(Client) -> Result<bool>) -> Result<()> {
+    async fn wait_while_alive(
+        &mut self,
+        what: &str,
+        probe: impl AsyncFn(Client) -> Result<bool>,
+    ) -> Result<()> {
         let kubeconfig = self.kubeconfig_path();
         let mut last_error = String::new();
         let found = wait_for(what, PATIENCE, async || {
@@ -157,24 +197,45 @@ impl ControlPlane {
             None
         });
         let outcome = found.await;
-        outcome.unwrap_or_else(|error| Err(Error::new(format!("{error} ({last_error})\n{}", self.last_lines()))))
+        outcome.unwrap_or_else(|error| {
+            Err(Error::new(format!(
+                "{error} ({last_error})\n{}",
+                self.last_lines()
+            )))
+        })
     }
 
     /// The process that ended unexpectedly, with its output.
     fn ended(&mut self) -> Option<Error> {
-        let all = [Some(&mut self.etcd), self.api_server.as_mut(), self.controller_manager.as_mut()];
+        let all = [
+            Some(&mut self.etcd),
+            self.api_server.as_mut(),
+            self.controller_manager.as_mut(),
+        ];
         all.into_iter().flatten().find_map(|process| {
             let status = process.ended().ok()??;
-            Some(Error::new(format!("{} ended ({status}):\n{}", process.name(), process.last_lines(20))))
+            Some(Error::new(format!(
+                "{} ended ({status}):\n{}",
+                process.name(),
+                process.last_lines(20)
+            )))
         })
     }
 
     fn last_lines(&self) -> String {
-        self.processes().map(|process| format!("{}:\n{}\n", process.name(), process.last_lines(10))).collect()
+        self.processes()
+            .map(|process| format!("{}:\n{}\n", process.name(), process.last_lines(10)))
+            .collect()
     }
 
     fn processes(&self) -> impl Iterator<Item = &Running> {
-        [Some(&self.etcd), self.api_server.as_ref(), self.controller_manager.as_ref()].into_iter().flatten()
+        [
+            Some(&self.etcd),
+            self.api_server.as_ref(),
+            self.controller_manager.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// Kills the API server; its stored data stays.
@@ -223,16 +284,32 @@ impl ControlPlane {
 
     /// Writes a kubeconfig for this ServiceAccount. Its token from the TokenRequest API is valid
     /// for a day, longer than any test.
-    pub async fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
+    pub async fn kubeconfig_for_service_account(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<PathBuf> {
         let request = TokenRequest {
-            spec: TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..Default::default() },
+            spec: TokenRequestSpec {
+                expiration_seconds: Some(24 * 3600),
+                ..Default::default()
+            },
             ..Default::default()
         };
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await?, namespace);
-        let answer = accounts.create_token_request(name, &PostParams::default(), &request).await?;
-        let token = answer.status.ok_or_else(|| Error::new("the TokenRequest API gave no token"))?.token;
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await?;
+        let token = answer
+            .status
+            .ok_or_else(|| Error::new("the TokenRequest API gave no token"))?
+            .token;
         let path = self.folder().join(format!("{namespace}.{name}.kubeconfig"));
-        let user = kubeconfig::User { name, token: &token, namespace };
+        let user = kubeconfig::User {
+            name,
+            token: &token,
+            namespace,
+        };
         kubeconfig::write(&path, &self.url(), &self.certificate_authority(), &user)?;
         Ok(path)
     }
@@ -261,7 +338,8 @@ impl ControlPlane {
 
     /// A kubectl command for the administrator, independent of the caller's settings.
     pub fn kubectl_command(&self) -> Command {
-        self.programs.kubectl(self.folder(), &self.kubeconfig_path())
+        self.programs
+            .kubectl(self.folder(), &self.kubeconfig_path())
     }
 }
 
@@ -271,25 +349,43 @@ async fn run_kubectl(command: Command, input: &str) -> Result<String> {
     stdin.rewind()?;
     let mut command = tokio::process::Command::from(command);
     command.stdin(stdin).kill_on_drop(true);
-    let output = command.output().await.map_err(Error::while_doing("running kubectl"))?;
+    let output = command
+        .output()
+        .await
+        .map_err(Error::while_doing("running kubectl"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let args: Vec<_> = command.as_std().get_args().map(|arg| arg.to_string_lossy()).collect();
+    let args: Vec<_> = command
+        .as_std()
+        .get_args()
+        .map(|arg| arg.to_string_lossy())
+        .collect();
     let (args, status) = (args.join(" "), output.status);
-    Err(Error::new(format!("kubectl {args} ({status}): {}", complaint.trim_end())))
+    Err(Error::new(format!(
+        "kubectl {args} ({status}): {}",
+        complaint.trim_end()
+    )))
 }
 
 async fn is_ready(client: Client) -> Result<bool> {
-    let request = axum::http::Request::get("/readyz").body(Vec::new()).map_err(Error::while_doing("asking /readyz"))?;
+    let request = axum::http::Request::get("/readyz")
+        .body(Vec::new())
+        .map_err(Error::while_doing("asking /readyz"))?;
     Ok(client.request_text(request).await? == "ok")
 }
 
 async fn has_default_namespace(client: Client) -> Result<bool> {
-    Ok(Api::<Namespace>::all(client).get_opt("default").await?.is_some())
+    Ok(Api::<Namespace>::all(client)
+        .get_opt("default")
+        .await?
+        .is_some())
 }
 
 async fn has_default_service_account(client: Client) -> Result<bool> {
-    Ok(Api::<ServiceAccount>::namespaced(client, "default").get_opt("default").await?.is_some())
+    Ok(Api::<ServiceAccount>::namespaced(client, "default")
+        .get_opt("default")
+        .await?
+        .is_some())
 }

@@ -32,8 +32,12 @@ pub struct Forwarder {
 impl Forwarder {
     /// Forwards from a free loopback port to `target`.
     pub async fn start(target: String) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(Error::while_doing("listening"))?;
-        let address = listener.local_addr().map_err(Error::while_doing("listening"))?;
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .map_err(Error::while_doing("listening"))?;
+        let address = listener
+            .local_addr()
+            .map_err(Error::while_doing("listening"))?;
         let way = watch::Sender::new(Way::Open);
         let state = Arc::new(way.subscribe());
         let mut connections = JoinSet::new();
@@ -43,14 +47,20 @@ impl Forwarder {
                 if *state.borrow() == Way::Closed {
                     continue;
                 }
-                let Ok(there) = TcpStream::connect(&target).await else { continue };
+                let Ok(there) = TcpStream::connect(&target).await else {
+                    continue;
+                };
                 let (from_here, to_here) = here.into_split();
                 let (from_there, to_there) = there.into_split();
                 pairs.spawn(forward(from_here, to_there, state.as_ref().clone()));
                 pairs.spawn(forward(from_there, to_here, state.as_ref().clone()));
             }
         });
-        Ok(Self { address, way, _connections: connections })
+        Ok(Self {
+            address,
+            way,
+            _connections: connections,
+        })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -83,7 +93,11 @@ async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch
     let pass = async {
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
-            let Ok(way) = way.wait_for(|way| matches!(way, Way::Open | Way::Slow(_))).await.map(|way| *way) else {
+            let Ok(way) = way
+                .wait_for(|way| matches!(way, Way::Open | Way::Slow(_)))
+                .await
+                .map(|way| *way)
+            else {
                 return;
             };
             if let Way::Slow(by) = way {

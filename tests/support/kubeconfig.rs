@@ -21,7 +21,11 @@ pub struct User<'a> {
 
 /// Writes the kubeconfig of `user`. `certificate_authority` is a path that is read on use.
 pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &User) -> Result<()> {
-    let User { name, token, namespace } = user;
+    let User {
+        name,
+        token,
+        namespace,
+    } = user;
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -30,7 +34,12 @@ pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &User) 
         "contexts": [{"name": name, "context": {"cluster": "test", "user": name, "namespace": namespace}}],
         "current-context": name,
     });
-    let mut file = fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     Ok(file.write_all(config.to_string().as_bytes())?)
 }
 

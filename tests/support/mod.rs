@@ -3,7 +3,11 @@
 //! Use it with `mod support;` from a test, or with `#[path = "../tests/support/mod.rs"] mod
 //! support;` from an example.
 
-#![allow(dead_code, unused_imports, reason = "every test target compiles all of this and uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test target compiles all of this and uses a part of it"
+)]
 
 pub mod control_plane;
 mod forwarder;

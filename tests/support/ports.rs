@@ -17,7 +17,11 @@ const BLOCK: u16 = 50;
 /// blocks, so the oldest blocks are reused.
 const KEPT: usize = 60;
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: VecDeque::new(), next: 0, end: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    blocks: VecDeque::new(),
+    next: 0,
+    end: 0,
+});
 
 /// The ports of this process, in blocks whose files it has locked. The system releases the locks
 /// when the process ends.
@@ -33,7 +37,11 @@ struct Pool {
 /// The check connects instead of listening: a child process in the middle of its start could
 /// inherit a listener of ours.
 pub fn free_port() -> Result<u16> {
-    find(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err().then_some(port))
+    find(|port| {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+            .is_err()
+            .then_some(port)
+    })
 }
 
 /// Like `free_port`, with a listener. A port chosen by the system could have belonged to an earlier
@@ -49,7 +57,9 @@ fn find<T>(take: impl Fn(u16) -> Option<T>) -> Result<T> {
             return Ok(taken);
         }
     }
-    Err(Error::new(format!("something listens on every port of 127.0.0.1 in {RANGE:?}")))
+    Err(Error::new(format!(
+        "something listens on every port of 127.0.0.1 in {RANGE:?}"
+    )))
 }
 
 impl Pool {
@@ -68,20 +78,26 @@ impl Pool {
             self.blocks.pop_front();
         }
         let folder = folder();
-        fs::create_dir_all(&folder).map_err(Error::while_doing("making the folder of the ports' locks"))?;
+        fs::create_dir_all(&folder)
+            .map_err(Error::while_doing("making the folder of the ports' locks"))?;
         let count = (RANGE.end - RANGE.start) / BLOCK;
         let first = rand::random_range(0..count);
         for block in (first..count).chain(0..first) {
             let start = RANGE.start + block * BLOCK;
             // The file belongs to another user, whose tests have or had this block.
-            let Ok(file) = File::create(folder.join(start.to_string())) else { continue };
+            let Ok(file) = File::create(folder.join(start.to_string())) else {
+                continue;
+            };
             if file.try_lock().is_ok() {
                 self.blocks.push_back(file);
                 (self.next, self.end) = (start, start + BLOCK);
                 return Ok(());
             }
         }
-        Err(Error::new(format!("other programs have locked all ports of {RANGE:?}, see {}", folder.display())))
+        Err(Error::new(format!(
+            "other programs have locked all ports of {RANGE:?}, see {}",
+            folder.display()
+        )))
     }
 }
 

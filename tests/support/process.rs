@@ -27,7 +27,12 @@ pub struct Running {
 
 impl Running {
     pub(super) fn new(name: &str, child: Child, log_path: PathBuf) -> Self {
-        Self { name: name.to_owned(), child, log_path, log_on_panic: false }
+        Self {
+            name: name.to_owned(),
+            child,
+            log_path,
+            log_on_panic: false,
+        }
     }
 
     /// Prints the end of the log if a test panics while this process runs.
@@ -46,7 +51,9 @@ impl Running {
 
     /// The output of all processes with this name in this sandbox.
     pub fn log(&self) -> String {
-        fs::read(&self.log_path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        fs::read(&self.log_path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     pub fn last_lines(&self, count: usize) -> String {
@@ -63,10 +70,15 @@ impl Running {
     /// An error if the process has ended, because its id may have been reused.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if let Some(status) = self.ended()? {
-            return Err(Error::new(format!("no {signal} for {}: it has ended ({status})", self.name)));
+            return Err(Error::new(format!(
+                "no {signal} for {}: it has ended ({status})",
+                self.name
+            )));
         }
-        kill(Pid::from_raw(self.id().cast_signed()), signal)
-            .map_err(Error::while_doing(format!("sending {signal} to {}", self.name)))
+        kill(Pid::from_raw(self.id().cast_signed()), signal).map_err(Error::while_doing(format!(
+            "sending {signal} to {}",
+            self.name
+        )))
     }
 
     /// Sends SIGTERM and waits; an error after `limit`.
@@ -103,36 +115,65 @@ impl Running {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         status
             .lines()
-            .find_map(|line| line.strip_prefix(entry)?.split_whitespace().next()?.parse().ok())
-            .ok_or_else(|| Error::new(format!("{} has no resident memory: it has ended", self.name)))
+            .find_map(|line| {
+                line.strip_prefix(entry)?
+                    .split_whitespace()
+                    .next()?
+                    .parse()
+                    .ok()
+            })
+            .ok_or_else(|| {
+                Error::new(format!(
+                    "{} has no resident memory: it has ended",
+                    self.name
+                ))
+            })
     }
 }
 
 impl Drop for Running {
-    #[allow(clippy::print_stderr, reason = "a failing test's output is standard error")]
+    #[allow(
+        clippy::print_stderr,
+        reason = "a failing test's output is standard error"
+    )]
     fn drop(&mut self) {
         let _ = self.kill();
         if self.log_on_panic && std::thread::panicking() {
-            eprintln!("--- the last lines of {}:\n{}\n---", self.name, self.last_lines(60));
+            eprintln!(
+                "--- the last lines of {}:\n{}\n---",
+                self.name,
+                self.last_lines(60)
+            );
         }
     }
 }
 
 /// Polls `probe` until it returns a value; an error after `limit`.
-pub async fn wait_for<T>(what: &str, limit: Duration, mut probe: impl AsyncFnMut() -> Option<T>) -> Result<T> {
+pub async fn wait_for<T>(
+    what: &str,
+    limit: Duration,
+    mut probe: impl AsyncFnMut() -> Option<T>,
+) -> Result<T> {
     let begun = Instant::now();
     loop {
         if let Some(answer) = probe().await {
             return Ok(answer);
         }
         if begun.elapsed() >= limit {
-            return Err(Error::new(format!("waited {} s in vain for {what}", limit.as_secs())));
+            return Err(Error::new(format!(
+                "waited {} s in vain for {what}",
+                limit.as_secs()
+            )));
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
 /// Polls `condition` until it holds; an error after `limit`.
-pub async fn wait_until(what: &str, limit: Duration, mut condition: impl AsyncFnMut() -> bool) -> Result<()> {
+pub async fn wait_until(
+    what: &str,
+    limit: Duration,
+    mut condition: impl AsyncFnMut() -> bool,
+) -> Result<()> {
     wait_for(what, limit, async || condition().await.then_some(())).await
 }

@@ -17,15 +17,24 @@ pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
         Some("Compute") => {
             let object: Compute = read(object)?;
             rewritten(of_compute(&object), &object.metadata, |identity| {
-                let Some(restart) = &mut identity.restart else { return };
+                let Some(restart) = &mut identity.restart else {
+                    return;
+                };
                 restart.at -= by;
-                restart.maintained.iter_mut().for_each(|maintained| maintained.time -= by);
+                restart
+                    .maintained
+                    .iter_mut()
+                    .for_each(|maintained| maintained.time -= by);
             })
         }
         _ => {
             let object: ProjectKey = read(object)?;
             rewritten(of_key(&object), &object.metadata, |identity| {
-                identity.records.current.iter_mut().for_each(|key| key.at -= by);
+                identity
+                    .records
+                    .current
+                    .iter_mut()
+                    .for_each(|key| key.at -= by);
             })
         }
     };

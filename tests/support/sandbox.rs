@@ -31,9 +31,18 @@ impl Sandbox {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(Error::while_doing("starting bash, which watches over test processes"))?;
-        let cleaned = watchdog.stdout.take().ok_or_else(|| Error::new("the watchdog has no standard output"))?;
-        let sandbox = Self { folder, watchdog, cleaned };
+            .map_err(Error::while_doing(
+                "starting bash, which watches over test processes",
+            ))?;
+        let cleaned = watchdog
+            .stdout
+            .take()
+            .ok_or_else(|| Error::new("the watchdog has no standard output"))?;
+        let sandbox = Self {
+            folder,
+            watchdog,
+            cleaned,
+        };
         // The folder is created last, so that it never exists without the watchdog.
         DirBuilder::new().mode(0o700).create(&sandbox.folder)?;
         Ok(sandbox)
@@ -58,7 +67,10 @@ impl Sandbox {
             .stderr(log)
             .process_group(self.group())
             .spawn()
-            .map_err(Error::while_doing(format!("starting {name} ({})", command.get_program().display())))?;
+            .map_err(Error::while_doing(format!(
+                "starting {name} ({})",
+                command.get_program().display()
+            )))?;
         Ok(Running::new(name, child, log_path))
     }
 }

@@ -1,7 +1,10 @@
 //! A terminal for a program's standard error or for all its streams. Use it with `#[path =
 //! "../support/terminal.rs"] mod terminal;`.
 
-#![allow(dead_code, reason = "every test target compiles all of this and uses a part of it")]
+#![allow(
+    dead_code,
+    reason = "every test target compiles all of this and uses a part of it"
+)]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,15 +18,33 @@ pub struct Terminal(OpenptyResult);
 
 impl Terminal {
     pub fn open() -> Self {
-        Self(openpty(&Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 }, None).unwrap())
+        Self(
+            openpty(
+                &Winsize {
+                    ws_row: 24,
+                    ws_col: 200,
+                    ws_xpixel: 0,
+                    ws_ypixel: 0,
+                },
+                None,
+            )
+            .unwrap(),
+        )
     }
 
     /// Runs a command with its standard error on the terminal. Returns exit status, standard
     /// output, and the terminal's output.
     pub async fn of(self, mut command: Command) -> (Output, String) {
         let reader = spawn_blocking(move || everything(File::from(self.0.master)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.0.slave);
-        let child = command.env("TERM", "xterm").kill_on_drop(true).spawn().unwrap();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(self.0.slave);
+        let child = command
+            .env("TERM", "xterm")
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
         // The command holds the other end as well.
         drop(command);
         let output = child.wait_with_output().await.unwrap();
@@ -40,7 +61,11 @@ impl Terminal {
         let other = || self.0.slave.try_clone().unwrap();
         command.stdin(other()).stdout(other()).stderr(other());
         drop(self.0.slave);
-        let mut child = command.env("TERM", "xterm").kill_on_drop(true).spawn().unwrap();
+        let mut child = command
+            .env("TERM", "xterm")
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
         drop(command);
         let status = child.wait().await.unwrap();
         (status, reader.await.unwrap())

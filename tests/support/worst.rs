@@ -41,12 +41,19 @@ fn object(kind: &str, place: &Place, spec: Value) -> Value {
 }
 
 fn named(count: usize, name: impl Fn(usize) -> String, text: &str) -> Value {
-    (0..count).map(|number| (name(number), json!(text))).collect::<Map<_, _>>().into()
+    (0..count)
+        .map(|number| (name(number), json!(text)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// Keys have the maximum length of label and annotation keys.
 fn entries(text: &str) -> Value {
-    named(32, |number| format!("{}/{}{number:02}", "p".repeat(253), "k".repeat(61)), text)
+    named(
+        32,
+        |number| format!("{}/{}{number:02}", "p".repeat(253), "k".repeat(61)),
+        text,
+    )
 }
 
 fn labels() -> Value {
@@ -54,7 +61,11 @@ fn labels() -> Value {
 }
 
 fn template(entries: usize, placeholder: &str, length: usize) -> Value {
-    named(entries, |number| format!("t-{number:02}"), &placeholder.repeat(length / placeholder.len()))
+    named(
+        entries,
+        |number| format!("t-{number:02}"),
+        &placeholder.repeat(length / placeholder.len()),
+    )
 }
 
 fn connection(place: &Place) -> Value {
@@ -141,10 +152,12 @@ pub fn account(place: &Place, base_url: &str) -> Value {
 /// A ClusterAccount with this many named namespaces besides a selector, and the maximum number of
 /// projects.
 pub fn cluster_account(place: &Place, base_url: &str, namespaces: usize) -> Value {
-    let numbered =
-        |count: usize, length: usize| (0..count).map(|number| format!("{number:0length$}")).collect::<Vec<_>>();
-    let expression =
-        |number: usize| json!({"key": format!("k{number:02}"), "operator": "NotIn", "values": numbered(64, 63)});
+    let numbered = |count: usize, length: usize| {
+        (0..count)
+            .map(|number| format!("{number:0length$}"))
+            .collect::<Vec<_>>()
+    };
+    let expression = |number: usize| json!({"key": format!("k{number:02}"), "operator": "NotIn", "values": numbered(64, 63)});
     let mut account = account(place, base_url);
     account["kind"] = json!("ClusterAccount");
     account["metadata"] = json!({"name": place.name});

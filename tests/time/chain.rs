@@ -64,13 +64,21 @@ spec:
 /// The time since which the resource is ready.
 fn ready_since(object: &Value) -> Value {
     let conditions = object["status"]["conditions"].as_array().unwrap();
-    conditions.iter().find(|condition| condition["type"] == "Ready").unwrap()["lastTransitionTime"].clone()
+    conditions
+        .iter()
+        .find(|condition| condition["type"] == "Ready")
+        .unwrap()["lastTransitionTime"]
+        .clone()
 }
 
 /// Requests for computes so far, with the id of their key.
 fn made_with(lab: &Lab) -> Vec<(String, Option<i64>)> {
     let of_project = |path: &str| path.starts_with(&format!("/projects/{PROJECT}/endpoints"));
-    let requests = lab.platform.requests(0).into_iter().filter(|entry| of_project(&entry.path));
+    let requests = lab
+        .platform
+        .requests(0)
+        .into_iter()
+        .filter(|entry| of_project(&entry.path));
     requests.map(|entry| (entry.method, entry.key_id)).collect()
 }
 
@@ -83,7 +91,10 @@ async fn rotated_under_an_account(rotation: &str, overlap: Duration) {
     let (since, compute) = (ready_since(&ready), ready["status"]["computeID"].clone());
     let mut key = lab.get("projectkey/team").await["status"]["keyID"].clone();
     let created = ("POST".to_owned(), key.as_i64());
-    assert!(made_with(&lab).contains(&created), "the compute is created with the project's key");
+    assert!(
+        made_with(&lab).contains(&created),
+        "the compute is created with the project's key"
+    );
     for rotation in 1..=2 {
         if overlap.is_zero() {
             // Delays the check of the new key. In the meantime the project is polled at least once
@@ -95,7 +106,8 @@ async fn rotated_under_an_account(rotation: &str, overlap: Duration) {
         let new = rotated["status"]["keyID"].clone();
         assert_eq!(lab.count(CREATE), rotation + 1);
         let uses_it = async || made_with(&lab).iter().any(|(_, id)| *id == new.as_i64());
-        lab.wait_until("the account to work with the new key", uses_it).await;
+        lab.wait_until("the account to work with the new key", uses_it)
+            .await;
         if !overlap.is_zero() {
             lab.is_decided("projectkey/team").await;
             lab.until_live(&[&key, &new]).await;
@@ -105,9 +117,15 @@ async fn rotated_under_an_account(rotation: &str, overlap: Duration) {
         lab.platform.clear_faults();
         let begun = lab.platform.requests(0).len();
         let seen = lab.is_decided("compute/orders").await;
-        assert_eq!((ready_since(&seen), &seen["status"]["computeID"]), (since.clone(), &compute));
+        assert_eq!(
+            (ready_since(&seen), &seen["status"]["computeID"]),
+            (since.clone(), &compute)
+        );
         let later = lab.platform.requests(0).split_off(begun);
-        assert!(later.iter().all(|entry| entry.key_id != key.as_i64()), "{later:?}");
+        assert!(
+            later.iter().all(|entry| entry.key_id != key.as_i64()),
+            "{later:?}"
+        );
         key = new;
     }
     assert_eq!(lab.refused(), 0, "{}", lab.requests().join("\n"));

@@ -29,8 +29,15 @@ spec:
     assert_eq!(lab.refused(), 0, "nobody asks a key that is listed");
     lab.revoke(&key).await;
     lab.passes(Duration::from_secs(60)).await;
-    lab.until("projectkey/ci", "in doubt", |seen| is_in_doubt(&seen["status"]["conditions"])).await;
-    assert!(lab.count(PROBE) >= 1, "the key itself was asked: {}", lab.requests().join("\n"));
+    lab.until("projectkey/ci", "in doubt", |seen| {
+        is_in_doubt(&seen["status"]["conditions"])
+    })
+    .await;
+    assert!(
+        lab.count(PROBE) >= 1,
+        "the key itself was asked: {}",
+        lab.requests().join("\n")
+    );
     // Only lists have shown it before, so it counts as revoked after a minute of refusals.
     lab.passes(Duration::from_secs(60)).await;
     lab.until_replaced("projectkey/ci", &key).await;
@@ -38,6 +45,10 @@ spec:
 }
 
 fn is_in_doubt(conditions: &serde_json::Value) -> bool {
-    let ready = conditions.as_array().into_iter().flatten().find(|condition| condition["type"] == "Ready");
+    let ready = conditions
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "Ready");
     ready.is_some_and(|ready| ready["reason"] == json!("KeyRevoked"))
 }

@@ -33,16 +33,26 @@ async fn an_hour_of_refusals_costs_few_requests_and_everything_settles_afterward
     for name in later {
         replica(&lab, name).await;
     }
-    lab.wait_until("the platform to refuse", async || lab.requests().len() > before).await;
+    lab.wait_until("the platform to refuse", async || {
+        lab.requests().len() > before
+    })
+    .await;
     for _ in 0..60 {
         let asked = lab.requests().len();
         lab.passes(minutes(1)).await;
-        lab.wait_until("the platform to be asked again", async || lab.requests().len() > asked).await;
+        lab.wait_until("the platform to be asked again", async || {
+            lab.requests().len() > asked
+        })
+        .await;
     }
     let asked = lab.requests().len() - before;
     assert!(asked <= 240, "{asked} requests in an hour of refusals");
     let posts = lab.count("POST");
-    let told = |object: &Value| object["status"]["conditions"].to_string().contains("PlatformBusy");
+    let told = |object: &Value| {
+        object["status"]["conditions"]
+            .to_string()
+            .contains("PlatformBusy")
+    };
     lab.until("compute/four", "told why it waits", told).await;
     lab.platform.clear_faults();
     // The last requested pause is in effect.
@@ -50,6 +60,11 @@ async fn an_hour_of_refusals_costs_few_requests_and_everything_settles_afterward
     for name in later {
         lab.until_ready(&format!("compute/{name}")).await;
     }
-    assert_eq!(lab.count("POST"), posts + later.len(), "{}", lab.requests().join("\n"));
+    assert_eq!(
+        lab.count("POST"),
+        posts + later.len(),
+        "{}",
+        lab.requests().join("\n")
+    );
     lab.stop().await;
 }

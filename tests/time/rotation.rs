@@ -50,23 +50,37 @@ async fn a_key_is_rotated_each_hour_and_no_consumer_is_ever_refused() {
         // Half an hour has passed since the last rotation, and so has the overlap.
         pass(&lab, &consumers, if previous.is_some() { 5 } else { 11 }).await;
         let early = lab.is_decided("projectkey/ci").await;
-        assert_eq!((&early["status"]["keyID"], lab.count(CREATE)), (&key, rotation), "not before its time");
+        assert_eq!(
+            (&early["status"]["keyID"], lab.count(CREATE)),
+            (&key, rotation),
+            "not before its time"
+        );
         lab.passes(minutes(5)).await;
         let rotated = lab.until_replaced("projectkey/ci", &key).await;
         let new = rotated["status"]["keyID"].clone();
         assert_eq!(rotated["status"]["previousKeys"][0]["id"], key);
-        assert_eq!(lab.count(CREATE), rotation + 1, "one creation for each rotation");
+        assert_eq!(
+            lab.count(CREATE),
+            rotation + 1,
+            "one creation for each rotation"
+        );
         pass(&lab, &consumers, 5).await;
         lab.is_decided("projectkey/ci").await;
         lab.until_live(&[&key, &new]).await;
         assert_eq!(lab.count(REVOKE), rotation - 1, "not within the overlap");
         pass(&lab, &consumers, 1).await;
         lab.until_live(&[&new]).await;
-        lab.until("projectkey/ci", "without predecessors", |seen| seen["status"]["previousKeys"] == Value::Null).await;
+        lab.until("projectkey/ci", "without predecessors", |seen| {
+            seen["status"]["previousKeys"] == Value::Null
+        })
+        .await;
         assert_eq!(lab.count(REVOKE), rotation);
         previous = Some(std::mem::replace(&mut key, new));
     }
-    assert_eq!((quick.refusals(), slow.refusals()), (Vec::new(), Vec::new()));
+    assert_eq!(
+        (quick.refusals(), slow.refusals()),
+        (Vec::new(), Vec::new())
+    );
     assert_eq!(json!(lab.refused()), 0);
     drop((quick, slow));
     lab.stop().await;

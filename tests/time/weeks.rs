@@ -28,9 +28,19 @@ spec:
 /// Number of Sundays at 03:00 UTC in this period.
 fn sundays(after: Timestamp, until: Timestamp) -> usize {
     let first = after.to_zoned(TimeZone::UTC).start_of_day().unwrap();
-    let nights = (0..).map(|day: i64| first.checked_add(day.days()).unwrap().with().hour(3).build().unwrap());
+    let nights = (0..).map(|day: i64| {
+        first
+            .checked_add(day.days())
+            .unwrap()
+            .with()
+            .hour(3)
+            .build()
+            .unwrap()
+    });
     let passed = nights.take_while(|night| night.timestamp() <= until);
-    passed.filter(|night| night.weekday() == Weekday::Sunday && night.timestamp() > after).count()
+    passed
+        .filter(|night| night.weekday() == Weekday::Sunday && night.timestamp() > after)
+        .count()
 }
 
 #[tokio::test]
@@ -39,12 +49,18 @@ async fn a_compute_is_restarted_once_each_week() {
     let weekly = "  maintenance: {restart: {schedule: 0 3 * * SUN, startingDeadline: 36h}}\n";
     let begun = now();
     declare(&lab, weekly).await;
-    let restarts = || lab.requests().iter().filter(|request| request.contains("/restart ")).count();
+    let restarts = || {
+        lab.requests()
+            .iter()
+            .filter(|request| request.contains("/restart "))
+            .count()
+    };
     for _ in 0..29 {
         lab.passes(minutes(24 * 60)).await;
         // The compute was created after the Sunday before the first one.
         let due = sundays(begun, now()).saturating_sub(1);
-        lab.wait_until("the restart", async || restarts() == due).await;
+        lab.wait_until("the restart", async || restarts() == due)
+            .await;
         lab.is_decided("compute/orders").await;
         lab.until_ready("compute/orders").await;
         assert_eq!(restarts(), due, "{}", now());
@@ -67,7 +83,10 @@ async fn a_size_applies_in_its_hours_and_costs_one_change_at_each_end() {
     let (mut before, mut changes) = (lab.get("compute/orders").await["status"]["size"].clone(), 0);
     for _ in 0..30 {
         lab.passes(minutes(60)).await;
-        lab.until("compute/orders", "of the size that applies", |seen| seen["status"]["size"] == declared()).await;
+        lab.until("compute/orders", "of the size that applies", |seen| {
+            seen["status"]["size"] == declared()
+        })
+        .await;
         lab.until_ready("compute/orders").await;
         let size = lab.is_decided("compute/orders").await["status"]["size"].clone();
         changes += usize::from(size != before);

@@ -39,7 +39,10 @@ impl Deed {
 pub fn flaw(deed: Deed, statuses: &[&str]) -> Option<String> {
     let mut seen = statuses.to_vec();
     seen.dedup();
-    let letters: String = seen.iter().filter_map(|status| status.chars().next()).collect();
+    let letters: String = seen
+        .iter()
+        .filter_map(|status| status.chars().next())
+        .collect();
     let allowed = Regex::new(deed.allowed()).unwrap().is_match(&letters);
     (!allowed).then(|| format!("{deed:?}: {}", seen.join(", ")))
 }
@@ -69,13 +72,33 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::Deleted, vec![current, failed, gone], false),
         (Deed::OfItsSet, vec![new, current], true),
         (Deed::OfItsSet, vec![current, gone], true),
-        (Deed::OfItsSet, vec![current, new, current, new, current], false),
+        (
+            Deed::OfItsSet,
+            vec![current, new, current, new, current],
+            false,
+        ),
         (Deed::OfItsSet, vec![current, failed, gone], false),
-        (Deed::DeletedWithNamespace, vec![current, failed, gone], true),
+        (
+            Deed::DeletedWithNamespace,
+            vec![current, failed, gone],
+            true,
+        ),
         (Deed::DeletedWithNamespace, vec![current, failed], true),
-        (Deed::DeletedWithNamespace, vec![current, new, failed, gone], true),
-        (Deed::DeletedWithNamespace, vec![current, failed, current, gone], false),
+        (
+            Deed::DeletedWithNamespace,
+            vec![current, new, failed, gone],
+            true,
+        ),
+        (
+            Deed::DeletedWithNamespace,
+            vec![current, failed, current, gone],
+            false,
+        ),
     ] {
-        assert_eq!(flaw(deed, &statuses).is_none(), fine, "{deed:?} {statuses:?}");
+        assert_eq!(
+            flaw(deed, &statuses).is_none(),
+            fine,
+            "{deed:?} {statuses:?}"
+        );
     }
 }

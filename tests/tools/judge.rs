@@ -31,10 +31,21 @@ pub fn judge(config_map: &Value, objects: &[Value]) -> Vec<Verdict> {
         writeln!(lines, "{object}").unwrap();
     }
     let input = File::open(path("objects")).unwrap();
-    let output = Command::new(program()).arg(path("argocd-cm.json")).stdin(input).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(program())
+        .arg(path("argocd-cm.json"))
+        .stdin(input)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let printed = String::from_utf8(output.stdout).unwrap();
-    let verdicts: Vec<Verdict> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<Verdict> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(verdicts.len(), objects.len());
     verdicts
 }
@@ -42,8 +53,14 @@ pub fn judge(config_map: &Value, objects: &[Value]) -> Vec<Verdict> {
 /// Built once per process: half a minute the first time on a machine, then a second.
 fn program() -> &'static Path {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-        let output = Command::new(root().join("tests/ecosystem/status/build")).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(root().join("tests/ecosystem/status/build"))
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         root().join("target/ecosystem/status")
     });
     &PROGRAM

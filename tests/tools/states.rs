@@ -25,16 +25,40 @@ struct State {
 #[tokio::test]
 async fn tools_see_in_every_state_what_the_guide_says() {
     let checks = &installed().await.patched;
-    let kinds: Vec<String> = definitions().into_iter().map(|crd| crd.spec.names.kind).collect();
+    let kinds: Vec<String> = definitions()
+        .into_iter()
+        .map(|crd| crd.spec.names.kind)
+        .collect();
     let states: Vec<State> = kinds.iter().flat_map(|kind| states(kind)).collect();
     let objects: Vec<Value> = states.iter().map(|state| state.object.clone()).collect();
     let table = table();
     let mut used = BTreeSet::new();
-    for (State { row, object, what, message }, verdict) in states.iter().zip(judge(checks, &objects)) {
-        let (_, kstatus, health) = table.iter().find(|(name, ..)| name == row).unwrap_or_else(|| panic!("no {row:?}"));
-        assert_eq!((&verdict.kstatus, &verdict.health), (kstatus, health), "{row}: {what}\n{object}");
+    for (
+        State {
+            row,
+            object,
+            what,
+            message,
+        },
+        verdict,
+    ) in states.iter().zip(judge(checks, &objects))
+    {
+        let (_, kstatus, health) = table
+            .iter()
+            .find(|(name, ..)| name == row)
+            .unwrap_or_else(|| panic!("no {row:?}"));
+        assert_eq!(
+            (&verdict.kstatus, &verdict.health),
+            (kstatus, health),
+            "{row}: {what}\n{object}"
+        );
         assert!(!verdict.message.is_empty(), "{what}");
-        assert!(message.as_ref().is_none_or(|message| *message == verdict.message), "{what}: {verdict:?}");
+        assert!(
+            message
+                .as_ref()
+                .is_none_or(|message| *message == verdict.message),
+            "{what}: {verdict:?}"
+        );
         used.insert(*row);
     }
     assert_eq!(used.len(), table.len(), "only {used:?}");
@@ -43,9 +67,13 @@ async fn tools_see_in_every_state_what_the_guide_says() {
 /// The rows of the table: dbplane's report, the status of kstatus, and Argo CD's health.
 fn table() -> Vec<(String, String, String)> {
     let page = std::fs::read_to_string(root().join("docs/guide/gitops.md")).unwrap();
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
     let cells = rows.map(|row| row.split(" | ").map(str::to_owned).collect::<Vec<_>>());
-    let mut found: Vec<_> = cells.map(|cells| (cells[0].clone(), cells[1].clone(), cells[2].clone())).collect();
+    let mut found: Vec<_> = cells
+        .map(|cells| (cells[0].clone(), cells[1].clone(), cells[2].clone()))
+        .collect();
     assert_eq!(found.remove(0).1, "kstatus");
     found
 }
@@ -78,7 +106,12 @@ fn states(kind: &str) -> Vec<State> {
     let now = Timestamp::UNIX_EPOCH;
     let new = json!({"observedGeneration": -1});
     let mut all = vec![
-        state(kind, "nothing yet, or nothing about the last change", &new, "new"),
+        state(
+            kind,
+            "nothing yet, or nothing about the last change",
+            &new,
+            "new",
+        ),
         state(kind, "anything, and it is being deleted", &new, "new"),
     ];
     let paused = Report::of(Health::Paused("by a person".to_owned()));
@@ -90,16 +123,34 @@ fn states(kind: &str) -> Vec<State> {
         };
         let paused_at = |generation| {
             let before = report.conditions(&[], generation, now);
-            let observed = paused.observed_generation(report.observed_generation(None, generation), GENERATION);
+            let observed = paused
+                .observed_generation(report.observed_generation(None, generation), GENERATION);
             json!({"conditions": paused.conditions(&before, GENERATION, now), "observedGeneration": observed})
         };
         let was_ready = matches!(report.health, Health::Ready(..));
         let not_ready = "`Paused` is `True`, and it was not `Ready`, or its spec was changed since";
-        let paused_row = if was_ready { "`Paused` is `True`, and it was `Ready`" } else { not_ready };
+        let paused_row = if was_ready {
+            "`Paused` is `True`, and it was `Ready`"
+        } else {
+            not_ready
+        };
         all.extend([
-            State { message: Some(shown(&report)), ..state(kind, row(&report), &at(GENERATION), &what) },
-            state(kind, "nothing yet, or nothing about the last change", &at(GENERATION - 1), &what),
-            state(kind, "anything, and it is being deleted", &at(GENERATION), &what),
+            State {
+                message: Some(shown(&report)),
+                ..state(kind, row(&report), &at(GENERATION), &what)
+            },
+            state(
+                kind,
+                "nothing yet, or nothing about the last change",
+                &at(GENERATION - 1),
+                &what,
+            ),
+            state(
+                kind,
+                "anything, and it is being deleted",
+                &at(GENERATION),
+                &what,
+            ),
             state(kind, paused_row, &paused_at(GENERATION), &what),
             state(kind, not_ready, &paused_at(GENERATION - 1), &what),
         ]);
@@ -111,10 +162,13 @@ fn states(kind: &str) -> Vec<State> {
 fn row(report: &Report) -> &'static str {
     match (&report.health, &report.sync) {
         (Health::Progressing(..), _) => "`Reconciling` is `True`",
-        (Health::Stalled(..), _) | (_, Sync::Refused(..)) => "`Stalled` is `True`: a person has to act",
-        (Health::Ready(..), Sync::InSync | Sync::OutOfSync(..) | Sync::Unknown(..) | Sync::NotApplicable) => {
-            "`Ready` is `True`"
+        (Health::Stalled(..), _) | (_, Sync::Refused(..)) => {
+            "`Stalled` is `True`: a person has to act"
         }
+        (
+            Health::Ready(..),
+            Sync::InSync | Sync::OutOfSync(..) | Sync::Unknown(..) | Sync::NotApplicable,
+        ) => "`Ready` is `True`",
         (Health::Unknown(..), _) => "`Ready` is `Unknown`",
         (Health::Paused(_), _) => "`Paused` is `True`, and it was `Ready`",
     }
@@ -123,7 +177,9 @@ fn row(report: &Report) -> &'static str {
 /// The message about an unapplied change comes first.
 fn shown(report: &Report) -> String {
     match (&report.health, &report.sync) {
-        (Health::Ready(..), Sync::OutOfSync(_, message)) | (_, Sync::Refused(_, message)) => message.clone(),
+        (Health::Ready(..), Sync::OutOfSync(_, message)) | (_, Sync::Refused(_, message)) => {
+            message.clone()
+        }
         _ => report.headline().1.to_owned(),
     }
 }
@@ -134,5 +190,10 @@ fn state(kind: &str, row: &'static str, status: &Value, what: &str) -> State {
         metadata["deletionTimestamp"] = json!("2026-11-20T10:00:00Z");
     }
     let object = json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "metadata": metadata, "status": status});
-    State { row, object, what: format!("{kind}, {what}"), message: None }
+    State {
+        row,
+        object,
+        what: format!("{kind}, {what}"),
+        message: None,
+    }
 }

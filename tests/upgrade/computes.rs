@@ -8,13 +8,17 @@ use super::states::{CONFLICT, Deed, Moment, READY, Says, State};
 
 fn compute(name: &'static str, more: Value) -> State {
     let mut spec = json!({"branchID": "{branch}", "type": "ReadWrite"});
-    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     State::new("Compute", name, spec)
 }
 
 fn sized(name: &'static str, more: Value) -> State {
     let mut spec = json!({"size": {"fixed": 1}});
-    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     compute(name, spec)
 }
 
@@ -23,7 +27,16 @@ fn spec(fields: Value) -> Deed {
 }
 
 pub fn states() -> Vec<State> {
-    [settled(), changed(), stalled(), unanswered(), leaving(), in_the_midst(), sets()].concat()
+    [
+        settled(),
+        changed(),
+        stalled(),
+        unanswered(),
+        leaving(),
+        in_the_midst(),
+        sets(),
+    ]
+    .concat()
 }
 
 fn settled() -> Vec<State> {
@@ -40,10 +53,21 @@ fn settled() -> Vec<State> {
         // Other profiles do not apply the whole spec.
         .only(Profile::Default)
         .times(4),
-        compute("adopted", json!({"existing": "Adopt"})).beside_a_foreign_primary().times(3),
-        compute("imported", json!({"computeID": "ep-foreign-{object}"})).beside_a_foreign_primary().times(3),
-        compute("observed", json!({"management": "Observe"})).beside_a_foreign_primary().times(2),
-        compute("drifted", json!({"management": "Observe", "size": {"fixed": 8}})).beside_a_foreign_primary().times(2),
+        compute("adopted", json!({"existing": "Adopt"}))
+            .beside_a_foreign_primary()
+            .times(3),
+        compute("imported", json!({"computeID": "ep-foreign-{object}"}))
+            .beside_a_foreign_primary()
+            .times(3),
+        compute("observed", json!({"management": "Observe"}))
+            .beside_a_foreign_primary()
+            .times(2),
+        compute(
+            "drifted",
+            json!({"management": "Observe", "size": {"fixed": 8}}),
+        )
+        .beside_a_foreign_primary()
+        .times(2),
         compute("protected", json!({"deletionProtection": true})),
         compute("orphan", json!({"deletion": "Orphan"})),
         compute("disabled", json!({"disabled": true})).times(2),
@@ -51,13 +75,18 @@ fn settled() -> Vec<State> {
             "scheduled",
             json!({"schedules": [{"name": "never", "start": "0 0 29 2 *", "duration": "1h", "size": {"fixed": 2}}]}),
         ),
-        sized("maintained", json!({"maintenance": {"restart": {"schedule": "0 0 29 2 *"}}})).times(2),
+        sized(
+            "maintained",
+            json!({"maintenance": {"restart": {"schedule": "0 0 29 2 *"}}}),
+        )
+        .times(2),
     ]
 }
 
 fn changed() -> Vec<State> {
     let once = || spec(json!({"restartToken": "once"}));
-    let closed = json!({"policy": "Window", "window": {"schedule": "0 0 29 2 *", "duration": "1m"}});
+    let closed =
+        json!({"policy": "Window", "window": {"schedule": "0 0 29 2 *", "duration": "1m"}});
     let waits: Says = ("Synced", "WaitingForDisruption");
     let larger = || spec(json!({"size": {"fixed": 2}}));
     vec![
@@ -91,12 +120,27 @@ fn changed() -> Vec<State> {
 fn stalled() -> Vec<State> {
     let stalled = |reason| ("Stalled", reason);
     vec![
-        compute("refused-primary", json!({})).beside_a_foreign_primary().says(stalled("PrimaryExists")).times(2),
-        compute("import-of-nothing", json!({"computeID": "ep-nowhere-{copy}"})).says(stalled("ComputeNotFound")),
-        compute("without-account", json!({"accountRef": {"name": "none"}})).says(stalled("AccountNotFound")),
-        compute("account-not-ready", json!({"accountRef": {"name": "empty"}})).says(("Ready", "AccountNotReady")),
-        compute("missing", json!({"onMissing": "Report"})).then(Deed::ComputeDeleted, stalled("ComputeNotFound")),
-        compute("never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Paused", "Paused")),
+        compute("refused-primary", json!({}))
+            .beside_a_foreign_primary()
+            .says(stalled("PrimaryExists"))
+            .times(2),
+        compute(
+            "import-of-nothing",
+            json!({"computeID": "ep-nowhere-{copy}"}),
+        )
+        .says(stalled("ComputeNotFound")),
+        compute("without-account", json!({"accountRef": {"name": "none"}}))
+            .says(stalled("AccountNotFound")),
+        compute(
+            "account-not-ready",
+            json!({"accountRef": {"name": "empty"}}),
+        )
+        .says(("Ready", "AccountNotReady")),
+        compute("missing", json!({"onMissing": "Report"}))
+            .then(Deed::ComputeDeleted, stalled("ComputeNotFound")),
+        compute("never-created", json!({}))
+            .annotated(json!({"dbplane.dev/paused": "true"}))
+            .says(("Paused", "Paused")),
         compute("copied", json!({}))
             .annotated(json!({"dbplane.dev/record": "{\"of\":\"shop/other\",\"seal\":\"no\"}"}))
             .says(stalled("BindingConflict")),
@@ -107,7 +151,12 @@ fn stalled() -> Vec<State> {
 fn unanswered() -> Vec<State> {
     let stray: Says = ("Synced", "StrayCompute");
     vec![
-        compute("unanswered", json!({"type": "ReadOnly", "size": {"fixed": 1}})).declared(Moment::Unanswered).times(3),
+        compute(
+            "unanswered",
+            json!({"type": "ReadOnly", "size": {"fixed": 1}}),
+        )
+        .declared(Moment::Unanswered)
+        .times(3),
         compute("stray", json!({"type": "ReadOnly", "size": {"fixed": 1}}))
             .declared(Moment::Stray)
             .says(stray)
@@ -116,7 +165,11 @@ fn unanswered() -> Vec<State> {
 }
 
 fn leaving() -> Vec<State> {
-    let refused = |name| sized(name, json!({})).then(Deed::Delete, READY).done(Moment::Refused);
+    let refused = |name| {
+        sized(name, json!({}))
+            .then(Deed::Delete, READY)
+            .done(Moment::Refused)
+    };
     vec![
         refused("deleting").next(&[DeleteCompute], None).times(3),
         sized("deletion-protected", json!({"deletionProtection": true}))
@@ -134,21 +187,32 @@ fn leaving() -> Vec<State> {
 fn in_the_midst() -> Vec<State> {
     let once = || spec(json!({"restartToken": "once"}));
     vec![
-        sized("create-dropped", json!({})).declared(Moment::Dropped).next(&[CreateCompute], Some(READY)).times(4),
+        sized("create-dropped", json!({}))
+            .declared(Moment::Dropped)
+            .next(&[CreateCompute], Some(READY))
+            .times(4),
         sized("create-replica-dropped", json!({"type": "ReadOnly"}))
             .declared(Moment::Dropped)
             .next(&[CreateCompute], Some(READY))
             .times(4),
-        sized("create-late", json!({})).declared(Moment::Late).times(4),
-        sized("create-replica-late", json!({"type": "ReadOnly", "connection": {"secretName": "to-{object}"}}))
+        sized("create-late", json!({}))
             .declared(Moment::Late)
             .times(4),
+        sized(
+            "create-replica-late",
+            json!({"type": "ReadOnly", "connection": {"secretName": "to-{object}"}}),
+        )
+        .declared(Moment::Late)
+        .times(4),
         sized("restart-dropped", json!({}))
             .then(once(), READY)
             .done(Moment::Dropped)
             .next(&[Restart], Some(READY))
             .times(2),
-        sized("restart-late", json!({})).then(once(), READY).done(Moment::Late).times(2),
+        sized("restart-late", json!({}))
+            .then(once(), READY)
+            .done(Moment::Late)
+            .times(2),
     ]
 }
 
@@ -168,8 +232,16 @@ fn sets() -> Vec<State> {
     vec![
         set("set", 3).times(2),
         set("set-of-none", 0).says(("Synced", "InSync")),
-        set("set-grows", 1).then(scaled(2), READY).done(Moment::Dropped).next(&[CreateCompute], Some(READY)),
-        set("set-grew-late", 1).then(scaled(2), READY).done(Moment::Late),
-        set("set-shrinks", 2).then(scaled(1), READY).done(Moment::Refused).next(&[DeleteCompute], Some(READY)),
+        set("set-grows", 1)
+            .then(scaled(2), READY)
+            .done(Moment::Dropped)
+            .next(&[CreateCompute], Some(READY)),
+        set("set-grew-late", 1)
+            .then(scaled(2), READY)
+            .done(Moment::Late),
+        set("set-shrinks", 2)
+            .then(scaled(1), READY)
+            .done(Moment::Refused)
+            .next(&[DeleteCompute], Some(READY)),
     ]
 }

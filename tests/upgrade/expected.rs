@@ -18,8 +18,15 @@ pub struct Before<'a> {
 
 /// All deviations from the expected state. Input is the changes (method and path) that the platform
 /// executed, and the current state.
-pub fn differences(before: &Before, after: &Recording, changes: &[(String, String)]) -> Vec<String> {
-    let platforms = (Platform::of(&before.recording.world), Platform::of(&after.world));
+pub fn differences(
+    before: &Before,
+    after: &Recording,
+    changes: &[(String, String)],
+) -> Vec<String> {
+    let platforms = (
+        Platform::of(&before.recording.world),
+        Platform::of(&after.world),
+    );
     let calls = match by_object(changes, (&platforms.0, &platforms.1), before.objects) {
         Ok(calls) => calls,
         Err(error) => return vec![error],
@@ -28,10 +35,23 @@ pub fn differences(before: &Before, after: &Recording, changes: &[(String, Strin
     for object in before.objects {
         let made = calls.get(&object.name).cloned().unwrap_or_default();
         if made != object.state.calls {
-            found.push(format!("{}: {made:?} instead of {:?}", object.name, object.state.calls));
+            found.push(format!(
+                "{}: {made:?} instead of {:?}",
+                object.name, object.state.calls
+            ));
         }
-        let object = One { object, before: before.recording, after, platforms: (&platforms.0, &platforms.1) };
-        found.extend(object.differences().into_iter().map(|what| format!("{}: {what}", object.object.name)));
+        let object = One {
+            object,
+            before: before.recording,
+            after,
+            platforms: (&platforms.0, &platforms.1),
+        };
+        found.extend(
+            object
+                .differences()
+                .into_iter()
+                .map(|what| format!("{}: {what}", object.object.name)),
+        );
     }
     found.extend(changed_secrets(before, after));
     found
@@ -40,7 +60,10 @@ pub fn differences(before: &Before, after: &Recording, changes: &[(String, Strin
 /// True if the object has this condition.
 pub fn says(object: &Value, (kind, reason): Says) -> bool {
     let conditions = object["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().any(|condition| condition["type"] == kind && condition["reason"] == reason)
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == kind && condition["reason"] == reason)
 }
 
 /// The objects that changed, ignoring times. After a restart, a process checks unknown things again
@@ -50,10 +73,17 @@ pub fn changed(before: &Recording, after: &Recording) -> Vec<String> {
     for (kind, objects) in &after.objects {
         for object in objects {
             let name = object["metadata"]["name"].as_str().unwrap();
-            let (was, is) = (before.get(kind, name).map(without_times), without_times(object));
+            let (was, is) = (
+                before.get(kind, name).map(without_times),
+                without_times(object),
+            );
             if was.as_ref() != Some(&is) {
                 let was = was.map(|was| was["status"].to_string());
-                found.push(format!("{kind} {name}: {} was {}", is["status"], was.unwrap_or_default()));
+                found.push(format!(
+                    "{kind} {name}: {} was {}",
+                    is["status"],
+                    was.unwrap_or_default()
+                ));
             }
         }
     }
@@ -70,7 +100,9 @@ fn without_times(object: &Value) -> Value {
         }
     }
     if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
-        conditions.iter_mut().for_each(|condition| condition["lastTransitionTime"] = Value::Null);
+        conditions
+            .iter_mut()
+            .for_each(|condition| condition["lastTransitionTime"] = Value::Null);
         // A condition that is removed and added again moves to the end.
         conditions.sort_by_key(|condition| condition["type"].to_string());
     }
@@ -89,7 +121,10 @@ impl One<'_> {
         let Object { state, name, .. } = self.object;
         let found = [self.ends(), self.record(), self.computes(), self.keys()];
         let mut found: Vec<String> = found.into_iter().flatten().collect();
-        let (before, after) = (self.before.get(state.kind, name), self.after.get(state.kind, name));
+        let (before, after) = (
+            self.before.get(state.kind, name),
+            self.after.get(state.kind, name),
+        );
         if let (Some(before), Some(after)) = (before, after)
             && before["metadata"]["uid"] != after["metadata"]["uid"]
         {
@@ -105,7 +140,10 @@ impl One<'_> {
             (Some(says_so), Some(object)) if says(object, says_so) => None,
             (ends, object) => {
                 let conditions = object.map(|object| object["status"]["conditions"].to_string());
-                Some(format!("{} instead of {ends:?}", conditions.unwrap_or_else(|| "gone".to_owned())))
+                Some(format!(
+                    "{} instead of {ends:?}",
+                    conditions.unwrap_or_else(|| "gone".to_owned())
+                ))
             }
         }
     }
@@ -116,8 +154,11 @@ impl One<'_> {
         let Object { state, name, .. } = self.object;
         let object = self.after.get(state.kind, name)?;
         let understood = match state.kind {
-            "Compute" => of_compute(&serde_json::from_value(object.clone()).unwrap()).map(|it| it.is_annotated),
-            "ProjectKey" => of_key(&serde_json::from_value(object.clone()).unwrap()).map(|it| it.is_annotated),
+            "Compute" => of_compute(&serde_json::from_value(object.clone()).unwrap())
+                .map(|it| it.is_annotated),
+            "ProjectKey" => {
+                of_key(&serde_json::from_value(object.clone()).unwrap()).map(|it| it.is_annotated)
+            }
             _ => return None,
         };
         let is_annotated = match understood {
@@ -128,8 +169,12 @@ impl One<'_> {
         if !is_annotated {
             return Some("its record differs between annotation and status".to_owned());
         }
-        let record =
-            |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());
+        let record = |object: &Value| {
+            (
+                object["metadata"]["annotations"][RECORD].clone(),
+                object["status"]["record"].clone(),
+            )
+        };
         let before = record(self.before.get(state.kind, name)?);
         // The record of a ProjectKey is rewritten once, because the platform is added.
         let is_whole = state.kind == "Compute" && state.recorded.is_some();
@@ -139,12 +184,23 @@ impl One<'_> {
 
     /// The computes from before, plus created and minus deleted ones, must exist.
     fn computes(&self) -> Option<String> {
-        let count = |call: Call| self.object.state.calls.iter().filter(|made| **made == call).count();
+        let count = |call: Call| {
+            self.object
+                .state
+                .calls
+                .iter()
+                .filter(|made| **made == call)
+                .count()
+        };
         let on_branches = |platform: &Platform| {
             let branches = [self.object.branch(), self.object.other_branch()];
-            branches.iter().map(|branch| platform.computes_on(branch).len()).sum::<usize>()
+            branches
+                .iter()
+                .map(|branch| platform.computes_on(branch).len())
+                .sum::<usize>()
         };
-        let wanted = on_branches(self.platforms.0) + count(Call::CreateCompute) - count(Call::DeleteCompute);
+        let wanted =
+            on_branches(self.platforms.0) + count(Call::CreateCompute) - count(Call::DeleteCompute);
         let there = on_branches(self.platforms.1);
         if there != wanted {
             return Some(format!("{there} computes instead of {wanted}"));
@@ -152,7 +208,8 @@ impl One<'_> {
         let object = self.after.get(self.object.state.kind, &self.object.name)?;
         let id = object["status"]["computeID"].as_str()?;
         let ready = says(object, ("Ready", "Available"));
-        (ready && !self.platforms.1.computes.contains_key(id)).then(|| format!("{id} does not exist"))
+        (ready && !self.platforms.1.computes.contains_key(id))
+            .then(|| format!("{id} does not exist"))
     }
 
     /// The keys from before, plus created and minus revoked ones, must be valid.
@@ -168,7 +225,12 @@ impl One<'_> {
         let object = self.after.get(state.kind, name)?;
         let id = object["status"]["keyID"].as_i64()?;
         let ready = says(object, ("Ready", "Available"));
-        let valid = self.platforms.1.keys.get(&id).is_some_and(|(_, valid)| *valid);
+        let valid = self
+            .platforms
+            .1
+            .keys
+            .get(&id)
+            .is_some_and(|(_, valid)| *valid);
         (ready && !valid).then(|| format!("its key {id} is not valid"))
     }
 }
@@ -178,14 +240,27 @@ fn changed_secrets(before: &Before, after: &Recording) -> Vec<String> {
     let content = |recording: &Recording| -> BTreeMap<String, Value> {
         let secrets = recording.objects["Secret"].iter();
         secrets
-            .map(|secret| (secret["metadata"]["name"].as_str().unwrap().to_owned(), secret["data"].clone()))
+            .map(|secret| {
+                (
+                    secret["metadata"]["name"].as_str().unwrap().to_owned(),
+                    secret["data"].clone(),
+                )
+            })
             .collect()
     };
     let makes_key = |secret: &str| {
-        let of = before.objects.iter().find(|object| object.name == secret || secret == format!("to-{}", object.name));
+        let of = before
+            .objects
+            .iter()
+            .find(|object| object.name == secret || secret == format!("to-{}", object.name));
         of.is_some_and(|object| object.state.recorded.is_none())
     };
     let now = content(after);
-    let changed = content(before.recording).into_iter().filter(|(name, data)| now.get(name) != Some(data));
-    changed.filter(|(name, _)| !makes_key(name)).map(|(name, _)| format!("Secret {name} was changed")).collect()
+    let changed = content(before.recording)
+        .into_iter()
+        .filter(|(name, data)| now.get(name) != Some(data));
+    changed
+        .filter(|(name, _)| !makes_key(name))
+        .map(|(name, _)| format!("Secret {name} was changed"))
+        .collect()
 }

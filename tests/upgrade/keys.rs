@@ -8,7 +8,9 @@ use super::states::{CONFLICT, Deed, Moment, READY, Says, State};
 
 fn key(name: &'static str, more: Value) -> State {
     let mut spec = json!({"keyName": "{object}", "secret": {"name": "{object}"}});
-    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     State::new("ProjectKey", name, spec)
 }
 
@@ -29,7 +31,8 @@ fn settled(profile: Profile) -> Vec<State> {
         Profile::Minimal => ("Synced", "RevocationUnsupported"),
         _ => READY,
     };
-    let revoked = key("revoked", json!({"onRevoked": "Report"})).then(Deed::KeyRevoked, ("Stalled", "KeyRevoked"));
+    let revoked = key("revoked", json!({"onRevoked": "Report"}))
+        .then(Deed::KeyRevoked, ("Stalled", "KeyRevoked"));
     // The previous version did not record the platform of keys. Only a platform that lists its keys
     // can be identified as theirs.
     let found = |state: State| match profile {
@@ -70,11 +73,18 @@ fn settled(profile: Profile) -> Vec<State> {
 fn in_the_midst(profile: Profile) -> Vec<State> {
     let overlap = || json!({"rotation": {"every": "8760h", "overlap": "24h"}});
     let rotates = |name| key(name, overlap()).then(rotate(), READY);
-    let deleting = key("key-deleting", json!({})).then(Deed::Delete, READY).done(Moment::Refused).times(2);
+    let deleting = key("key-deleting", json!({}))
+        .then(Deed::Delete, READY)
+        .done(Moment::Refused)
+        .times(2);
     if profile == Profile::Minimal {
         let asks: Says = ("Synced", "RevocationUnsupported");
         return vec![
-            key("key-lost", json!({})).declared(Moment::Unanswered).says(asks).next(&[], Some(CONFLICT)).times(4),
+            key("key-lost", json!({}))
+                .declared(Moment::Unanswered)
+                .says(asks)
+                .next(&[], Some(CONFLICT))
+                .times(4),
             key("rotation-lost", overlap())
                 .then(rotate(), asks)
                 .done(Moment::Unanswered)
@@ -84,10 +94,22 @@ fn in_the_midst(profile: Profile) -> Vec<State> {
         ];
     }
     vec![
-        key("key-dropped", json!({})).declared(Moment::Dropped).next(&[], Some(CONFLICT)).times(4),
-        key("key-late", json!({})).declared(Moment::Late).next(&[CreateKey, RevokeKey], Some(READY)).times(4),
-        rotates("rotation-dropped").done(Moment::Dropped).next(&[CreateKey], Some(READY)).times(3),
-        rotates("rotation-late").done(Moment::Late).next(&[CreateKey, RevokeKey], Some(READY)).times(3),
+        key("key-dropped", json!({}))
+            .declared(Moment::Dropped)
+            .next(&[], Some(CONFLICT))
+            .times(4),
+        key("key-late", json!({}))
+            .declared(Moment::Late)
+            .next(&[CreateKey, RevokeKey], Some(READY))
+            .times(4),
+        rotates("rotation-dropped")
+            .done(Moment::Dropped)
+            .next(&[CreateKey], Some(READY))
+            .times(3),
+        rotates("rotation-late")
+            .done(Moment::Late)
+            .next(&[CreateKey, RevokeKey], Some(READY))
+            .times(3),
         deleting.next(&[RevokeKey], None),
     ]
 }

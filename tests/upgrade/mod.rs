@@ -4,7 +4,11 @@
 //! `tests/ecosystem` creates the states with the program of the previous version.
 //! `tests/properties` continues from a recording of them.
 
-#![allow(dead_code, unused_imports, reason = "the tests that record and those that go on each use a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the tests that record and those that go on each use a part"
+)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -104,7 +104,12 @@ impl State {
 
     /// Sets a condition other than Ready, for all times.
     pub fn says(self, says: Says) -> Self {
-        Self { first: says, recorded: Some(says), ends: Some(says), ..self }
+        Self {
+            first: says,
+            recorded: Some(says),
+            ends: Some(says),
+            ..self
+        }
     }
 
     /// Sets the condition until a deed on another object changes it.
@@ -113,43 +118,74 @@ impl State {
     }
 
     pub fn beside_a_foreign_primary(self) -> Self {
-        Self { foreign: true, ..self }
+        Self {
+            foreign: true,
+            ..self
+        }
     }
 
     pub fn annotated(self, annotations: Value) -> Self {
-        Self { annotations, ..self }
+        Self {
+            annotations,
+            ..self
+        }
     }
 
     /// Adds a deed, and sets the condition after it.
     pub fn then(self, deed: Deed, says: Says) -> Self {
         let deeds = [self.deeds, vec![deed]].concat();
-        Self { deeds, recorded: Some(says), ends: Some(says), ..self }
+        Self {
+            deeds,
+            recorded: Some(says),
+            ends: Some(says),
+            ..self
+        }
     }
 
     pub fn declared(self, declared: Moment) -> Self {
         let recorded = self.recorded.filter(|_| declared < Moment::Refused);
-        Self { declared, recorded, ..self }
+        Self {
+            declared,
+            recorded,
+            ..self
+        }
     }
 
     pub fn done(self, done: Moment) -> Self {
         let recorded = self.recorded.filter(|_| done < Moment::Refused);
-        Self { done, recorded, ..self }
+        Self {
+            done,
+            recorded,
+            ..self
+        }
     }
 
     /// Sets the calls of the next version, and the condition after them.
     pub fn next(self, calls: &[Call], ends: Option<Says>) -> Self {
-        Self { calls: calls.to_vec(), ends, ..self }
+        Self {
+            calls: calls.to_vec(),
+            ends,
+            ..self
+        }
     }
 
     pub fn only(self, profile: Profile) -> Self {
-        Self { only: Some(profile), ..self }
+        Self {
+            only: Some(profile),
+            ..self
+        }
     }
 }
 
 impl Object {
     /// The manifest that a user would apply, for this account.
     pub fn manifest(&self, account: &Value) -> Value {
-        let State { kind, spec, annotations, .. } = &self.state;
+        let State {
+            kind,
+            spec,
+            annotations,
+            ..
+        } = &self.state;
         let mut manifest = json!({
             "apiVersion": "dbplane.dev/v1alpha1", "kind": kind,
             "metadata": {"name": self.name, "annotations": annotations}, "spec": spec,
@@ -173,7 +209,11 @@ impl Object {
             ("{branch}", self.branch()),
             ("{other}", self.other_branch()),
         ];
-        let text = words.iter().fold(value.to_string(), |text, (word, stands)| text.replace(word, stands));
+        let text = words
+            .iter()
+            .fold(value.to_string(), |text, (word, stands)| {
+                text.replace(word, stands)
+            });
         serde_json::from_str(&text).unwrap()
     }
 
@@ -187,20 +227,28 @@ impl Object {
 
     /// The primary on its branch that dbplane does not manage.
     pub fn foreign(&self) -> Option<String> {
-        self.state.foreign.then(|| format!("ep-foreign-{}", self.name))
+        self.state
+            .foreign
+            .then(|| format!("ep-foreign-{}", self.name))
     }
 }
 
 /// All states of a profile.
 pub fn states(profile: Profile) -> Vec<State> {
     let all = [computes::states(), keys::states(profile)].concat();
-    all.into_iter().filter(|state| state.only.is_none_or(|only| only == profile)).collect()
+    all.into_iter()
+        .filter(|state| state.only.is_none_or(|only| only == profile))
+        .collect()
 }
 
 /// All objects of a profile.
 pub fn objects(profile: Profile) -> Vec<Object> {
     let of = |state: State| {
-        (0..state.copies).map(move |copy| Object { name: format!("{}-{copy}", state.name), state: state.clone(), copy })
+        (0..state.copies).map(move |copy| Object {
+            name: format!("{}-{copy}", state.name),
+            state: state.clone(),
+            copy,
+        })
     };
     states(profile).into_iter().flat_map(of).collect()
 }

@@ -18,7 +18,9 @@ pub async fn set(State(desk): At, fields: Fields) -> Answer {
     let wanted = wanted.map_err(|message| Trouble::Form(message.to_owned()))?;
     let paused = fields.number::<bool>("paused")?;
     let change = move |clock: &mut Clock| {
-        *clock = clock.at_speed(wanted.unwrap_or(clock.speed())).held(paused.unwrap_or(clock.paused()));
+        *clock = clock
+            .at_speed(wanted.unwrap_or(clock.speed()))
+            .held(paused.unwrap_or(clock.paused()));
     };
     desk.shell.change_clock(change).await?;
     Ok(Done::Clock.at(back(&fields)))
@@ -27,6 +29,8 @@ pub async fn set(State(desk): At, fields: Fields) -> Answer {
 pub async fn advance(State(desk): At, fields: Fields) -> Answer {
     let seconds = fields.number::<f64>("seconds")?.unwrap_or_default();
     let by = step(seconds).map_err(|message| Trouble::Form(message.to_owned()))?;
-    desk.shell.change_clock(move |clock| clock.advance(by)).await?;
+    desk.shell
+        .change_clock(move |clock| clock.advance(by))
+        .await?;
     Ok(Done::Clock.at(back(&fields)))
 }

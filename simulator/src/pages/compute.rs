@@ -25,13 +25,26 @@ async fn find<'a>(
 ) -> Result<(ComputeLine, Vec<OperationLine>, Frame<'a>), Trouble> {
     let wanted = id.to_owned();
     let look = move |world: &crate::world::World| {
-        let compute = world.console_computes(None).into_iter().find(|compute| compute.id == wanted);
+        let compute = world
+            .console_computes(None)
+            .into_iter()
+            .find(|compute| compute.id == wanted);
         let operations = world.console_operations(OPERATIONS).into_iter();
-        (compute, operations.filter(|operation| operation.endpoint_id == wanted).take(10).collect())
+        (
+            compute,
+            operations
+                .filter(|operation| operation.endpoint_id == wanted)
+                .take(10)
+                .collect(),
+        )
     };
     let ((compute, operations), now) = desk.see(look).await?;
     let compute = compute.ok_or(Trouble::Absent("compute"))?;
-    Ok((compute, operations, desk.frame(Place::Computes, now, asked.done())))
+    Ok((
+        compute,
+        operations,
+        desk.frame(Place::Computes, now, asked.done()),
+    ))
 }
 
 pub async fn show(State(desk): At, Path(id): Path<String>, Query(asked): Query<Asked>) -> Answer {
@@ -104,33 +117,46 @@ fn scale_to_zero(seconds: i64) -> String {
 
 pub async fn activity(State(desk): At, Path(id): Path<String>, fields: Fields) -> Answer {
     let load = fields.number("load")?;
-    let compute = desk.shell.perform(move |world, now| world.console_activity(&id, load, now)).await??;
+    let compute = desk
+        .shell
+        .perform(move |world, now| world.console_activity(&id, load, now))
+        .await??;
     Ok(Done::Used.at(&path(&compute.id)))
 }
 
 pub async fn resize(State(desk): At, Path(id): Path<String>, fields: Fields) -> Answer {
     let (min, max) = (fields.number::<f64>("min")?, fields.number::<f64>("max")?);
     let attributes = json!({ "autoscaling_limit_min_cu": min, "autoscaling_limit_max_cu": max });
-    let change = move |world: &mut crate::world::World, now| world.console_change_compute(&id, &attributes, now);
+    let change = move |world: &mut crate::world::World, now| {
+        world.console_change_compute(&id, &attributes, now)
+    };
     let compute = desk.shell.perform(change).await??;
     Ok(Done::Resized.at(&path(&compute.id)))
 }
 
 /// Extracting `Fields` proves that the form came from this console.
 pub async fn restart(State(desk): At, Path(id): Path<String>, _: Fields) -> Answer {
-    let compute = desk.shell.perform(move |world, now| world.console_restart_compute(&id, now)).await??;
+    let compute = desk
+        .shell
+        .perform(move |world, now| world.console_restart_compute(&id, now))
+        .await??;
     Ok(Done::Restarted.at(&path(&compute.id)))
 }
 
 pub async fn fill_disk(State(desk): At, Path(id): Path<String>, _: Fields) -> Answer {
     let filled = id.clone();
-    let error = desk.shell.perform(move |world, now| world.console_fill_temporary_disk(&filled, now)).await??;
+    let error = desk
+        .shell
+        .perform(move |world, now| world.console_fill_temporary_disk(&filled, now))
+        .await??;
     let (_, _, frame) = find(&desk, &id, &Asked::default()).await?;
     let content = html! {
         p { "A query that needs more temporary disk than " a href=(path(&id)) { (id) } " has would now be answered with:" }
         pre { "SQLSTATE " (error.sqlstate) "\n" (error.message) }
     };
-    Ok(frame.page("The temporary disk is full", content).into_response())
+    Ok(frame
+        .page("The temporary disk is full", content)
+        .into_response())
 }
 
 pub async fn confirm_deletion(State(desk): At, Path(id): Path<String>) -> Answer {
@@ -147,6 +173,8 @@ pub async fn confirm_deletion(State(desk): At, Path(id): Path<String>) -> Answer
 }
 
 pub async fn delete(State(desk): At, Path(id): Path<String>, _: Fields) -> Answer {
-    desk.shell.perform(move |world, now| world.console_delete_compute(&id, now)).await??;
+    desk.shell
+        .perform(move |world, now| world.console_delete_compute(&id, now))
+        .await??;
     Ok(Done::Deleted.at(Place::Computes.path()))
 }

@@ -14,15 +14,31 @@ use super::{Answer, Asked, At, Done};
 use crate::world::console::ComputeLine;
 use crate::world::inventory::ProjectLine;
 
-const HEADINGS: [&str; 7] = ["Compute", "Project and branch", "Type", "Status", "Size", "Last active", "Do"];
+const HEADINGS: [&str; 7] = [
+    "Compute",
+    "Project and branch",
+    "Type",
+    "Status",
+    "Size",
+    "Last active",
+    "Do",
+];
 
 pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
-    let look = |world: &crate::world::World| (world.console_computes(None), world.console_projects());
+    let look =
+        |world: &crate::world::World| (world.console_computes(None), world.console_projects());
     let ((computes, projects), now) = desk.see(look).await?;
     let frame = desk.frame(Place::Computes, now, asked.done());
     let found = |compute: &ComputeLine| {
         let name = compute.name.as_deref().unwrap_or_default();
-        asked.finds(&[&compute.id, name, &compute.project_id, &compute.branch_id, compute.status, compute.kind])
+        asked.finds(&[
+            &compute.id,
+            name,
+            &compute.project_id,
+            &compute.branch_id,
+            compute.status,
+            compute.kind,
+        ])
     };
     let found: Vec<ComputeLine> = computes.into_iter().filter(found).collect();
     let shown = &found[..found.len().min(MOST)];
@@ -101,9 +117,13 @@ fn creation(frame: &Frame<'_>, projects: &[ProjectLine]) -> Markup {
 
 pub async fn create(State(desk): At, fields: Fields) -> Answer {
     let branch = fields.needed("branch")?;
-    let (project, branch) = branch.split_once('/').ok_or_else(|| Trouble::Form("branch is no branch".to_owned()))?;
+    let (project, branch) = branch
+        .split_once('/')
+        .ok_or_else(|| Trouble::Form("branch is no branch".to_owned()))?;
     let attributes = json!({ "branch_id": branch, "type": fields.needed("type")? });
     let project = project.to_owned();
-    desk.shell.perform(move |world, now| world.console_create_compute(&project, &attributes, now)).await??;
+    desk.shell
+        .perform(move |world, now| world.console_create_compute(&project, &attributes, now))
+        .await??;
     Ok(Done::Created.at(Place::Computes.path()))
 }

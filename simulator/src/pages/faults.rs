@@ -16,35 +16,114 @@ use crate::world::model::{Action, FailureOrder};
 
 const HEADINGS: [&str; 4] = ["No.", "Meets", "What goes wrong", "Left"];
 const OPERATION_HEADINGS: [&str; 4] = ["Operation", "Tries", "Error", "Left"];
-const METHODS: [(&str, &str); 5] =
-    [("", "any"), ("GET", "GET"), ("POST", "POST"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
+const METHODS: [(&str, &str); 5] = [
+    ("", "any"),
+    ("GET", "GET"),
+    ("POST", "POST"),
+    ("PATCH", "PATCH"),
+    ("DELETE", "DELETE"),
+];
 
 /// Each kind with its name in the form and its description.
 const KINDS: [(FaultKind, &str, &str); 18] = [
-    (FaultKind::Status, "status", "another status, nothing is done"),
-    (FaultKind::StatusAfterWork, "status_after_work", "another status, but it was done"),
-    (FaultKind::Redirect, "redirect", "a redirect, but it was done"),
-    (FaultKind::LoginPage, "login_page", "a page to log in, nothing is done"),
-    (FaultKind::LoginPageAfterWork, "login_page_after_work", "a page to log in, but it was done"),
-    (FaultKind::GatewayPage, "gateway_page", "the page of a gateway, nothing is done"),
-    (FaultKind::Repeat, "repeat", "it is done twice, and the second answer comes"),
-    (FaultKind::ClockOff, "clock_off", "it is done by a machine whose clock is off"),
-    (FaultKind::TimesWithoutZone, "times_without_zone", "the right answer, with times without a zone"),
-    (FaultKind::NormalizedSettings, "normalized_settings", "the right answer, with Postgres settings in other units"),
-    (FaultKind::YoungKey, "young_key", "a key that is new is not known yet"),
+    (
+        FaultKind::Status,
+        "status",
+        "another status, nothing is done",
+    ),
+    (
+        FaultKind::StatusAfterWork,
+        "status_after_work",
+        "another status, but it was done",
+    ),
+    (
+        FaultKind::Redirect,
+        "redirect",
+        "a redirect, but it was done",
+    ),
+    (
+        FaultKind::LoginPage,
+        "login_page",
+        "a page to log in, nothing is done",
+    ),
+    (
+        FaultKind::LoginPageAfterWork,
+        "login_page_after_work",
+        "a page to log in, but it was done",
+    ),
+    (
+        FaultKind::GatewayPage,
+        "gateway_page",
+        "the page of a gateway, nothing is done",
+    ),
+    (
+        FaultKind::Repeat,
+        "repeat",
+        "it is done twice, and the second answer comes",
+    ),
+    (
+        FaultKind::ClockOff,
+        "clock_off",
+        "it is done by a machine whose clock is off",
+    ),
+    (
+        FaultKind::TimesWithoutZone,
+        "times_without_zone",
+        "the right answer, with times without a zone",
+    ),
+    (
+        FaultKind::NormalizedSettings,
+        "normalized_settings",
+        "the right answer, with Postgres settings in other units",
+    ),
+    (
+        FaultKind::YoungKey,
+        "young_key",
+        "a key that is new is not known yet",
+    ),
     (FaultKind::Delay, "delay", "the right answer, late"),
-    (FaultKind::LoseAnswer, "lose_answer", "it is done, and no answer comes"),
-    (FaultKind::Drop, "drop", "the connection is closed, nothing is done"),
-    (FaultKind::LateWork, "late_work", "the connection is closed, and it is done later"),
-    (FaultKind::CutBody, "cut_body", "it is done, and half of the answer comes"),
-    (FaultKind::OddEntry, "odd_entry", "the right answer, with an odd entry in its list"),
-    (FaultKind::State, "state", "the right answer, with computes in another state"),
+    (
+        FaultKind::LoseAnswer,
+        "lose_answer",
+        "it is done, and no answer comes",
+    ),
+    (
+        FaultKind::Drop,
+        "drop",
+        "the connection is closed, nothing is done",
+    ),
+    (
+        FaultKind::LateWork,
+        "late_work",
+        "the connection is closed, and it is done later",
+    ),
+    (
+        FaultKind::CutBody,
+        "cut_body",
+        "it is done, and half of the answer comes",
+    ),
+    (
+        FaultKind::OddEntry,
+        "odd_entry",
+        "the right answer, with an odd entry in its list",
+    ),
+    (
+        FaultKind::State,
+        "state",
+        "the right answer, with computes in another state",
+    ),
 ];
-const ACTIONS: [Action; 4] =
-    [Action::StartCompute, Action::SuspendCompute, Action::ApplyConfig, Action::CheckAvailability];
+const ACTIONS: [Action; 4] = [
+    Action::StartCompute,
+    Action::SuspendCompute,
+    Action::ApplyConfig,
+    Action::CheckAvailability,
+];
 
 pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
-    let (orders, now) = desk.see(|world: &World| world.console_failure_orders().to_vec()).await?;
+    let (orders, now) = desk
+        .see(|world: &World| world.console_failure_orders().to_vec())
+        .await?;
     let frame = desk.frame(Place::Faults, now, asked.done());
     let rows = desk.shell.faults().list().iter().map(row).collect();
     let empty = "No fault is ordered: the platform works as it should.";
@@ -73,19 +152,45 @@ fn row(fault: &ListedFault<'_>) -> Vec<Markup> {
 
 /// The order's kind may be implied by its other fields.
 fn what_goes_wrong(order: &FaultOrder) -> String {
-    let kind = order.kind.unwrap_or(if order.status.is_some() { FaultKind::Status } else { FaultKind::Delay });
-    let words = KINDS.iter().find(|(known, ..)| *known == kind).map_or("", |(_, _, words)| *words);
-    let status = order.status.map(|status| format!(" ({status})")).unwrap_or_default();
-    let delay = order.delay_ms.map(|delay| format!(", after {delay} ms")).unwrap_or_default();
-    let seconds = order.seconds.map(|seconds| format!(" ({seconds} s)")).unwrap_or_default();
-    let location = order.location.as_ref().map(|location| format!(", to {location}")).unwrap_or_default();
+    let kind = order.kind.unwrap_or(if order.status.is_some() {
+        FaultKind::Status
+    } else {
+        FaultKind::Delay
+    });
+    let words = KINDS
+        .iter()
+        .find(|(known, ..)| *known == kind)
+        .map_or("", |(_, _, words)| *words);
+    let status = order
+        .status
+        .map(|status| format!(" ({status})"))
+        .unwrap_or_default();
+    let delay = order
+        .delay_ms
+        .map(|delay| format!(", after {delay} ms"))
+        .unwrap_or_default();
+    let seconds = order
+        .seconds
+        .map(|seconds| format!(" ({seconds} s)"))
+        .unwrap_or_default();
+    let location = order
+        .location
+        .as_ref()
+        .map(|location| format!(", to {location}"))
+        .unwrap_or_default();
     let of = [("entry", &order.entry), ("field", &order.field)];
-    let of: String = of.iter().filter_map(|(what, name)| Some(format!(", {what} {}", name.as_ref()?))).collect();
+    let of: String = of
+        .iter()
+        .filter_map(|(what, name)| Some(format!(", {what} {}", name.as_ref()?)))
+        .collect();
     format!("{words}{status}{seconds}{location}{of}{delay}")
 }
 
 fn fault_form(frame: &Frame<'_>) -> Markup {
-    let kinds: Vec<(&str, &str)> = KINDS.iter().map(|(_, name, words)| (*name, *words)).collect();
+    let kinds: Vec<(&str, &str)> = KINDS
+        .iter()
+        .map(|(_, name, words)| (*name, *words))
+        .collect();
     html! {
         form method="post" action=(Place::Faults.path()) {
             (frame.token())
@@ -126,8 +231,17 @@ fn fault_form(frame: &Frame<'_>) -> Markup {
 
 fn operations(frame: &Frame<'_>, orders: &[FailureOrder]) -> Markup {
     let rows = orders.iter().map(|order| {
-        let error = if order.error.is_empty() { "none" } else { order.error.as_str() };
-        vec![html! { (order.action.name()) }, html! { (order.tries) }, html! { (error) }, html! { (order.operations) }]
+        let error = if order.error.is_empty() {
+            "none"
+        } else {
+            order.error.as_str()
+        };
+        vec![
+            html! { (order.action.name()) },
+            html! { (order.tries) },
+            html! { (error) },
+            html! { (order.operations) },
+        ]
     });
     let table = Table {
         id: "failing",
@@ -136,7 +250,10 @@ fn operations(frame: &Frame<'_>, orders: &[FailureOrder]) -> Markup {
         rows: rows.collect(),
         empty: "No operation is ordered to fail.",
     };
-    let actions: Vec<(&str, &str)> = ACTIONS.iter().map(|action| (action.name(), action.name())).collect();
+    let actions: Vec<(&str, &str)> = ACTIONS
+        .iter()
+        .map(|action| (action.name(), action.name()))
+        .collect();
     html! {
         (table.show())
         form method="post" action="/console/pages/faults/operations" {
@@ -155,12 +272,17 @@ fn operations(frame: &Frame<'_>, orders: &[FailureOrder]) -> Markup {
 
 pub async fn order(State(desk): At, fields: Fields) -> Answer {
     let kind = fields.needed("kind")?;
-    let kind = KINDS.iter().find(|(_, name, _)| *name == kind).map(|(kind, ..)| *kind);
+    let kind = KINDS
+        .iter()
+        .find(|(_, name, _)| *name == kind)
+        .map(|(kind, ..)| *kind);
     let kind = kind.ok_or_else(|| Trouble::Form("kind is no kind of fault".to_owned()))?;
     // The form always shows all fields, but each kind uses only some.
     let usual = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork).then_some(503);
     let is_odd = matches!(kind, FaultKind::OddEntry | FaultKind::State);
-    let body = fields.text("body").map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
+    let body = fields
+        .text("body")
+        .map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
     let order = FaultOrder {
         method: fields.text("method"),
         path: fields.text("path"),
@@ -168,13 +290,18 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
         after: fields.number("after")?.unwrap_or(0),
         every: fields.number("every")?.unwrap_or(1),
         kind: Some(kind),
-        status: fields.number("status")?.or(usual).filter(|_| kind.has_status()),
+        status: fields
+            .number("status")?
+            .or(usual)
+            .filter(|_| kind.has_status()),
         body,
         entry: fields.text("entry").filter(|_| is_odd),
         field: fields.text("field").filter(|_| is_odd),
         retry_after: fields.number("retry_after")?.map(RetryAfter::Seconds),
         delay_ms: fields.number("delay_ms")?,
-        location: fields.text("location").filter(|_| kind == FaultKind::Redirect),
+        location: fields
+            .text("location")
+            .filter(|_| kind == FaultKind::Redirect),
         seconds: fields.number("seconds")?.filter(|_| kind.has_seconds()),
     };
     desk.shell.faults().order(order).map_err(Trouble::Form)?;
@@ -196,11 +323,15 @@ pub async fn fail_operations(State(desk): At, fields: Fields) -> Answer {
         tries: fields.number("tries")?.unwrap_or(1),
         error: fields.text("error").unwrap_or_default(),
     };
-    desk.shell.perform(move |world, now| world.console_fail_operations(order, now)).await?;
+    desk.shell
+        .perform(move |world, now| world.console_fail_operations(order, now))
+        .await?;
     Ok(Done::Ordered.at(Place::Faults.path()))
 }
 
 pub async fn spare_operations(State(desk): At, _: Fields) -> Answer {
-    desk.shell.perform(|world, _| world.console_take_back_failures()).await?;
+    desk.shell
+        .perform(|world, _| world.console_take_back_failures())
+        .await?;
     Ok(Done::Cleared.at(Place::Faults.path()))
 }

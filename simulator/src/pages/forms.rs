@@ -21,7 +21,10 @@ pub struct Forms {
 
 impl Default for Forms {
     fn default() -> Self {
-        Self { token: drawn(), sent: Mutex::default() }
+        Self {
+            token: drawn(),
+            sent: Mutex::default(),
+        }
     }
 }
 

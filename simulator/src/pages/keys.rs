@@ -20,12 +20,25 @@ use crate::world::inventory::ProjectLine;
 const HEADINGS: [&str; 7] = ["Key", "Type", "Owner", "Project", "Created", "Status", "Do"];
 
 pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
-    let look = |world: &World| (world.console_keys(), world.console_owners(), world.console_projects());
+    let look = |world: &World| {
+        (
+            world.console_keys(),
+            world.console_owners(),
+            world.console_projects(),
+        )
+    };
     let ((mut keys, owners, projects), now) = desk.see(look).await?;
     let frame = desk.frame(Place::Keys, now, asked.done());
     keys.retain(|key| {
         let project = key.project_id.as_deref().unwrap_or_default();
-        asked.finds(&[&key.id.to_string(), &key.name, key.kind, &key.owner, project, status(key)])
+        asked.finds(&[
+            &key.id.to_string(),
+            &key.name,
+            key.kind,
+            &key.owner,
+            project,
+            status(key),
+        ])
     });
     keys.sort_by_key(|key| (key.revoked, std::cmp::Reverse(key.id)));
     let shown = &keys[..keys.len().min(MOST)];
@@ -97,7 +110,8 @@ fn creation(frame: &Frame<'_>, owners: &[OwnerLine], projects: &[ProjectLine]) -
 pub async fn create(State(desk): At, fields: Fields) -> Answer {
     let (reach, name) = (fields.needed("reach")?, fields.needed("name")?);
     if !fields.are_first(&desk) {
-        let message = "this form was sent already. A secret is shown once, and no second key was created";
+        let message =
+            "this form was sent already. A secret is shown once, and no second key was created";
         return Err(Trouble::Stale(StatusCode::CONFLICT, message));
     }
     let create = move |world: &mut World, now| {
@@ -107,14 +121,25 @@ pub async fn create(State(desk): At, fields: Fields) -> Answer {
     let (created, now) = desk.shell.perform(create).await?;
     let created = created?;
     let frame = desk.frame(Place::Keys, now, None);
-    Ok((StatusCode::CREATED, frame.page("Key created", secret(&created))).into_response())
+    Ok((
+        StatusCode::CREATED,
+        frame.page("Key created", secret(&created)),
+    )
+        .into_response())
 }
 
-fn make(world: &mut World, reach: &str, name: &str, now: jiff::Timestamp) -> Result<CreatedKey, Refusal> {
+fn make(
+    world: &mut World,
+    reach: &str,
+    name: &str,
+    now: jiff::Timestamp,
+) -> Result<CreatedKey, Refusal> {
     let parts: Vec<&str> = reach.split('/').collect();
     match parts[..] {
         ["user", user] => world.console_create_personal_key(user, name, now),
-        ["organization", organization] => world.console_create_organization_key(organization, name, None, now),
+        ["organization", organization] => {
+            world.console_create_organization_key(organization, name, None, now)
+        }
         ["project", organization, project] => {
             world.console_create_organization_key(organization, name, Some(project.to_owned()), now)
         }
@@ -135,7 +160,11 @@ fn secret(created: &CreatedKey) -> Markup {
 
 pub async fn confirm_revocation(State(desk): At, Path(id): Path<i64>) -> Answer {
     let (key, frame) = find(&desk, id).await?;
-    let project = key.project_id.as_ref().map(|project| format!(", project {project}")).unwrap_or_default();
+    let project = key
+        .project_id
+        .as_ref()
+        .map(|project| format!(", project {project}"))
+        .unwrap_or_default();
     let content = html! {
         dl {
             dt { "Key" } dd { (key.name) " (no. " (key.id) ")" }
@@ -159,11 +188,16 @@ pub async fn confirm_revocation(State(desk): At, Path(id): Path<i64>) -> Answer 
 async fn find(desk: &Desk, id: i64) -> Result<(KeyLine, Frame<'_>), Trouble> {
     let look = move |world: &World| world.console_keys().into_iter().find(|key| key.id == id);
     let (key, now) = desk.see(look).await?;
-    Ok((key.ok_or(Trouble::Absent("key"))?, desk.frame(Place::Keys, now, None)))
+    Ok((
+        key.ok_or(Trouble::Absent("key"))?,
+        desk.frame(Place::Keys, now, None),
+    ))
 }
 
 /// Extracting `Fields` proves that the form came from this console.
 pub async fn revoke(State(desk): At, Path(id): Path<i64>, _: Fields) -> Answer {
-    desk.shell.perform(move |world, now| world.console_revoke_key(id, now)).await??;
+    desk.shell
+        .perform(move |world, now| world.console_revoke_key(id, now))
+        .await??;
     Ok(Done::Revoked.at(Place::Keys.path()))
 }

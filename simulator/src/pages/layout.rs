@@ -58,7 +58,10 @@ impl Place {
 
     /// The page with this path, or the overview.
     pub fn at(path: &str) -> Self {
-        Self::ALL.into_iter().find(|place| place.path() == path).unwrap_or(Place::Overview)
+        Self::ALL
+            .into_iter()
+            .find(|place| place.path() == path)
+            .unwrap_or(Place::Overview)
     }
 }
 
@@ -115,8 +118,13 @@ impl Frame<'_> {
 
     /// The clock on every page.
     fn time(&self) -> Markup {
-        let back = html! { (self.token()) input type="hidden" name="back" value=(self.place.path()); };
-        let (paused, label) = if self.clock.paused() { ("false", "Resume") } else { ("true", "Pause") };
+        let back =
+            html! { (self.token()) input type="hidden" name="back" value=(self.place.path()); };
+        let (paused, label) = if self.clock.paused() {
+            ("false", "Resume")
+        } else {
+            ("true", "Pause")
+        };
         html! {
             section.clock aria-label="Simulated time" {
                 p #clock data-live { "Simulated time " time datetime=(self.now) { (exact(self.now)) } " "
@@ -145,7 +153,11 @@ impl Frame<'_> {
 
 /// A page without the clock, for errors.
 pub fn bare(title: &str, content: Markup) -> Markup {
-    document(title, None, html! { main id="main" tabindex="-1" { h1 { (title) } (content) } })
+    document(
+        title,
+        None,
+        html! { main id="main" tabindex="-1" { h1 { (title) } (content) } },
+    )
 }
 
 fn profile(profile: Profile) -> &'static str {

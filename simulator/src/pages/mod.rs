@@ -45,7 +45,11 @@ pub struct Desk {
 
 impl Desk {
     pub fn new(shell: Arc<Shell>, profile: Profile) -> Arc<Self> {
-        Arc::new(Self { shell, profile, forms: Forms::default() })
+        Arc::new(Self {
+            shell,
+            profile,
+            forms: Forms::default(),
+        })
     }
 
     /// Reads the world at the current time.
@@ -61,7 +65,13 @@ impl Desk {
     }
 
     fn frame(&self, place: Place, now: Timestamp, done: Option<Done>) -> Frame<'_> {
-        Frame { desk: self, place, now, clock: self.shell.clock(), done }
+        Frame {
+            desk: self,
+            place,
+            now,
+            clock: self.shell.clock(),
+            done,
+        }
     }
 }
 
@@ -89,9 +99,15 @@ fn below() -> Router<Arc<Desk>> {
         .route("/computes/{id}/size", post(compute::resize))
         .route("/computes/{id}/restart", post(compute::restart))
         .route("/computes/{id}/disk", post(compute::fill_disk))
-        .route("/computes/{id}/delete", get(compute::confirm_deletion).post(compute::delete))
+        .route(
+            "/computes/{id}/delete",
+            get(compute::confirm_deletion).post(compute::delete),
+        )
         .route("/keys", get(keys::show).post(keys::create))
-        .route("/keys/{id}/revoke", get(keys::confirm_revocation).post(keys::revoke))
+        .route(
+            "/keys/{id}/revoke",
+            get(keys::confirm_revocation).post(keys::revoke),
+        )
         .route("/projects", get(projects::show))
         .route("/operations", get(operations::show))
         .route("/requests", get(requests::show))
@@ -154,7 +170,9 @@ impl Done {
             Done::Resized => "The size was changed.",
             Done::Restarted => "The compute restarts.",
             Done::Deleted => "The compute was deleted.",
-            Done::Revoked => "The key was revoked. Every later request with it is answered with 401.",
+            Done::Revoked => {
+                "The key was revoked. Every later request with it is answered with 401."
+            }
             Done::Ordered => "The fault is ordered.",
             Done::Cleared => "Nothing is ordered any more.",
             Done::Forgotten => "The requests were forgotten.",
@@ -185,6 +203,8 @@ impl Asked {
     /// True if one of the texts contains the search text.
     fn finds(&self, texts: &[&str]) -> bool {
         let wanted = self.search.trim().to_lowercase();
-        texts.iter().any(|text| text.to_lowercase().contains(&wanted))
+        texts
+            .iter()
+            .any(|text| text.to_lowercase().contains(&wanted))
     }
 }

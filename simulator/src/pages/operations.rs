@@ -12,16 +12,32 @@ use super::{Answer, Asked, At};
 use crate::world::World;
 use crate::world::inventory::OperationLine;
 
-const HEADINGS: [&str; 6] = ["Operation", "Status", "Compute", "Project and branch", "Created", "Changed"];
+const HEADINGS: [&str; 6] = [
+    "Operation",
+    "Status",
+    "Compute",
+    "Project and branch",
+    "Created",
+    "Changed",
+];
 /// Number of operations that a search covers.
 const SEARCHED: usize = 10_000;
 
 pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
-    let (mut operations, now) = desk.see(|world: &World| world.console_operations(SEARCHED)).await?;
+    let (mut operations, now) = desk
+        .see(|world: &World| world.console_operations(SEARCHED))
+        .await?;
     let frame = desk.frame(Place::Operations, now, asked.done());
     operations.retain(|operation| {
         let (project, branch) = (&operation.project_id, &operation.branch_id);
-        asked.finds(&[operation.action, operation.status, &operation.endpoint_id, project, branch, &operation.id])
+        asked.finds(&[
+            operation.action,
+            operation.status,
+            &operation.endpoint_id,
+            project,
+            branch,
+            &operation.id,
+        ])
     });
     operations.truncate(MOST);
     let content = html! {
@@ -36,8 +52,18 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
 }
 
 pub fn table(frame: &Frame<'_>, operations: &[OperationLine], empty: &str) -> Markup {
-    let rows = operations.iter().map(|operation| row(frame, operation)).collect();
-    Table { id: "operations", caption: "Operations, the newest first", headings: &HEADINGS, rows, empty }.show()
+    let rows = operations
+        .iter()
+        .map(|operation| row(frame, operation))
+        .collect();
+    Table {
+        id: "operations",
+        caption: "Operations, the newest first",
+        headings: &HEADINGS,
+        rows,
+        empty,
+    }
+    .show()
 }
 
 fn row(frame: &Frame<'_>, operation: &OperationLine) -> Vec<Markup> {

@@ -26,8 +26,15 @@ fn look(world: &World) -> Seen {
     let operations = world.console_operations(MOST);
     Seen {
         computes: world.console_computes(None),
-        under_way: operations.into_iter().filter(|operation| operation.under_way).collect(),
-        keys: world.console_keys().iter().filter(|key| !key.revoked).count(),
+        under_way: operations
+            .into_iter()
+            .filter(|operation| operation.under_way)
+            .collect(),
+        keys: world
+            .console_keys()
+            .iter()
+            .filter(|key| !key.revoked)
+            .count(),
         projects: world.console_projects().len(),
     }
 }
@@ -36,7 +43,13 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
     let (seen, now) = desk.see(look).await?;
     let frame = desk.frame(Place::Overview, now, asked.done());
     let entries = desk.shell.log().latest(|_| true, LATEST);
-    let standing = desk.shell.faults().list().iter().filter(|fault| fault.remaining > 0).count();
+    let standing = desk
+        .shell
+        .faults()
+        .list()
+        .iter()
+        .filter(|fault| fault.remaining > 0)
+        .count();
     let content = html! {
         (summary(&seen, standing))
         h2 { a href=(Place::Computes.path()) { "Computes" } }
@@ -51,7 +64,12 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
 }
 
 fn summary(seen: &Seen, standing: usize) -> Markup {
-    let of = |status: &str| seen.computes.iter().filter(|compute| compute.status == status).count();
+    let of = |status: &str| {
+        seen.computes
+            .iter()
+            .filter(|compute| compute.status == status)
+            .count()
+    };
     let (active, idle, init) = (of("Active"), of("Idle"), of("Init"));
     html! {
         div #summary data-live aria-live="polite" aria-atomic="true" {

@@ -91,5 +91,9 @@ pub fn more(shown: usize, all: usize) -> Markup {
 
 /// E.g. `1 compute`, `2 computes`.
 pub fn count(number: usize, one: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+    if number == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{number} {one}s")
+    }
 }

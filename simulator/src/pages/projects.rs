@@ -16,7 +16,14 @@ const HEADINGS: [&str; 5] = ["Branch", "Parent", "Is", "Computes", "Created"];
 pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
     let (mut projects, now) = desk.see(World::console_projects).await?;
     let frame = desk.frame(Place::Projects, now, asked.done());
-    projects.retain(|project| asked.finds(&[&project.id, &project.name, &project.owner, &project.region_id]));
+    projects.retain(|project| {
+        asked.finds(&[
+            &project.id,
+            &project.name,
+            &project.owner,
+            &project.region_id,
+        ])
+    });
     let shown = &projects[..projects.len().min(MOST)];
     let content = html! {
         form.filter role="search" method="get" {
@@ -31,7 +38,11 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
 }
 
 fn section(frame: &Frame<'_>, project: &ProjectLine) -> Markup {
-    let rows = project.branches.iter().map(|branch| row(frame, branch)).collect();
+    let rows = project
+        .branches
+        .iter()
+        .map(|branch| row(frame, branch))
+        .collect();
     html! {
         section aria-labelledby={ "of-" (project.id) } {
             h2 id={ "of-" (project.id) } { (project.name) " " span.number { (project.id) } }

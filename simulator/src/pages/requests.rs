@@ -13,10 +13,22 @@ use super::{Answer, Asked, At, Done};
 use crate::log::Entry;
 
 const HEADINGS: [&str; 5] = ["No.", "Request", "Status", "Key", "Arrived"];
-const METHODS: [(&str, &str); 5] =
-    [("", "any"), ("GET", "GET"), ("POST", "POST"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
-const OUTCOMES: [(&str, &str); 7] =
-    [("", "any"), ("failed", "failed"), ("2", "2xx"), ("3", "3xx"), ("4", "4xx"), ("5", "5xx"), ("none", "no answer")];
+const METHODS: [(&str, &str); 5] = [
+    ("", "any"),
+    ("GET", "GET"),
+    ("POST", "POST"),
+    ("PATCH", "PATCH"),
+    ("DELETE", "DELETE"),
+];
+const OUTCOMES: [(&str, &str); 7] = [
+    ("", "any"),
+    ("failed", "failed"),
+    ("2", "2xx"),
+    ("3", "3xx"),
+    ("4", "4xx"),
+    ("5", "5xx"),
+    ("none", "no answer"),
+];
 
 /// The filters; an empty one matches everything.
 #[derive(Debug, Default, Deserialize)]
@@ -44,7 +56,9 @@ impl Filter {
             ("failed", Some(status)) => status >= 400,
             ("none", Some(_)) => false,
             ("2" | "3" | "4" | "5", None) => false,
-            (hundreds @ ("2" | "3" | "4" | "5"), Some(status)) => status.to_string().starts_with(hundreds),
+            (hundreds @ ("2" | "3" | "4" | "5"), Some(status)) => {
+                status.to_string().starts_with(hundreds)
+            }
             (_, _) => true,
         }
     }
@@ -52,7 +66,10 @@ impl Filter {
 
 pub async fn show(State(desk): At, Query(filter): Query<Filter>) -> Answer {
     let ((), now) = desk.see(|_| ()).await?;
-    let asked = Asked { done: filter.done.clone(), ..Asked::default() };
+    let asked = Asked {
+        done: filter.done.clone(),
+        ..Asked::default()
+    };
     let frame = desk.frame(Place::Requests, now, asked.done());
     let entries = desk.shell.log().latest(|entry| filter.wants(entry), MOST);
     let content = html! {
@@ -72,7 +89,14 @@ pub async fn show(State(desk): At, Query(filter): Query<Filter>) -> Answer {
 
 pub fn table(frame: &Frame<'_>, entries: &[Entry], empty: &str) -> Markup {
     let rows = entries.iter().map(|entry| row(frame, entry)).collect();
-    Table { id: "requests", caption: "Requests to the API, the newest first", headings: &HEADINGS, rows, empty }.show()
+    Table {
+        id: "requests",
+        caption: "Requests to the API, the newest first",
+        headings: &HEADINGS,
+        rows,
+        empty,
+    }
+    .show()
 }
 
 fn row(frame: &Frame<'_>, entry: &Entry) -> Vec<Markup> {

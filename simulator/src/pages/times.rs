@@ -65,6 +65,9 @@ mod tests {
     fn the_exact_time_is_behind_it() {
         let now: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
         let shown = moment("2026-01-05T07:56:30Z", now).into_string();
-        assert_eq!(shown, r#"<time datetime="2026-01-05T07:56:30Z" title="2026-01-05 07:56:30 UTC">3 min ago</time>"#);
+        assert_eq!(
+            shown,
+            r#"<time datetime="2026-01-05T07:56:30Z" title="2026-01-05 07:56:30 UTC">3 min ago</time>"#
+        );
     }
 }

@@ -47,12 +47,19 @@ pub(super) enum OrganizationAction {
 
 impl World {
     pub(super) fn authenticate(&mut self, request: &Request) -> Result<Caller, Refusal> {
-        let token = request.authorization.as_ref().and_then(bearer).ok_or(Refusal::CredentialsMissing)?;
+        let token = request
+            .authorization
+            .as_ref()
+            .and_then(bearer)
+            .ok_or(Refusal::CredentialsMissing)?;
         let key = self.keys.find(&token).ok_or(Refusal::CredentialsInvalid)?;
         if key.revoked_at.is_some() {
             return Err(Refusal::CredentialsRevoked);
         }
-        let caller = Caller { key_id: key.id, reach: key.reach.clone() };
+        let caller = Caller {
+            key_id: key.id,
+            reach: key.reach.clone(),
+        };
         if self.use_is_news(key, request) {
             self.keys.used(caller.key_id, self.now, &request.from_addr);
         }
@@ -66,7 +73,9 @@ impl World {
 
     /// The age of the key in an Authorization header.
     pub fn key_age(&self, header: &Token, now: Timestamp) -> Option<SignedDuration> {
-        self.key_behind(header).and_then(|id| self.keys.get(id)).map(|key| now.duration_since(key.created_at))
+        self.key_behind(header)
+            .and_then(|id| self.keys.get(id))
+            .map(|key| now.duration_since(key.created_at))
     }
 
     fn use_is_news(&self, key: &Key, request: &Request) -> bool {
@@ -76,7 +85,12 @@ impl World {
 
     /// The project, if the caller may access it. `org_id` is the organization that the request
     /// names.
-    pub(super) fn reach_project(&self, caller: &Caller, id: &str, org_id: Option<&str>) -> Result<&Project, Refusal> {
+    pub(super) fn reach_project(
+        &self,
+        caller: &Caller,
+        id: &str,
+        org_id: Option<&str>,
+    ) -> Result<&Project, Refusal> {
         self.reach(caller, id, self.projects.get(&id.to_owned()), org_id)
     }
 
@@ -90,22 +104,28 @@ impl World {
     ) -> Result<&'a Project, Refusal> {
         const ABSENT: Refusal = Refusal::Absent { what: "project" };
         match (&caller.reach, project) {
-            (Reach::Project { project: own, .. }, _) if own != id => {
-                Err(Refusal::OutsideScope { project: own.clone() })
-            }
+            (Reach::Project { project: own, .. }, _) if own != id => Err(Refusal::OutsideScope {
+                project: own.clone(),
+            }),
             (_, None) => Err(ABSENT),
-            (Reach::Project { organization, .. }, Some(project)) => match owned_by(project, organization) {
-                true => Ok(project),
-                false => Err(Refusal::ProjectLeft),
-            },
-            (Reach::Organization { organization }, Some(project)) => match owned_by(project, organization) {
-                true => Ok(project),
-                false => Err(ABSENT),
-            },
-            (Reach::Personal { user }, Some(project)) => match self.account_reaches(user, project, org_id) {
-                true => Ok(project),
-                false => Err(ABSENT),
-            },
+            (Reach::Project { organization, .. }, Some(project)) => {
+                match owned_by(project, organization) {
+                    true => Ok(project),
+                    false => Err(Refusal::ProjectLeft),
+                }
+            }
+            (Reach::Organization { organization }, Some(project)) => {
+                match owned_by(project, organization) {
+                    true => Ok(project),
+                    false => Err(ABSENT),
+                }
+            }
+            (Reach::Personal { user }, Some(project)) => {
+                match self.account_reaches(user, project, org_id) {
+                    true => Ok(project),
+                    false => Err(ABSENT),
+                }
+            }
         }
     }
 
@@ -123,7 +143,12 @@ impl World {
     }
 
     pub(super) fn role(&self, organization: &str, user: &str) -> Option<Role> {
-        self.head.organizations.get(organization)?.members.get(user).copied()
+        self.head
+            .organizations
+            .get(organization)?
+            .members
+            .get(user)
+            .copied()
     }
 
     pub(super) fn standing(&self, caller: &Caller, organization: &str) -> Standing {
@@ -136,13 +161,20 @@ impl World {
             // A project-scoped key may do nothing with any organization, so this refusal has
             // precedence.
             Reach::Project { .. } => Standing::ProjectKey,
-            Reach::Organization { organization: own } if own == organization => Standing::OrganizationKey,
+            Reach::Organization { organization: own } if own == organization => {
+                Standing::OrganizationKey
+            }
             Reach::Organization { .. } => Standing::Stranger,
         }
     }
 
     /// Refuses an action that the caller may not perform on the organization.
-    pub(super) fn allow(&self, caller: &Caller, organization: &str, action: OrganizationAction) -> Result<(), Refusal> {
+    pub(super) fn allow(
+        &self,
+        caller: &Caller,
+        organization: &str,
+        action: OrganizationAction,
+    ) -> Result<(), Refusal> {
         use OrganizationAction::{ListKeys, ManageKeys, Read};
         match (self.standing(caller, organization), action) {
             (Standing::Admin, ManageKeys | ListKeys | Read) => Ok(()),
@@ -151,7 +183,9 @@ impl World {
             (Standing::OrganizationKey, ListKeys | Read) => Ok(()),
             (Standing::OrganizationKey, ManageKeys) => Err(Refusal::NotForOrganizationKeys),
             (Standing::ProjectKey, _) => Err(outside(caller)),
-            (Standing::Stranger, _) => Err(Refusal::Absent { what: "organization" }),
+            (Standing::Stranger, _) => Err(Refusal::Absent {
+                what: "organization",
+            }),
         }
     }
 
@@ -167,7 +201,9 @@ impl World {
 
 /// The refusal for a project-scoped key outside its project.
 pub(super) fn outside(caller: &Caller) -> Refusal {
-    Refusal::OutsideScope { project: caller.reach.project().unwrap_or_default().to_owned() }
+    Refusal::OutsideScope {
+        project: caller.reach.project().unwrap_or_default().to_owned(),
+    }
 }
 
 pub(super) fn owned_by(project: &Project, organization: &str) -> bool {

@@ -119,7 +119,11 @@ struct Region<'a> {
 impl World {
     pub(super) fn get_me(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let id = self.person(context.caller)?;
-        let user = self.head.users.get(id).ok_or(Refusal::Absent { what: "user" })?;
+        let user = self
+            .head
+            .users
+            .get(id)
+            .ok_or(Refusal::Absent { what: "user" })?;
         Ok(Reply::ok(&Me {
             id: &user.id,
             login: &user.id,
@@ -155,39 +159,51 @@ impl World {
     pub(super) fn list_my_organizations(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let all = self.head.organizations.values();
         let organizations = match &context.caller.reach {
-            Reach::Personal { user } => {
-                all.filter(|own| own.members.contains_key(user)).map(organization_shape).collect()
-            }
-            Reach::Organization { organization } | Reach::Project { organization, .. } => {
-                all.filter(|own| own.id == *organization).map(organization_shape).collect()
-            }
+            Reach::Personal { user } => all
+                .filter(|own| own.members.contains_key(user))
+                .map(organization_shape)
+                .collect(),
+            Reach::Organization { organization } | Reach::Project { organization, .. } => all
+                .filter(|own| own.id == *organization)
+                .map(organization_shape)
+                .collect(),
         };
         Ok(Reply::ok(&OrganizationList { organizations }))
     }
 
     pub(super) fn get_organization(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        self.organization(context).map(|organization| Reply::ok(&organization_shape(organization)))
+        self.organization(context)
+            .map(|organization| Reply::ok(&organization_shape(organization)))
     }
 
     pub(super) fn list_members(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let organization = self.organization(context)?;
-        let members = organization.members.iter().map(|(user_id, role)| MemberAndUser {
-            member: Member {
-                id: format!("{}-{user_id}", organization.id),
-                user_id,
-                org_id: &organization.id,
-                role: *role,
-                joined_at: Stamp(organization.created_at),
-            },
-            user: MemberUser { email: self.head.users.get(user_id).map_or("", |user| &user.email) },
-        });
-        Ok(Reply::ok(&MemberList { members: members.collect() }))
+        let members = organization
+            .members
+            .iter()
+            .map(|(user_id, role)| MemberAndUser {
+                member: Member {
+                    id: format!("{}-{user_id}", organization.id),
+                    user_id,
+                    org_id: &organization.id,
+                    role: *role,
+                    joined_at: Stamp(organization.created_at),
+                },
+                user: MemberUser {
+                    email: self.head.users.get(user_id).map_or("", |user| &user.email),
+                },
+            });
+        Ok(Reply::ok(&MemberList {
+            members: members.collect(),
+        }))
     }
 
     fn organization(&self, context: &Context<'_>) -> Result<&Organization, Refusal> {
         let id = &context.ids.organization;
         self.allow(context.caller, id, OrganizationAction::Read)?;
-        self.head.organizations.get(id).ok_or(Refusal::Absent { what: "organization" })
+        self.head.organizations.get(id).ok_or(Refusal::Absent {
+            what: "organization",
+        })
     }
 
     pub(super) fn get_auth(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -196,12 +212,20 @@ impl World {
             Reach::Organization { .. } | Reach::Project { .. } => "api_key_org",
         };
         let account_id = context.caller.reach.account();
-        Ok(Reply::ok(&Auth { account_id, auth_method, auth_data: context.caller.key_id.to_string() }))
+        Ok(Reply::ok(&Auth {
+            account_id,
+            auth_method,
+            auth_data: context.caller.key_id.to_string(),
+        }))
     }
 
     pub(super) fn list_regions(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         self.person(context.caller)?;
-        let mut ids: Vec<&str> = self.projects.iter().map(|(_, project)| project.region_id.as_str()).collect();
+        let mut ids: Vec<&str> = self
+            .projects
+            .iter()
+            .map(|(_, project)| project.region_id.as_str())
+            .collect();
         ids.push(DEFAULT_REGION);
         ids.sort_unstable();
         ids.dedup();
@@ -212,7 +236,9 @@ impl World {
             geo_lat: "0",
             geo_long: "0",
         });
-        Ok(Reply::ok(&RegionList { regions: regions.collect() }))
+        Ok(Reply::ok(&RegionList {
+            regions: regions.collect(),
+        }))
     }
 }
 

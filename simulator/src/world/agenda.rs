@@ -20,7 +20,12 @@ pub struct Agenda {
 
 impl Default for Agenda {
     fn default() -> Self {
-        Self { blank: true, stale: BTreeSet::new(), due: BTreeMap::new(), order: BTreeSet::new() }
+        Self {
+            blank: true,
+            stale: BTreeSet::new(),
+            due: BTreeMap::new(),
+            order: BTreeSet::new(),
+        }
     }
 }
 
@@ -53,6 +58,9 @@ impl Agenda {
 
     /// A compute with an event that is due.
     pub fn next_due(&self, now: Timestamp) -> Option<ComputeKey> {
-        self.order.first().filter(|(at, _)| *at <= now).map(|(_, key)| key.clone())
+        self.order
+            .first()
+            .filter(|(at, _)| *at <= now)
+            .map(|(_, key)| key.clone())
     }
 }

@@ -26,7 +26,9 @@ struct ChangedAttributes {
     expires_at: Option<Option<Timestamp>>,
 }
 
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
@@ -50,15 +52,24 @@ impl World {
         let id = self.project(context)?.id.clone();
         self.branch(context)?;
         if let Some(project) = self.projects.get_mut(&id) {
-            project.branches.values_mut().for_each(|branch| branch.default = false);
+            project
+                .branches
+                .values_mut()
+                .for_each(|branch| branch.default = false);
         }
         self.change_branch(context, |branch| branch.default = true)
     }
 
-    fn change_branch(&mut self, context: &Context<'_>, change: impl FnOnce(&mut Branch)) -> Result<Reply, Refusal> {
+    fn change_branch(
+        &mut self,
+        context: &Context<'_>,
+        change: impl FnOnce(&mut Branch),
+    ) -> Result<Reply, Refusal> {
         let id = self.project(context)?.id.clone();
         let project = self.projects.get_mut(&id);
-        if let Some(branch) = project.and_then(|project| project.branches.get_mut(&context.ids.branch)) {
+        if let Some(branch) =
+            project.and_then(|project| project.branches.get_mut(&context.ids.branch))
+        {
             change(branch);
             branch.updated_at = Some(context.now);
         }
@@ -68,12 +79,26 @@ impl World {
 
     /// Deletes expired branches, except those that cannot be deleted any more.
     pub(super) fn expire_branches(&mut self) {
-        let over = |branch: &&Branch| branch.expiry.as_ref().is_some_and(|expiry| expiry.at <= self.now);
-        let of_project = |project: &Project| -> Vec<(String, String)> {
-            let over = project.branches.values().filter(over).filter(|branch| project.why_kept(branch).is_none());
-            over.map(|branch| (project.id.clone(), branch.id.clone())).collect()
+        let over = |branch: &&Branch| {
+            branch
+                .expiry
+                .as_ref()
+                .is_some_and(|expiry| expiry.at <= self.now)
         };
-        let gone: Vec<_> = self.projects.iter().flat_map(|(_, project)| of_project(project)).collect();
+        let of_project = |project: &Project| -> Vec<(String, String)> {
+            let over = project
+                .branches
+                .values()
+                .filter(over)
+                .filter(|branch| project.why_kept(branch).is_none());
+            over.map(|branch| (project.id.clone(), branch.id.clone()))
+                .collect()
+        };
+        let gone: Vec<_> = self
+            .projects
+            .iter()
+            .flat_map(|(_, project)| of_project(project))
+            .collect();
         for (project, branch) in gone {
             self.remove_branch(&project, &branch);
         }
@@ -81,12 +106,25 @@ impl World {
 }
 
 /// An expiration at this time.
-pub(super) fn expiry(project: &Project, branch: &Branch, at: Timestamp, now: Timestamp) -> Result<Expiry, Refusal> {
+pub(super) fn expiry(
+    project: &Project,
+    branch: &Branch,
+    at: Timestamp,
+    now: Timestamp,
+) -> Result<Expiry, Refusal> {
     if let Some(reason) = project.why_kept(branch) {
-        return Err(Refusal::BranchKept { what: "given an expiration", reason });
+        return Err(Refusal::BranchKept {
+            what: "given an expiration",
+            reason,
+        });
     }
     match at.duration_since(now) {
-        left if left <= SignedDuration::ZERO => Err(Refusal::invalid("expires_at must be in the future")),
-        left => Ok(Expiry { at, seconds: left.as_secs() }),
+        left if left <= SignedDuration::ZERO => {
+            Err(Refusal::invalid("expires_at must be in the future"))
+        }
+        left => Ok(Expiry {
+            at,
+            seconds: left.as_secs(),
+        }),
     }
 }

@@ -7,25 +7,41 @@ use super::message::Reply;
 use super::model::{Branch, Operation, Project};
 use super::paging::{self, Limit};
 use super::shapes::{
-    AnnotatedObject, Annotation, BranchAndOperations, BranchCursor, BranchList, BranchShape, OneBranch, Stamp,
+    AnnotatedObject, Annotation, BranchAndOperations, BranchCursor, BranchList, BranchShape,
+    OneBranch, Stamp,
 };
 use super::{Context, World};
 
-const LIMIT: Limit = Limit { default: 10_000, max: 10_000 };
+const LIMIT: Limit = Limit {
+    default: 10_000,
+    max: 10_000,
+};
 
 impl World {
     /// The project and the branch in the path.
     pub(super) fn branch(&self, context: &Context<'_>) -> Result<(&Project, &Branch), Refusal> {
         let project = self.project(context)?;
-        let branch = project.branches.get(&context.ids.branch).ok_or(Refusal::Absent { what: "branch" })?;
+        let branch = project
+            .branches
+            .get(&context.ids.branch)
+            .ok_or(Refusal::Absent { what: "branch" })?;
         Ok((project, branch))
     }
 
     pub(super) fn get_branch(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
-        let object = AnnotatedObject { kind: "console/branch", id: &branch.id };
-        let annotation = Annotation { object, value: Default::default() };
-        Ok(Reply::ok(&OneBranch { branch: self.branch_shape(project, branch), annotation }))
+        let object = AnnotatedObject {
+            kind: "console/branch",
+            id: &branch.id,
+        };
+        let annotation = Annotation {
+            object,
+            value: Default::default(),
+        };
+        Ok(Reply::ok(&OneBranch {
+            branch: self.branch_shape(project, branch),
+            annotation,
+        }))
     }
 
     pub(super) fn list_branches(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -36,28 +52,55 @@ impl World {
             Some(cursor) => cursor.parse().map_err(|_| paging::invalid_cursor())?,
             None => 0,
         };
-        let sort_by = request.query_value("sort_by").unwrap_or_else(|| "updated_at".to_owned());
-        let sort_order = request.query_value("sort_order").unwrap_or_else(|| "desc".to_owned());
+        let sort_by = request
+            .query_value("sort_by")
+            .unwrap_or_else(|| "updated_at".to_owned());
+        let sort_order = request
+            .query_value("sort_order")
+            .unwrap_or_else(|| "desc".to_owned());
         let order = order(&sort_by, &sort_order)?;
         let search = request.query_value("search").unwrap_or_default();
         let found = |branch: &&Branch| branch.name.contains(&search) || branch.id.contains(&search);
         let mut all: Vec<&Branch> = project.branches.values().filter(found).collect();
         all.sort_by(|one, other| order(one, other));
-        let next = (skip.saturating_add(limit) < all.len()).then(|| paging::seal(&(skip + limit).to_string()));
+        let next = (skip.saturating_add(limit) < all.len())
+            .then(|| paging::seal(&(skip + limit).to_string()));
         let page = all.into_iter().skip(skip).take(limit);
-        let branches = page.map(|branch| self.branch_shape(project, branch)).collect();
-        let pagination = Some(BranchCursor { next, sort_by, sort_order });
-        Ok(Reply::ok(&BranchList { branches, annotations: Default::default(), pagination }))
+        let branches = page
+            .map(|branch| self.branch_shape(project, branch))
+            .collect();
+        let pagination = Some(BranchCursor {
+            next,
+            sort_by,
+            sort_order,
+        });
+        Ok(Reply::ok(&BranchList {
+            branches,
+            annotations: Default::default(),
+            pagination,
+        }))
     }
 
-    pub(super) fn branch_and_operations(&self, project: &Project, branch: &Branch, operations: &[Operation]) -> Reply {
+    pub(super) fn branch_and_operations(
+        &self,
+        project: &Project,
+        branch: &Branch,
+        operations: &[Operation],
+    ) -> Reply {
         Reply::ok(&BranchAndOperations {
             branch: self.branch_shape(project, branch),
-            operations: operations.iter().map(|operation| self.operation_shape(operation, self.now)).collect(),
+            operations: operations
+                .iter()
+                .map(|operation| self.operation_shape(operation, self.now))
+                .collect(),
         })
     }
 
-    pub(super) fn branch_shape<'a>(&self, project: &'a Project, branch: &'a Branch) -> BranchShape<'a> {
+    pub(super) fn branch_shape<'a>(
+        &self,
+        project: &'a Project,
+        branch: &'a Branch,
+    ) -> BranchShape<'a> {
         BranchShape {
             id: &branch.id,
             project_id: &project.id,
@@ -93,10 +136,20 @@ fn order(sort_by: &str, sort_order: &str) -> Result<Order, Refusal> {
     match (sort_by, sort_order) {
         ("name", "asc") => Ok(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id))),
         ("name", "desc") => Ok(|one, other| (&other.name, &other.id).cmp(&(&one.name, &one.id))),
-        ("created_at", "asc") => Ok(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id))),
-        ("created_at", "desc") => Ok(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id))),
-        ("updated_at", "asc") => Ok(|one, other| (one.changed_at(), &one.id).cmp(&(other.changed_at(), &other.id))),
-        ("updated_at", "desc") => Ok(|one, other| (other.changed_at(), &other.id).cmp(&(one.changed_at(), &one.id))),
-        _ => Err(Refusal::invalid("sort_by is name, created_at or updated_at, and sort_order is asc or desc")),
+        ("created_at", "asc") => {
+            Ok(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)))
+        }
+        ("created_at", "desc") => {
+            Ok(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)))
+        }
+        ("updated_at", "asc") => {
+            Ok(|one, other| (one.changed_at(), &one.id).cmp(&(other.changed_at(), &other.id)))
+        }
+        ("updated_at", "desc") => {
+            Ok(|one, other| (other.changed_at(), &other.id).cmp(&(one.changed_at(), &one.id)))
+        }
+        _ => Err(Refusal::invalid(
+            "sort_by is name, created_at or updated_at, and sort_order is asc or desc",
+        )),
     }
 }

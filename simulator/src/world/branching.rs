@@ -38,7 +38,12 @@ impl BranchAttributes {
     /// Removes the attributes that only the public profile knows.
     fn of(self, profile: Profile) -> Self {
         match profile.obeys() {
-            true => Self { name: self.name, parent_id: self.parent_id, protected: self.protected, ..Self::default() },
+            true => Self {
+                name: self.name,
+                parent_id: self.parent_id,
+                protected: self.protected,
+                ..Self::default()
+            },
             false => self,
         }
     }
@@ -46,7 +51,14 @@ impl BranchAttributes {
     /// The parent and the origin of a branch. A branch of a schema alone has no parent.
     fn lineage(self, parent: Option<String>) -> (Option<String>, Origin) {
         let parent = parent.filter(|_| self.init_source.as_deref() != Some("schema-only"));
-        (parent, Origin { lsn: self.parent_lsn, timestamp: self.parent_timestamp, source: self.init_source })
+        (
+            parent,
+            Origin {
+                lsn: self.parent_lsn,
+                timestamp: self.parent_timestamp,
+                source: self.init_source,
+            },
+        )
     }
 }
 
@@ -68,19 +80,35 @@ impl World {
         let project = self.project(context)?;
         let attributes = request.branch.of(self.profile);
         let root = || project.default_branch().map(|branch| branch.id.clone());
-        let parent = attributes.parent_id.clone().filter(|id| !id.is_empty()).or_else(root);
-        if parent.as_ref().is_some_and(|parent| !project.branches.contains_key(parent)) {
+        let parent = attributes
+            .parent_id
+            .clone()
+            .filter(|id| !id.is_empty())
+            .or_else(root);
+        if parent
+            .as_ref()
+            .is_some_and(|parent| !project.branches.contains_key(parent))
+        {
             return Err(Refusal::Absent { what: "branch" });
         }
-        check_point(attributes.parent_lsn.as_deref(), attributes.parent_timestamp, context.now)?;
+        check_point(
+            attributes.parent_lsn.as_deref(),
+            attributes.parent_timestamp,
+            context.now,
+        )?;
         let id = self.head.generator.branch_id();
         let project = self.project(context)?;
         let project_id = project.id.clone();
-        let mut branch = Branch { protected: attributes.protected, ..Branch::new(id.clone(), context.now) };
+        let mut branch = Branch {
+            protected: attributes.protected,
+            ..Branch::new(id.clone(), context.now)
+        };
         branch.name = attributes.name.clone().unwrap_or(branch.name);
         let expires_at = attributes.expires_at;
         (branch.parent, branch.origin) = attributes.lineage(parent);
-        branch.expiry = expires_at.map(|at| expiry(project, &branch, at, context.now)).transpose()?;
+        branch.expiry = expires_at
+            .map(|at| expiry(project, &branch, at, context.now))
+            .transpose()?;
         if let Some(project) = self.projects.get_mut(&project_id) {
             project.branches.insert(id.clone(), branch);
         }
@@ -90,13 +118,26 @@ impl World {
             self.remove_branch(&project_id, &id);
             self.forget_operations(&project_id, first_operation);
         })?;
-        let project = self.projects.get(&project_id).ok_or(Refusal::Absent { what: "project" })?;
-        let branch = project.branches.get(&id).ok_or(Refusal::Absent { what: "branch" })?;
-        let computes = self.computes_of(&project_id).filter(|compute| compute.config.branch_id == id);
+        let project = self
+            .projects
+            .get(&project_id)
+            .ok_or(Refusal::Absent { what: "project" })?;
+        let branch = project
+            .branches
+            .get(&id)
+            .ok_or(Refusal::Absent { what: "branch" })?;
+        let computes = self
+            .computes_of(&project_id)
+            .filter(|compute| compute.config.branch_id == id);
         Ok(Reply::created(&CreatedBranch {
             branch: self.branch_shape(project, branch),
-            endpoints: computes.map(|compute| self.compute_shape(compute)).collect(),
-            operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
+            endpoints: computes
+                .map(|compute| self.compute_shape(compute))
+                .collect(),
+            operations: operations
+                .iter()
+                .map(|operation| self.operation_shape(operation, context.now))
+                .collect(),
             access: self.access(project, branch),
         }))
     }
@@ -109,8 +150,14 @@ impl World {
     ) -> Result<Vec<Operation>, Refusal> {
         let mut operations = Vec::new();
         for request in requests {
-            let request = ComputeRequest { branch_id: Some(branch.to_owned()), ..request };
-            operations.extend(self.make_compute(&context.ids.project, &request, context.now)?.1);
+            let request = ComputeRequest {
+                branch_id: Some(branch.to_owned()),
+                ..request
+            };
+            operations.extend(
+                self.make_compute(&context.ids.project, &request, context.now)?
+                    .1,
+            );
         }
         Ok(operations)
     }
@@ -129,7 +176,10 @@ impl World {
             return Err(Refusal::MembersMayNot);
         }
         if let Some(reason) = project.why_kept(branch) {
-            return Err(Refusal::BranchKept { what: "deleted", reason });
+            return Err(Refusal::BranchKept {
+                what: "deleted",
+                reason,
+            });
         }
         let answer = self.branch_and_operations(project, branch, &[]);
         let (project_id, branch_id) = (project.id.clone(), branch.id.clone());

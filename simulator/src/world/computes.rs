@@ -17,27 +17,39 @@ const ABSENT: Refusal = Refusal::Absent { what: "endpoint" };
 impl World {
     pub(super) fn list_computes(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
-        let endpoints = self.computes_of(&project.id).map(|compute| self.compute_shape(compute)).collect();
+        let endpoints = self
+            .computes_of(&project.id)
+            .map(|compute| self.compute_shape(compute))
+            .collect();
         Ok(Reply::ok(&ComputeList { endpoints }))
     }
 
     pub(super) fn list_branch_computes(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
-        let of_branch = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch.id);
-        Ok(Reply::ok(&ComputeList { endpoints: of_branch.map(|compute| self.compute_shape(compute)).collect() }))
+        let of_branch = self
+            .computes_of(&project.id)
+            .filter(|compute| compute.config.branch_id == branch.id);
+        Ok(Reply::ok(&ComputeList {
+            endpoints: of_branch
+                .map(|compute| self.compute_shape(compute))
+                .collect(),
+        }))
     }
 
     pub(super) fn get_compute(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let key = self.compute_key(context)?;
         let compute = self.computes.get(&key).ok_or(ABSENT)?;
-        Ok(Reply::ok(&OneCompute { endpoint: self.compute_shape(compute) }))
+        Ok(Reply::ok(&OneCompute {
+            endpoint: self.compute_shape(compute),
+        }))
     }
 
     pub(super) fn create_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project_id = self.project(context)?.id.clone();
         let request = ComputeRequest::parse(&context.request.body, self.profile)?;
         let (key, operations) = self.make_compute(&project_id, &request, context.now)?;
-        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::created(&body))
+        self.compute_and_operations(&key, &operations, context.now)
+            .map(|body| Reply::created(&body))
     }
 
     /// Creates a compute. It starts at once; a disabled one ends up suspended.
@@ -47,7 +59,10 @@ impl World {
         request: &ComputeRequest,
         now: Timestamp,
     ) -> Result<(ComputeKey, Vec<Operation>), Refusal> {
-        let project = self.projects.get(&project_id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
+        let project = self
+            .projects
+            .get(&project_id.to_owned())
+            .ok_or(Refusal::Absent { what: "project" })?;
         let (branch_id, kind) = request.identity(self.profile)?;
         self.check_place(project, &branch_id, kind == ComputeKind::ReadWrite)?;
         self.check_room(project, &branch_id)?;
@@ -90,7 +105,9 @@ impl World {
         if !project.branches.contains_key(branch_id) {
             return Err(Refusal::Absent { what: "branch" });
         }
-        let is_primary = |other: &Compute| other.kind == ComputeKind::ReadWrite && other.config.branch_id == branch_id;
+        let is_primary = |other: &Compute| {
+            other.kind == ComputeKind::ReadWrite && other.config.branch_id == branch_id
+        };
         match alone && self.computes_of(&project.id).any(is_primary) {
             true => Err(Refusal::PrimaryExists),
             false => Ok(()),
@@ -98,10 +115,18 @@ impl World {
     }
 
     fn check_room(&self, project: &Project, branch_id: &str) -> Result<(), Refusal> {
-        let Some(limit) = self.head.settings.max_computes_per_branch.filter(|_| self.profile.adds()) else {
+        let Some(limit) = self
+            .head
+            .settings
+            .max_computes_per_branch
+            .filter(|_| self.profile.adds())
+        else {
             return Ok(());
         };
-        let present = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch_id).count();
+        let present = self
+            .computes_of(&project.id)
+            .filter(|compute| compute.config.branch_id == branch_id)
+            .count();
         match present < limit {
             true => Ok(()),
             false => Err(Refusal::LimitReached {
@@ -115,7 +140,8 @@ impl World {
         let key = self.compute_key(context)?;
         let request = ComputeRequest::parse(&context.request.body, self.profile)?;
         let operations = self.change_compute(&key, &request, context.now)?;
-        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::ok(&body))
+        self.compute_and_operations(&key, &operations, context.now)
+            .map(|body| Reply::ok(&body))
     }
 
     /// Changes a compute's configuration and starts the necessary operations.
@@ -126,7 +152,10 @@ impl World {
         now: Timestamp,
     ) -> Result<Vec<Operation>, Refusal> {
         let compute = self.computes.get(key).ok_or(ABSENT)?;
-        let project = self.projects.get(&key.0).ok_or(Refusal::Absent { what: "project" })?;
+        let project = self
+            .projects
+            .get(&key.0)
+            .ok_or(Refusal::Absent { what: "project" })?;
         // The public API's update has no type, and it ignores unknown attributes.
         if self.profile.obeys() && request.kind()?.is_some_and(|kind| kind != compute.kind) {
             return Err(Refusal::invalid("endpoint.type cannot be changed"));
@@ -154,7 +183,9 @@ impl World {
     fn set_config(&mut self, key: &ComputeKey, config: ComputeConfig, now: Timestamp) {
         let updated_at = self.dated(now);
         if let Some(compute) = self.compute_mut(key) {
-            compute.current_size = compute.current_size.clamp(config.range.min, config.range.max);
+            compute.current_size = compute
+                .current_size
+                .clamp(config.range.min, config.range.max);
             compute.config = config;
             compute.updated_at = updated_at;
         }
@@ -175,16 +206,26 @@ impl World {
     }
 
     /// Deletes a compute. For a running one, the public API also reports a suspend operation.
-    pub(super) fn remove_compute(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Reply, Refusal> {
+    pub(super) fn remove_compute(
+        &mut self,
+        key: &ComputeKey,
+        now: Timestamp,
+    ) -> Result<Reply, Refusal> {
         let running = self.computes.get(key).ok_or(ABSENT)?.state == State::Active;
         let actions: &[Action] = match (self.profile, running) {
             (Profile::Public, true) => &[Action::SuspendCompute],
             _ => &[],
         };
         let operations = self.schedule(key, actions, now);
-        let body = self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))?;
+        let body = self
+            .compute_and_operations(key, &operations, now)
+            .map(|body| Reply::ok(&body))?;
         self.agenda.stale(key);
-        let work = self.computes.remove(key).filter(|_| running).map(|compute| work_done(&compute, now));
+        let work = self
+            .computes
+            .remove(key)
+            .filter(|_| running)
+            .map(|compute| work_done(&compute, now));
         if let (Some(work), Some(project)) = (work, self.projects.get_mut(&key.0)) {
             project.cpu_used_sec += work;
         }
@@ -193,8 +234,12 @@ impl World {
 
     /// Removes the computes of a deleted project or branch.
     pub(super) fn take_out_computes(&mut self, project_id: &str, which: impl Fn(&Compute) -> bool) {
-        let gone = self.computes_of(project_id).filter(|compute| which(compute));
-        let keys: Vec<_> = gone.map(|compute| (project_id.to_owned(), compute.id.clone())).collect();
+        let gone = self
+            .computes_of(project_id)
+            .filter(|compute| which(compute));
+        let keys: Vec<_> = gone
+            .map(|compute| (project_id.to_owned(), compute.id.clone()))
+            .collect();
         for key in keys {
             self.agenda.stale(&key);
             self.computes.remove(&key);
@@ -204,10 +249,15 @@ impl World {
     pub(super) fn restart_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let key = self.compute_key(context)?;
         let operations = self.restart(&key, context.now)?;
-        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::ok(&body))
+        self.compute_and_operations(&key, &operations, context.now)
+            .map(|body| Reply::ok(&body))
     }
 
-    pub(super) fn restart(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Vec<Operation>, Refusal> {
+    pub(super) fn restart(
+        &mut self,
+        key: &ComputeKey,
+        now: Timestamp,
+    ) -> Result<Vec<Operation>, Refusal> {
         let compute = self.computes.get(key).ok_or(ABSENT)?;
         // The specification restarts a compute in any state, disabled or not. The status of the
         // public API's refusal is undocumented; 409 fits, since the state conflicts.
@@ -224,7 +274,11 @@ impl World {
         if compute.config.disabled {
             return Err(Refusal::Disabled);
         }
-        let actions: &[Action] = if compute.target_state() == State::Active { &[] } else { &[Action::StartCompute] };
+        let actions: &[Action] = if compute.target_state() == State::Active {
+            &[]
+        } else {
+            &[Action::StartCompute]
+        };
         self.refuse_when_busy(&key)?;
         self.act(&key, actions, context.now)
     }
@@ -233,19 +287,27 @@ impl World {
         let key = self.compute_key(context)?;
         let compute = self.computes.get(&key).ok_or(ABSENT)?;
         let actions: &[Action] = match (compute.state, compute.steps.is_empty()) {
-            (_, false) if self.head.settings.serialises_operations(self.profile) => return Err(Refusal::InTransition),
+            (_, false) if self.head.settings.serialises_operations(self.profile) => {
+                return Err(Refusal::InTransition);
+            }
             (State::Idle, true) => &[],
             (_, _) => &[Action::SuspendCompute],
         };
         self.act(&key, actions, context.now)
     }
 
-    fn act(&mut self, key: &ComputeKey, actions: &[Action], now: Timestamp) -> Result<Reply, Refusal> {
+    fn act(
+        &mut self,
+        key: &ComputeKey,
+        actions: &[Action],
+        now: Timestamp,
+    ) -> Result<Reply, Refusal> {
         let operations = match actions.is_empty() {
             true => Vec::new(),
             false => self.schedule(key, actions, now),
         };
-        self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))
+        self.compute_and_operations(key, &operations, now)
+            .map(|body| Reply::ok(&body))
     }
 
     pub(super) fn refuse_when_busy(&self, key: &ComputeKey) -> Result<(), Refusal> {
@@ -254,15 +316,23 @@ impl World {
             return Ok(());
         }
         let busy = match settings.conflict_scope {
-            ConflictScope::Compute => self.computes.get(key).is_some_and(|compute| !compute.steps.is_empty()),
-            ConflictScope::Project => self.computes_of(&key.0).any(|compute| !compute.steps.is_empty()),
+            ConflictScope::Compute => self
+                .computes
+                .get(key)
+                .is_some_and(|compute| !compute.steps.is_empty()),
+            ConflictScope::Project => self
+                .computes_of(&key.0)
+                .any(|compute| !compute.steps.is_empty()),
         };
         if busy { Err(Refusal::Busy) } else { Ok(()) }
     }
 
     /// The specification allows this on any branch.
     fn refuse_when_protected(&self, key: &ComputeKey) -> Result<(), Refusal> {
-        let branch = self.computes.get(key).map(|compute| compute.config.branch_id.as_str());
+        let branch = self
+            .computes
+            .get(key)
+            .map(|compute| compute.config.branch_id.as_str());
         let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));
         match !self.profile.obeys() && branch.is_some_and(|branch| branch.protected) {
             true => Err(Refusal::BranchProtected),
@@ -278,12 +348,18 @@ impl World {
 
     pub(super) fn computes_of(&self, project_id: &str) -> impl Iterator<Item = &Compute> {
         let first = (project_id.to_owned(), String::new());
-        let of_project = self.computes.range(first..).take_while(move |((project, _), _)| project == project_id);
+        let of_project = self
+            .computes
+            .range(first..)
+            .take_while(move |((project, _), _)| project == project_id);
         of_project.map(|(_, compute)| compute)
     }
 
     pub(super) fn rules(&self, project: &Project) -> Rules {
-        Rules { profile: self.profile, plan: self.plan_of(&project.owner) }
+        Rules {
+            profile: self.profile,
+            plan: self.plan_of(&project.owner),
+        }
     }
 
     fn compute_and_operations<'a>(
@@ -293,7 +369,13 @@ impl World {
         now: Timestamp,
     ) -> Result<ComputeAndOperations<'a>, Refusal> {
         let endpoint = self.compute_shape(self.computes.get(key).ok_or(ABSENT)?);
-        let operations = operations.iter().map(|operation| self.operation_shape(operation, now)).collect();
-        Ok(ComputeAndOperations { endpoint, operations })
+        let operations = operations
+            .iter()
+            .map(|operation| self.operation_shape(operation, now))
+            .collect();
+        Ok(ComputeAndOperations {
+            endpoint,
+            operations,
+        })
     }
 }

@@ -49,9 +49,10 @@ impl ComputeRequest {
     pub fn parse(body: &[u8], profile: Profile) -> Result<Self, Refusal> {
         let wrapped: Wrapped = parse_json(body)?;
         let endpoint = wrapped.endpoint.filter(serde_json::Value::is_object);
-        let endpoint = endpoint.ok_or_else(|| Refusal::invalid("endpoint is required and must be an object"))?;
-        let mut request: Self =
-            serde_json::from_value(endpoint).map_err(|error| Refusal::invalid(format!("endpoint: {error}")))?;
+        let endpoint = endpoint
+            .ok_or_else(|| Refusal::invalid("endpoint is required and must be an object"))?;
+        let mut request: Self = serde_json::from_value(endpoint)
+            .map_err(|error| Refusal::invalid(format!("endpoint: {error}")))?;
         if !profile.adds() {
             request.suspend_timeout_seconds = None;
             request.provisioner = None;
@@ -64,9 +65,13 @@ impl ComputeRequest {
     /// its example type is `read_write`. The public API requires both.
     pub fn identity(&self, profile: Profile) -> Result<(String, ComputeKind), Refusal> {
         let branch_id = self.branch_id.clone().filter(|id| !id.is_empty());
-        let branch_id = branch_id.ok_or_else(|| Refusal::invalid("endpoint.branch_id is required"))?;
+        let branch_id =
+            branch_id.ok_or_else(|| Refusal::invalid("endpoint.branch_id is required"))?;
         let usual = profile.obeys().then_some(ComputeKind::ReadWrite);
-        let kind = self.kind()?.or(usual).ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
+        let kind = self
+            .kind()?
+            .or(usual)
+            .ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
         Ok((branch_id, kind))
     }
 
@@ -75,25 +80,48 @@ impl ComputeRequest {
             None => Ok(None),
             Some("read_write") => Ok(Some(ComputeKind::ReadWrite)),
             Some("read_only") => Ok(Some(ComputeKind::ReadOnly)),
-            Some(other) => {
-                Err(Refusal::invalid(format!("endpoint.type {other:?} is neither read_write nor read_only")))
-            }
+            Some(other) => Err(Refusal::invalid(format!(
+                "endpoint.type {other:?} is neither read_write nor read_only"
+            ))),
         }
     }
 
     /// Refuses values that are invalid for every compute.
     pub(super) fn check(&self, region_id: &str) -> Result<(), Refusal> {
-        if self.region_id.as_ref().is_some_and(|region| region != region_id) {
-            return Err(Refusal::invalid("endpoint.region_id must be the region of the project"));
+        if self
+            .region_id
+            .as_ref()
+            .is_some_and(|region| region != region_id)
+        {
+            return Err(Refusal::invalid(
+                "endpoint.region_id must be the region of the project",
+            ));
         }
-        if let Some(mode) = self.pooler_mode.as_ref().filter(|mode| *mode != "transaction") {
-            return Err(Refusal::invalid(format!("endpoint.pooler_mode {mode:?} is not supported")));
+        if let Some(mode) = self
+            .pooler_mode
+            .as_ref()
+            .filter(|mode| *mode != "transaction")
+        {
+            return Err(Refusal::invalid(format!(
+                "endpoint.pooler_mode {mode:?} is not supported"
+            )));
         }
-        if self.suspend_timeout_seconds.is_some_and(|seconds| !SUSPEND_RANGE.contains(&seconds)) {
-            return Err(Refusal::invalid("endpoint.suspend_timeout_seconds must be between -1 and 604800"));
+        if self
+            .suspend_timeout_seconds
+            .is_some_and(|seconds| !SUSPEND_RANGE.contains(&seconds))
+        {
+            return Err(Refusal::invalid(
+                "endpoint.suspend_timeout_seconds must be between -1 and 604800",
+            ));
         }
-        if self.name.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME) {
-            return Err(Refusal::invalid("endpoint.name must have 1 to 64 characters"));
+        if self
+            .name
+            .as_ref()
+            .is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME)
+        {
+            return Err(Refusal::invalid(
+                "endpoint.name must have 1 to 64 characters",
+            ));
         }
         Ok(())
     }
@@ -104,7 +132,12 @@ impl ComputeRequest {
     }
 
     /// The configuration of a new compute.
-    pub fn create(&self, project: &Project, branch_id: String, rules: Rules) -> Result<ComputeConfig, Refusal> {
+    pub fn create(
+        &self,
+        project: &Project,
+        branch_id: String,
+        rules: Rules,
+    ) -> Result<ComputeConfig, Refusal> {
         let base = ComputeConfig {
             branch_id,
             range: initial_range(&project.defaults, rules),
@@ -118,21 +151,36 @@ impl ComputeRequest {
         };
         // A new compute has no current size to validate a single bound against.
         let request = match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
-            (Some(min), None) => Self { autoscaling_limit_max_cu: Some(min.max(base.range.max.cu())), ..self.clone() },
-            (None, Some(max)) => Self { autoscaling_limit_min_cu: Some(max.min(base.range.min.cu())), ..self.clone() },
+            (Some(min), None) => Self {
+                autoscaling_limit_max_cu: Some(min.max(base.range.max.cu())),
+                ..self.clone()
+            },
+            (None, Some(max)) => Self {
+                autoscaling_limit_min_cu: Some(max.min(base.range.min.cu())),
+                ..self.clone()
+            },
             _ => self.clone(),
         };
         request.apply(&base, &project.region_id, rules)
     }
 
     /// The configuration after the request; attributes that it lacks stay unchanged.
-    pub fn apply(&self, old: &ComputeConfig, region_id: &str, rules: Rules) -> Result<ComputeConfig, Refusal> {
+    pub fn apply(
+        &self,
+        old: &ComputeConfig,
+        region_id: &str,
+        rules: Rules,
+    ) -> Result<ComputeConfig, Refusal> {
         self.check(region_id)?;
-        let or_old = |new: &Option<String>, old: &String| new.clone().unwrap_or_else(|| old.clone());
+        let or_old =
+            |new: &Option<String>, old: &String| new.clone().unwrap_or_else(|| old.clone());
         Ok(ComputeConfig {
             branch_id: or_old(&self.branch_id, &old.branch_id),
             range: self.range(old.range, rules)?,
-            settings: self.settings.as_ref().map_or_else(|| old.settings.clone(), |new| merge(&old.settings, new)),
+            settings: self
+                .settings
+                .as_ref()
+                .map_or_else(|| old.settings.clone(), |new| merge(&old.settings, new)),
             pooler_enabled: self.pooler_enabled.unwrap_or(old.pooler_enabled),
             disabled: self.disabled.unwrap_or(old.disabled),
             passwordless_access: self.passwordless_access.unwrap_or(old.passwordless_access),
@@ -172,23 +220,32 @@ impl ComputeRequest {
 fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
     ComputeSettings {
         pg_settings: new.pg_settings.clone().or_else(|| old.pg_settings.clone()),
-        pgbouncer_settings: new.pgbouncer_settings.clone().or_else(|| old.pgbouncer_settings.clone()),
-        preload_libraries: new.preload_libraries.clone().or_else(|| old.preload_libraries.clone()),
+        pgbouncer_settings: new
+            .pgbouncer_settings
+            .clone()
+            .or_else(|| old.pgbouncer_settings.clone()),
+        preload_libraries: new
+            .preload_libraries
+            .clone()
+            .or_else(|| old.preload_libraries.clone()),
     }
 }
 
 /// The size of a compute that is created without one: the project's default, if the plan allows it.
 pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
-    let allowed = |range: &Range| !rules.profile.obeys() || fits_plan(*range, rules.plan, rules.profile);
-    defaults.range.filter(allowed).unwrap_or_else(|| default_range(rules.plan, rules.profile))
+    let allowed =
+        |range: &Range| !rules.profile.obeys() || fits_plan(*range, rules.plan, rules.profile);
+    defaults
+        .range
+        .filter(allowed)
+        .unwrap_or_else(|| default_range(rules.plan, rules.profile))
 }
 
 /// Parses a JSON body; 400 if it is missing, malformed or of another shape.
 pub(super) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     match body.is_empty() {
         true => Err(Refusal::invalid("a JSON body is required")),
-        false => {
-            serde_json::from_slice(body).map_err(|error| Refusal::invalid(format!("the body is not valid: {error}")))
-        }
+        false => serde_json::from_slice(body)
+            .map_err(|error| Refusal::invalid(format!("the body is not valid: {error}"))),
     }
 }

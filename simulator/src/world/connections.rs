@@ -85,45 +85,77 @@ pub(super) struct Access<'a> {
 impl World {
     /// The database and role of a new branch, with its connection URI if it has a compute.
     pub(super) fn access<'a>(&'a self, project: &'a Project, branch: &'a Branch) -> Access<'a> {
-        let role = RoleShape { password: Some(PASSWORD), ..role(project, branch) };
+        let role = RoleShape {
+            password: Some(PASSWORD),
+            ..role(project, branch)
+        };
         let compute = self.compute_to_connect(&project.id, &branch.id);
         let uris = compute.map(|compute| connection(&compute.host, &project.database));
-        Access { databases: [database(project, branch)], roles: [role], connection_uris: uris.into_iter().collect() }
+        Access {
+            databases: [database(project, branch)],
+            roles: [role],
+            connection_uris: uris.into_iter().collect(),
+        }
     }
 
     /// The primary of a branch, or otherwise any of its computes.
     fn compute_to_connect(&self, project_id: &str, branch_id: &str) -> Option<&Compute> {
-        let of_branch = self.computes_of(project_id).filter(|compute| compute.config.branch_id == branch_id);
+        let of_branch = self
+            .computes_of(project_id)
+            .filter(|compute| compute.config.branch_id == branch_id);
         of_branch.max_by_key(|compute| compute.kind == ComputeKind::ReadWrite)
     }
 
     pub(super) fn get_connection_uri(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
         let request = context.request;
-        let required =
-            |name: &str| request.query_value(name).ok_or_else(|| Refusal::invalid(format!("{name} is required")));
-        let database = Database { name: required("database_name")?, role: required("role_name")? };
+        let required = |name: &str| {
+            request
+                .query_value(name)
+                .ok_or_else(|| Refusal::invalid(format!("{name} is required")))
+        };
+        let database = Database {
+            name: required("database_name")?,
+            role: required("role_name")?,
+        };
         let default_branch = project.default_branch().map(|branch| branch.id.clone());
-        let branch = request.query_value("branch_id").or(default_branch).unwrap_or_default();
+        let branch = request
+            .query_value("branch_id")
+            .or(default_branch)
+            .unwrap_or_default();
         let compute = match request.query_value("endpoint_id") {
-            Some(id) => self.computes_of(&project.id).find(|compute| compute.id == id),
+            Some(id) => self
+                .computes_of(&project.id)
+                .find(|compute| compute.id == id),
             None => self.compute_to_connect(&project.id, &branch),
         };
         let compute = compute.ok_or(Refusal::Absent { what: "endpoint" })?;
         // Some clients do not write booleans in lower case.
-        let pooled = request.query_value("pooled").is_some_and(|pooled| pooled.eq_ignore_ascii_case("true"));
-        let host = if pooled { pooled_host(&compute.host) } else { compute.host.clone() };
-        Ok(Reply::ok(&ConnectionUri { uri: uri(&host, &database) }))
+        let pooled = request
+            .query_value("pooled")
+            .is_some_and(|pooled| pooled.eq_ignore_ascii_case("true"));
+        let host = if pooled {
+            pooled_host(&compute.host)
+        } else {
+            compute.host.clone()
+        };
+        Ok(Reply::ok(&ConnectionUri {
+            uri: uri(&host, &database),
+        }))
     }
 
     pub(super) fn list_branch_databases(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
-        Ok(Reply::ok(&DatabaseList { databases: [database(project, branch)] }))
+        Ok(Reply::ok(&DatabaseList {
+            databases: [database(project, branch)],
+        }))
     }
 
     pub(super) fn list_branch_roles(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
-        Ok(Reply::ok(&RoleList { roles: [role(project, branch)] }))
+        Ok(Reply::ok(&RoleList {
+            roles: [role(project, branch)],
+        }))
     }
 
     pub(super) fn reveal_password(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -135,7 +167,8 @@ impl World {
     pub(super) fn get_branch_schema(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, _) = self.branch(context)?;
         let name = context.request.query_value("db_name");
-        match name.ok_or_else(|| Refusal::invalid("db_name is required"))? == project.database.name {
+        match name.ok_or_else(|| Refusal::invalid("db_name is required"))? == project.database.name
+        {
             true => Ok(Reply::ok(&Schema { sql: "" })),
             false => Err(Refusal::Absent { what: "database" }),
         }
@@ -178,5 +211,8 @@ fn connection<'a>(host: &'a str, database: &'a Database) -> ConnectionShape<'a> 
 }
 
 fn uri(host: &str, database: &Database) -> String {
-    format!("postgresql://{}:{PASSWORD}@{host}/{}?sslmode=require", database.role, database.name)
+    format!(
+        "postgresql://{}:{PASSWORD}@{host}/{}?sslmode=require",
+        database.role, database.name
+    )
 }

@@ -95,8 +95,13 @@ impl World {
             return Err(Refusal::Absent { what: "user" });
         }
         let user = user.to_owned();
-        self.mint(name.to_owned(), Reach::Personal { user: user.clone() }, user, self.now)
-            .map(|key| CreatedKey::from(&key))
+        self.mint(
+            name.to_owned(),
+            Reach::Personal { user: user.clone() },
+            user,
+            self.now,
+        )
+        .map(|key| CreatedKey::from(&key))
     }
 
     /// Creates a key of an organization or of one of its projects, in the name of an administrator.
@@ -108,29 +113,50 @@ impl World {
         now: Timestamp,
     ) -> Result<CreatedKey, Refusal> {
         self.advance_to(now);
-        let found = self.head.organizations.get(organization).ok_or(Refusal::Absent { what: "organization" })?;
+        let found = self
+            .head
+            .organizations
+            .get(organization)
+            .ok_or(Refusal::Absent {
+                what: "organization",
+            })?;
         let created_by = administrator(found).ok_or(Refusal::AdminsOnly)?;
         let organization = organization.to_owned();
         let reach = match project {
             Some(project) => self.scope(organization, project)?,
             None => Reach::Organization { organization },
         };
-        self.mint(name.to_owned(), reach, created_by, self.now).map(|key| CreatedKey::from(&key))
+        self.mint(name.to_owned(), reach, created_by, self.now)
+            .map(|key| CreatedKey::from(&key))
     }
 
     /// All possible owners of keys.
     pub fn console_owners(&self) -> Vec<OwnerLine> {
-        let users = self.head.users.values().map(|user| ("user", &user.id, &user.name));
-        let organizations = self.head.organizations.values().map(|found| ("organization", &found.id, &found.name));
-        let line =
-            |(kind, id, name): (&'static str, &String, &String)| OwnerLine { kind, id: id.clone(), name: name.clone() };
+        let users = self
+            .head
+            .users
+            .values()
+            .map(|user| ("user", &user.id, &user.name));
+        let organizations = self
+            .head
+            .organizations
+            .values()
+            .map(|found| ("organization", &found.id, &found.name));
+        let line = |(kind, id, name): (&'static str, &String, &String)| OwnerLine {
+            kind,
+            id: id.clone(),
+            name: name.clone(),
+        };
         organizations.chain(users).map(line).collect()
     }
 
     /// Revokes any key, forever. It has no effect on a revoked key.
     pub fn console_revoke_key(&mut self, id: i64, now: Timestamp) -> Result<KeyLine, Refusal> {
         self.advance_to(now);
-        self.keys.revoke(id, self.now).map(key_line).ok_or(Refusal::Absent { what: "api key" })
+        self.keys
+            .revoke(id, self.now)
+            .map(key_line)
+            .ok_or(Refusal::Absent { what: "api key" })
     }
 
     /// All keys, including revoked ones.
@@ -141,21 +167,29 @@ impl World {
     /// The computes of one project, or all.
     pub fn console_computes(&self, project: Option<&str>) -> Vec<ComputeLine> {
         let all = self.computes.iter().map(|(_, compute)| compute);
-        let shown = all.filter(|compute| project.is_none_or(|project| compute.project_id == project));
+        let shown =
+            all.filter(|compute| project.is_none_or(|project| compute.project_id == project));
         shown.map(|compute| self.compute_line(compute)).collect()
     }
 
     /// Simulates activity, such as a query or a connection. `load` is the CU that it could use. An
     /// idle compute starts unless it is disabled. A running one is resized within its range without
     /// interruptions.
-    pub fn console_activity(&mut self, id: &str, load: Option<f64>, now: Timestamp) -> Result<ComputeLine, Refusal> {
+    pub fn console_activity(
+        &mut self,
+        id: &str,
+        load: Option<f64>,
+        now: Timestamp,
+    ) -> Result<ComputeLine, Refusal> {
         self.advance_to(now);
         let now = self.now;
         let key = self.find_compute(id)?;
         let (disabled, target) = self
             .computes
             .get(&key)
-            .map_or((true, State::Idle), |compute| (compute.config.disabled, compute.target_state()));
+            .map_or((true, State::Idle), |compute| {
+                (compute.config.disabled, compute.target_state())
+            });
         if disabled {
             return Err(Refusal::Disabled);
         }
@@ -163,9 +197,15 @@ impl World {
             if compute.state == State::Active {
                 compute.last_active = Some(now);
             }
-            let asked = load.and_then(|load| Size::all().find(|size| size.cu() >= load).or_else(|| Size::all().last()));
+            let asked = load.and_then(|load| {
+                Size::all()
+                    .find(|size| size.cu() >= load)
+                    .or_else(|| Size::all().last())
+            });
             let range = compute.config.range;
-            compute.current_size = asked.unwrap_or(compute.current_size).clamp(range.min, range.max);
+            compute.current_size = asked
+                .unwrap_or(compute.current_size)
+                .clamp(range.min, range.max);
         }
         if target == State::Idle {
             self.append(&key, &[Action::StartCompute], now);
@@ -175,7 +215,11 @@ impl World {
 
     /// Simulates queries that fill the disk for temporary files, and returns the database's error.
     /// Counts as activity.
-    pub fn console_fill_temporary_disk(&mut self, id: &str, now: Timestamp) -> Result<DatabaseError, Refusal> {
+    pub fn console_fill_temporary_disk(
+        &mut self,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<DatabaseError, Refusal> {
         self.console_activity(id, None, now)?;
         let number = self.head.next_operation;
         Ok(DatabaseError {
@@ -214,7 +258,11 @@ impl World {
     }
 
     /// Deletes a compute outside of the API.
-    pub fn console_delete_compute(&mut self, id: &str, now: Timestamp) -> Result<ComputeLine, Refusal> {
+    pub fn console_delete_compute(
+        &mut self,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<ComputeLine, Refusal> {
         self.advance_to(now);
         let key = self.find_compute(id)?;
         let line = self.line(&key)?;
@@ -223,7 +271,11 @@ impl World {
     }
 
     /// Restarts a compute and so interrupts its connections.
-    pub fn console_restart_compute(&mut self, id: &str, now: Timestamp) -> Result<ComputeLine, Refusal> {
+    pub fn console_restart_compute(
+        &mut self,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<ComputeLine, Refusal> {
         self.advance_to(now);
         let key = self.find_compute(id)?;
         self.restart(&key, self.now)?;
@@ -232,13 +284,21 @@ impl World {
 
     /// Transfers a project to another organization or user. Keys that the old organization scoped
     /// to it lose access.
-    pub fn console_transfer_project(&mut self, id: &str, to: Owner, now: Timestamp) -> Result<(), Refusal> {
+    pub fn console_transfer_project(
+        &mut self,
+        id: &str,
+        to: Owner,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         self.advance_to(now);
         if self.owner(to.id()).as_ref() != Some(&to) {
             return Err(Refusal::Absent { what: "owner" });
         }
         let now = self.now;
-        let project = self.projects.get_mut(&id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
+        let project = self
+            .projects
+            .get_mut(&id.to_owned())
+            .ok_or(Refusal::Absent { what: "project" })?;
         project.owner = to;
         project.updated_at = now;
         self.plans_changed();
@@ -246,9 +306,20 @@ impl World {
     }
 
     /// Changes the plan of an organization. Computes keep their sizes.
-    pub fn console_set_plan(&mut self, organization: &str, plan: Plan, now: Timestamp) -> Result<(), Refusal> {
+    pub fn console_set_plan(
+        &mut self,
+        organization: &str,
+        plan: Plan,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         self.advance_to(now);
-        let found = self.head.organizations.get_mut(organization).ok_or(Refusal::Absent { what: "organization" })?;
+        let found = self
+            .head
+            .organizations
+            .get_mut(organization)
+            .ok_or(Refusal::Absent {
+                what: "organization",
+            })?;
         found.plan = plan;
         self.plans_changed();
         Ok(())
@@ -271,12 +342,19 @@ impl World {
     }
 
     fn find_compute(&self, id: &str) -> Result<ComputeKey, Refusal> {
-        let found = self.computes.iter().map(|(key, _)| key).find(|(_, compute)| compute == id);
+        let found = self
+            .computes
+            .iter()
+            .map(|(key, _)| key)
+            .find(|(_, compute)| compute == id);
         found.cloned().ok_or(Refusal::Absent { what: "endpoint" })
     }
 
     fn line(&self, key: &ComputeKey) -> Result<ComputeLine, Refusal> {
-        self.computes.get(key).map(|compute| self.compute_line(compute)).ok_or(Refusal::Absent { what: "endpoint" })
+        self.computes
+            .get(key)
+            .map(|compute| self.compute_line(compute))
+            .ok_or(Refusal::Absent { what: "endpoint" })
     }
 
     fn compute_line(&self, compute: &Compute) -> ComputeLine {

@@ -7,28 +7,40 @@ use jiff::Timestamp;
 use super::config::{ComputeRequest, Rules, SUSPEND_RANGE};
 use super::errors::Refusal;
 use super::file::{
-    DeclaredBranch, DeclaredCompute, DeclaredKey, DeclaredKeyKind, DeclaredOrganization, DeclaredProject, DeclaredUser,
-    WorldFile, WorldFileError, fault,
+    DeclaredBranch, DeclaredCompute, DeclaredKey, DeclaredKeyKind, DeclaredOrganization,
+    DeclaredProject, DeclaredUser, WorldFile, WorldFileError, fault,
 };
 use super::ids::Generator;
 use super::model::{
-    Branch, ComputeDefaults, ComputeKind, Database, Key, Maintenance, Organization, Owner, Project, Reach, Role, State,
-    User,
+    Branch, ComputeDefaults, ComputeKind, Database, Key, Maintenance, Organization, Owner, Project,
+    Reach, Role, State, User,
 };
-use super::projects::{DEFAULT_PG_VERSION, DEFAULT_PLATFORM, DEFAULT_PROVISIONER, DEFAULT_REGION, DEFAULT_SIZE_LIMIT};
+use super::projects::{
+    DEFAULT_PG_VERSION, DEFAULT_PLATFORM, DEFAULT_PROVISIONER, DEFAULT_REGION, DEFAULT_SIZE_LIMIT,
+};
 use super::routes::is_path_id;
 use super::sizes::judge;
 use super::{Profile, World};
 
 impl World {
     /// The world that a file declares, at time `now`. All generated values derive from `seed`.
-    pub fn new(file: &WorldFile, profile: Profile, seed: u64, now: Timestamp) -> Result<Self, WorldFileError> {
+    pub fn new(
+        file: &WorldFile,
+        profile: Profile,
+        seed: u64,
+        now: Timestamp,
+    ) -> Result<Self, WorldFileError> {
         let mut world = Self::bare(profile);
         world.now = now;
         world.head.settings = file.settings.clone();
         world.head.generator = Generator::new(seed);
         unique("users", file.users.iter().map(|user| &user.id))?;
-        unique("organizations", file.organizations.iter().map(|organization| &organization.id))?;
+        unique(
+            "organizations",
+            file.organizations
+                .iter()
+                .map(|organization| &organization.id),
+        )?;
         unique("projects", file.projects.iter().map(|project| &project.id))?;
         unique_computes(&file.projects)?;
         for user in &file.users {
@@ -46,31 +58,54 @@ impl World {
         Ok(world)
     }
 
-    fn add_organization(&mut self, path: &str, declared: &DeclaredOrganization) -> Result<(), WorldFileError> {
+    fn add_organization(
+        &mut self,
+        path: &str,
+        declared: &DeclaredOrganization,
+    ) -> Result<(), WorldFileError> {
         for (index, member) in declared.members.iter().enumerate() {
             if !self.head.users.contains_key(&member.user) {
-                return fault(format!("{path}.members[{index}].user"), format!("there is no user {}", member.user));
+                return fault(
+                    format!("{path}.members[{index}].user"),
+                    format!("there is no user {}", member.user),
+                );
             }
         }
         path_id(path, &declared.id)?;
         if self.head.users.contains_key(&declared.id) {
-            return fault(format!("{path}.id"), format!("{} is the id of a user", declared.id));
+            return fault(
+                format!("{path}.id"),
+                format!("{} is the id of a user", declared.id),
+            );
         }
         let organization = Organization {
             id: declared.id.clone(),
             name: declared.name.clone().unwrap_or_else(|| declared.id.clone()),
             plan: declared.plan,
-            members: declared.members.iter().map(|member| (member.user.clone(), member.role)).collect(),
+            members: declared
+                .members
+                .iter()
+                .map(|member| (member.user.clone(), member.role))
+                .collect(),
             created_at: self.now,
         };
-        self.head.organizations.insert(organization.id.clone(), organization);
+        self.head
+            .organizations
+            .insert(organization.id.clone(), organization);
         Ok(())
     }
 
-    fn add_project(&mut self, path: &str, declared: &DeclaredProject) -> Result<(), WorldFileError> {
+    fn add_project(
+        &mut self,
+        path: &str,
+        declared: &DeclaredProject,
+    ) -> Result<(), WorldFileError> {
         let owner = self.owner(&declared.owner);
         let Some(owner) = owner else {
-            return fault(format!("{path}.owner"), format!("there is no organization or user {}", declared.owner));
+            return fault(
+                format!("{path}.owner"),
+                format!("there is no organization or user {}", declared.owner),
+            );
         };
         let project = declared.build(path, owner, self.now)?;
         let rules = self.rules(&project);
@@ -84,7 +119,11 @@ impl World {
     }
 
     /// Creates a compute as the API would, and lets it settle at once.
-    fn declare_compute(&mut self, project_id: &str, declared: &DeclaredCompute) -> Result<(), String> {
+    fn declare_compute(
+        &mut self,
+        project_id: &str,
+        declared: &DeclaredCompute,
+    ) -> Result<(), String> {
         let kind = match declared.kind {
             ComputeKind::ReadWrite => "read_write",
             ComputeKind::ReadOnly => "read_only",
@@ -100,7 +139,9 @@ impl World {
             ..ComputeRequest::default()
         };
         let now = self.now;
-        let (mut key, _) = self.make_compute(project_id, &request, now).map_err(|refusal| refusal.message())?;
+        let (mut key, _) = self
+            .make_compute(project_id, &request, now)
+            .map_err(|refusal| refusal.message())?;
         if let Some(id) = &declared.id
             && let Some(mut compute) = self.computes.remove(&key)
         {
@@ -118,7 +159,11 @@ impl World {
             compute.steps.clear();
             compute.last_active = declared.active.then_some(now);
             compute.started_at = declared.active.then_some(now);
-            compute.state = if declared.active { State::Active } else { State::Idle };
+            compute.state = if declared.active {
+                State::Active
+            } else {
+                State::Idle
+            };
         }
         // The compute counts as existing from the beginning, so it has no operations.
         self.forget_operations(project_id, 0);
@@ -127,7 +172,10 @@ impl World {
 
     /// The organization or user with this id.
     pub(super) fn owner(&self, id: &str) -> Option<Owner> {
-        match (self.head.organizations.contains_key(id), self.head.users.contains_key(id)) {
+        match (
+            self.head.organizations.contains_key(id),
+            self.head.users.contains_key(id),
+        ) {
             (true, _) => Some(Owner::Organization(id.to_owned())),
             (false, true) => Some(Owner::User(id.to_owned())),
             (false, false) => None,
@@ -136,7 +184,10 @@ impl World {
 
     fn add_key(&mut self, path: &str, declared: &DeclaredKey) -> Result<(), WorldFileError> {
         let (reach, created_by) = self.declared_reach(path, declared)?;
-        let token = declared.token.clone().unwrap_or_else(|| self.head.generator.token());
+        let token = declared
+            .token
+            .clone()
+            .unwrap_or_else(|| self.head.generator.token());
         if self.keys.find(&token).is_some() {
             return fault(format!("{path}.token"), "another key has the same token");
         }
@@ -155,31 +206,54 @@ impl World {
         Ok(())
     }
 
-    fn declared_reach(&self, path: &str, declared: &DeclaredKey) -> Result<(Reach, String), WorldFileError> {
+    fn declared_reach(
+        &self,
+        path: &str,
+        declared: &DeclaredKey,
+    ) -> Result<(Reach, String), WorldFileError> {
         let organization = || match self.head.organizations.get(&declared.owner) {
             Some(organization) => match administrator(organization) {
                 Some(by) => Ok((organization.id.clone(), by)),
                 // Only an administrator can have created the key.
-                None => fault(format!("{path}.owner"), format!("{} has no administrator", declared.owner)),
+                None => fault(
+                    format!("{path}.owner"),
+                    format!("{} has no administrator", declared.owner),
+                ),
             },
-            None => fault(format!("{path}.owner"), format!("there is no organization {}", declared.owner)),
+            None => fault(
+                format!("{path}.owner"),
+                format!("there is no organization {}", declared.owner),
+            ),
         };
         match (declared.kind, &declared.project) {
             (DeclaredKeyKind::Personal, _) => match self.head.users.get(&declared.owner) {
-                Some(user) => Ok((Reach::Personal { user: user.id.clone() }, user.id.clone())),
-                None => fault(format!("{path}.owner"), format!("there is no user {}", declared.owner)),
+                Some(user) => Ok((
+                    Reach::Personal {
+                        user: user.id.clone(),
+                    },
+                    user.id.clone(),
+                )),
+                None => fault(
+                    format!("{path}.owner"),
+                    format!("there is no user {}", declared.owner),
+                ),
             },
             (DeclaredKeyKind::Organization, _) => {
                 organization().map(|(organization, by)| (Reach::Organization { organization }, by))
             }
-            (DeclaredKeyKind::Project, None) => {
-                fault(format!("{path}.project"), "a project-scoped key names its project")
-            }
+            (DeclaredKeyKind::Project, None) => fault(
+                format!("{path}.project"),
+                "a project-scoped key names its project",
+            ),
             (DeclaredKeyKind::Project, Some(project)) => {
                 let (organization, by) = organization()?;
                 let reach = self.scope(organization, project.clone());
-                let reach = reach
-                    .or_else(|_| fault(format!("{path}.project"), format!("the owner has no project {project}")))?;
+                let reach = reach.or_else(|_| {
+                    fault(
+                        format!("{path}.project"),
+                        format!("the owner has no project {project}"),
+                    )
+                })?;
                 Ok((reach, by))
             }
         }
@@ -188,7 +262,11 @@ impl World {
 
 /// The recorded creator of the organization's keys; only administrators can create keys.
 pub(super) fn administrator(organization: &Organization) -> Option<String> {
-    organization.members.iter().find(|(_, role)| **role == Role::Admin).map(|(user, _)| user.clone())
+    organization
+        .members
+        .iter()
+        .find(|(_, role)| **role == Role::Admin)
+        .map(|(user, _)| user.clone())
 }
 
 impl DeclaredUser {
@@ -196,7 +274,10 @@ impl DeclaredUser {
         User {
             id: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
-            email: self.email.clone().unwrap_or_else(|| format!("{}@example.com", self.id)),
+            email: self
+                .email
+                .clone()
+                .unwrap_or_else(|| format!("{}@example.com", self.id)),
             plan: self.plan,
         }
     }
@@ -208,30 +289,46 @@ impl DeclaredProject {
         if let Some(size) = self.default_size
             && let Err(refused) = judge(size.min.cu(), size.max.cu(), rules.plan, rules.profile)
         {
-            return fault(format!("{path}.default_size"), Refusal::SizeRefused(refused).message());
+            return fault(
+                format!("{path}.default_size"),
+                Refusal::SizeRefused(refused).message(),
+            );
         }
         match SUSPEND_RANGE.contains(&self.default_suspend_timeout_seconds) {
             true => Ok(()),
-            false => fault(format!("{path}.default_suspend_timeout_seconds"), "it must be between -1 and 604800"),
+            false => fault(
+                format!("{path}.default_suspend_timeout_seconds"),
+                "it must be between -1 and 604800",
+            ),
         }
     }
 
     fn build(&self, path: &str, owner: Owner, now: Timestamp) -> Result<Project, WorldFileError> {
         path_id(path, &self.id)?;
-        unique(&format!("{path}.branches"), self.branches.iter().map(|branch| &branch.id))?;
+        unique(
+            &format!("{path}.branches"),
+            self.branches.iter().map(|branch| &branch.id),
+        )?;
         let marked = self.branches.iter().any(|branch| branch.default);
         let mut branches = BTreeMap::new();
         for (index, branch) in self.branches.iter().enumerate() {
             path_id(&format!("{path}.branches[{index}]"), &branch.id)?;
             let default = if marked { branch.default } else { index == 0 };
-            let orphan =
-                branch.parent.as_ref().filter(|parent| !self.branches.iter().any(|other| other.id == **parent));
+            let orphan = branch
+                .parent
+                .as_ref()
+                .filter(|parent| !self.branches.iter().any(|other| other.id == **parent));
             if let Some(parent) = orphan {
-                return fault(format!("{path}.branches[{index}].parent"), format!("there is no branch {parent}"));
+                return fault(
+                    format!("{path}.branches[{index}].parent"),
+                    format!("there is no branch {parent}"),
+                );
             }
             branches.insert(branch.id.clone(), branch.build(default, now));
         }
-        let or = |given: &Option<String>, otherwise: &str| given.clone().unwrap_or_else(|| otherwise.to_owned());
+        let or = |given: &Option<String>, otherwise: &str| {
+            given.clone().unwrap_or_else(|| otherwise.to_owned())
+        };
         Ok(Project {
             id: self.id.clone(),
             name: or(&self.name, &self.id),
@@ -279,7 +376,10 @@ fn unique<'a>(path: &str, ids: impl Iterator<Item = &'a String>) -> Result<(), W
             return fault(format!("{path}[{index}].id"), "an id cannot be empty");
         }
         if !seen.insert(id) {
-            return fault(format!("{path}[{index}].id"), format!("{id} is declared twice"));
+            return fault(
+                format!("{path}[{index}].id"),
+                format!("{id} is declared twice"),
+            );
         }
     }
     Ok(())
@@ -289,7 +389,10 @@ fn unique<'a>(path: &str, ids: impl Iterator<Item = &'a String>) -> Result<(), W
 fn path_id(path: &str, id: &str) -> Result<(), WorldFileError> {
     match is_path_id(id) {
         true => Ok(()),
-        false => fault(format!("{path}.id"), "an id has 1 to 60 lower case letters, digits and hyphens"),
+        false => fault(
+            format!("{path}.id"),
+            "an id has 1 to 60 lower case letters, digits and hyphens",
+        ),
     }
 }
 

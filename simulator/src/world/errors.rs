@@ -80,7 +80,9 @@ impl Refusal {
     /// requests, 422 for plans and limits, and 409 for wrong states.
     pub fn status(&self, profile: Profile) -> u16 {
         match self {
-            Refusal::CredentialsMissing | Refusal::CredentialsInvalid | Refusal::CredentialsRevoked => 401,
+            Refusal::CredentialsMissing
+            | Refusal::CredentialsInvalid
+            | Refusal::CredentialsRevoked => 401,
             Refusal::RouteUnknown | Refusal::Absent { .. } => 404,
             Refusal::MethodNotAllowed => 405,
             Refusal::Invalid(_) | Refusal::OrgIdRequired => 400,
@@ -92,7 +94,10 @@ impl Refusal {
                 Profile::Default | Profile::Public => 404,
             },
             Refusal::AdminsOnly => 403,
-            Refusal::PrimaryExists | Refusal::KeyNameTaken | Refusal::NotActive | Refusal::Disabled => 409,
+            Refusal::PrimaryExists
+            | Refusal::KeyNameTaken
+            | Refusal::NotActive
+            | Refusal::Disabled => 409,
             Refusal::SizeRefused(SizeFault::AbovePlan { .. }) => match profile {
                 Profile::Minimal => 400,
                 Profile::Default | Profile::Public => 422,
@@ -165,10 +170,14 @@ impl Refusal {
 
     pub(super) fn body(&self, profile: Profile, request_id: &str) -> Vec<u8> {
         let written = match profile {
-            Profile::Default | Profile::Public => {
-                serde_json::to_vec(&PublicBody { request_id, code: self.code(), message: self.message() })
-            }
-            Profile::Minimal => serde_json::to_vec(&MinimalBody { message: self.message() }),
+            Profile::Default | Profile::Public => serde_json::to_vec(&PublicBody {
+                request_id,
+                code: self.code(),
+                message: self.message(),
+            }),
+            Profile::Minimal => serde_json::to_vec(&MinimalBody {
+                message: self.message(),
+            }),
         };
         // All fields are strings, so serialization cannot fail.
         written.unwrap_or_default()
@@ -187,7 +196,10 @@ fn size_message(fault: SizeFault) -> String {
         }
         SizeFault::SpanTooWide { range } => format!("autoscaling range {range} is wider than 8 CU"),
         SizeFault::AbovePlan { plan, range } => {
-            format!("compute size {range} is not available on the {} plan", plan.name())
+            format!(
+                "compute size {range} is not available on the {} plan",
+                plan.name()
+            )
         }
     }
 }

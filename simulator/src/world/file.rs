@@ -143,8 +143,14 @@ pub struct WorldFileError {
     pub message: String,
 }
 
-pub(super) fn fault<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, WorldFileError> {
-    Err(WorldFileError { path: path.into(), message: message.into() })
+pub(super) fn fault<T>(
+    path: impl Into<String>,
+    message: impl Into<String>,
+) -> Result<T, WorldFileError> {
+    Err(WorldFileError {
+        path: path.into(),
+        message: message.into(),
+    })
 }
 
 impl WorldFile {
@@ -174,10 +180,19 @@ mod tests {
     #[test]
     fn an_error_names_its_path() {
         let cases = [
-            ("projects: [{id: p, owner: o, colour: red}]", "projects[0].colour"),
+            (
+                "projects: [{id: p, owner: o, colour: red}]",
+                "projects[0].colour",
+            ),
             ("settings: {start_ms: soon}", "settings.start_ms"),
-            ("organizations: [{id: o, plan: gold}]", "organizations[0].plan"),
-            ("projects: [{id: p, owner: o, default_size: {min: 0.3, max: 1}}]", "projects[0].default_size.min"),
+            (
+                "organizations: [{id: o, plan: gold}]",
+                "organizations[0].plan",
+            ),
+            (
+                "projects: [{id: p, owner: o, default_size: {min: 0.3, max: 1}}]",
+                "projects[0].default_size.min",
+            ),
         ];
         for (yaml, path) in cases {
             assert_eq!(WorldFile::parse(yaml).unwrap_err().path, path, "{yaml}");

@@ -11,12 +11,12 @@ pub struct Generator {
 }
 
 const ADJECTIVES: [&str; 16] = [
-    "aged", "bold", "calm", "cool", "dry", "early", "flat", "green", "holy", "late", "mute", "odd", "proud", "quiet",
-    "round", "wild",
+    "aged", "bold", "calm", "cool", "dry", "early", "flat", "green", "holy", "late", "mute", "odd",
+    "proud", "quiet", "round", "wild",
 ];
 const NOUNS: [&str; 16] = [
-    "bar", "bird", "bonus", "cell", "dawn", "dust", "fire", "frost", "haze", "lab", "math", "rain", "sea", "silence",
-    "term", "wind",
+    "bar", "bird", "bonus", "cell", "dawn", "dust", "fire", "frost", "haze", "lab", "math", "rain",
+    "sea", "silence", "term", "wind",
 ];
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const TOKEN_LENGTH: usize = 56;

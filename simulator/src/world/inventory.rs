@@ -63,20 +63,32 @@ impl Action {
 
 impl World {
     pub fn console_projects(&self) -> Vec<ProjectLine> {
-        self.projects.iter().map(|(_, project)| self.project_line(project)).collect()
+        self.projects
+            .iter()
+            .map(|(_, project)| self.project_line(project))
+            .collect()
     }
 
     /// The latest operations of all projects, newest first.
     pub fn console_operations(&self, most: usize) -> Vec<OperationLine> {
-        let mut all: Vec<&Operation> = self.operations.iter().map(|(_, operation)| operation).collect();
+        let mut all: Vec<&Operation> = self
+            .operations
+            .iter()
+            .map(|(_, operation)| operation)
+            .collect();
         all.sort_unstable_by_key(|operation| std::cmp::Reverse(operation.number));
-        all.into_iter().take(most).map(|operation| self.operation_line(operation)).collect()
+        all.into_iter()
+            .take(most)
+            .map(|operation| self.operation_line(operation))
+            .collect()
     }
 
     fn project_line(&self, project: &Project) -> ProjectLine {
         let computes_on = |branch: &str| {
             let of_project = self.computes_of(&project.id);
-            of_project.filter(|compute| compute.config.branch_id == branch).count()
+            of_project
+                .filter(|compute| compute.config.branch_id == branch)
+                .count()
         };
         let branches = project.branches.values().map(|branch| BranchLine {
             id: branch.id.clone(),
@@ -113,7 +125,11 @@ impl World {
                 OperationStatus::Scheduling | OperationStatus::Running | OperationStatus::Failed
             ),
             failures: shape.failures_count,
-            error: operation.failing.as_ref().filter(|_| shape.failures_count > 0).map(|failing| failing.error.clone()),
+            error: operation
+                .failing
+                .as_ref()
+                .filter(|_| shape.failures_count > 0)
+                .map(|failing| failing.error.clone()),
             created_at: shape.created_at.to_string(),
             updated_at: shape.updated_at.to_string(),
         }

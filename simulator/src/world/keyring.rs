@@ -70,7 +70,10 @@ impl KeyRing {
             let name = account_and_name(key);
             // Only in the public profile are names unique, so another valid key may have the same
             // name.
-            if !self.iter().any(|other| other.revoked_at.is_none() && account_and_name(other) == name) {
+            if !self
+                .iter()
+                .any(|other| other.revoked_at.is_none() && account_and_name(other) == name)
+            {
                 self.names.remove(&name);
             }
         }

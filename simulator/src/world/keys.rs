@@ -21,9 +21,16 @@ struct KeyRequest {
 }
 
 impl World {
-    pub(super) fn create_organization_key(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(super) fn create_organization_key(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let organization = context.ids.organization.clone();
-        self.allow(context.caller, &organization, OrganizationAction::ManageKeys)?;
+        self.allow(
+            context.caller,
+            &organization,
+            OrganizationAction::ManageKeys,
+        )?;
         let user = self.person(context.caller)?.to_owned();
         let request: KeyRequest = parse_json(&context.request.body)?;
         let name = self.key_name(&request)?;
@@ -32,14 +39,21 @@ impl World {
             (None, Profile::Default | Profile::Public) => Reach::Organization { organization },
             (None, Profile::Minimal) => return Err(Refusal::invalid("project_id is required")),
         };
-        self.mint(name, reach, user, context.now).map(|key| created(&key))
+        self.mint(name, reach, user, context.now)
+            .map(|key| created(&key))
     }
 
     pub(super) fn create_personal_key(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let user = self.person(context.caller)?.to_owned();
         let request: KeyRequest = parse_json(&context.request.body)?;
         let name = self.key_name(&request)?;
-        self.mint(name, Reach::Personal { user: user.clone() }, user, context.now).map(|key| created(&key))
+        self.mint(
+            name,
+            Reach::Personal { user: user.clone() },
+            user,
+            context.now,
+        )
+        .map(|key| created(&key))
     }
 
     /// The specification limits no length.
@@ -54,8 +68,15 @@ impl World {
 
     /// The reach of a key for one project, which must belong to the organization.
     pub(super) fn scope(&self, organization: String, project: String) -> Result<Reach, Refusal> {
-        match self.projects.get(&project).is_some_and(|project| owned_by(project, &organization)) {
-            true => Ok(Reach::Project { organization, project }),
+        match self
+            .projects
+            .get(&project)
+            .is_some_and(|project| owned_by(project, &organization))
+        {
+            true => Ok(Reach::Project {
+                organization,
+                project,
+            }),
             false => Err(Refusal::Absent { what: "project" }),
         }
     }
@@ -89,7 +110,8 @@ impl World {
 
     pub(super) fn list_personal_keys(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let user = self.person(context.caller)?;
-        let own = |key: &&Key| matches!(&key.reach, Reach::Personal { user: owner } if owner == user);
+        let own =
+            |key: &&Key| matches!(&key.reach, Reach::Personal { user: owner } if owner == user);
         Ok(self.listed(own))
     }
 
@@ -102,17 +124,28 @@ impl World {
     /// The valid keys as a bare array.
     fn listed(&self, belongs: impl Fn(&&Key) -> bool) -> Reply {
         let live = self.keys.iter().filter(|key| key.revoked_at.is_none());
-        let items: Vec<ListedKey<'_>> = live.filter(belongs).map(|key| self.listed_key(key)).collect();
+        let items: Vec<ListedKey<'_>> = live
+            .filter(belongs)
+            .map(|key| self.listed_key(key))
+            .collect();
         Reply::ok(&items)
     }
 
     fn listed_key<'a>(&'a self, key: &'a Key) -> ListedKey<'a> {
-        let name = self.head.users.get(&key.created_by).map_or("", |user| &user.name);
+        let name = self
+            .head
+            .users
+            .get(&key.created_by)
+            .map_or("", |user| &user.name);
         ListedKey {
             id: key.id,
             name: &key.name,
             created_at: Stamp(key.created_at),
-            created_by: Creator { id: &key.created_by, name, image: "" },
+            created_by: Creator {
+                id: &key.created_by,
+                name,
+                image: "",
+            },
             last_used_at: key.last_used_at.map(Stamp),
             last_used_from_addr: &key.last_used_from_addr,
             project_id: key.reach.project(),
@@ -121,20 +154,41 @@ impl World {
 
     pub(super) fn revoke_personal_key(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let user = self.person(context.caller)?.to_owned();
-        self.revoke_own(context, |key| matches!(&key.reach, Reach::Personal { user: owner } if *owner == user))
+        self.revoke_own(
+            context,
+            |key| matches!(&key.reach, Reach::Personal { user: owner } if *owner == user),
+        )
     }
 
-    pub(super) fn revoke_organization_key(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(super) fn revoke_organization_key(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let organization = context.ids.organization.clone();
-        self.allow(context.caller, &organization, OrganizationAction::ManageKeys)?;
+        self.allow(
+            context.caller,
+            &organization,
+            OrganizationAction::ManageKeys,
+        )?;
         self.revoke_own(context, |key| of_organization(key, &organization))
     }
 
     /// Revokes the key in the path. A revoked key and a key of another owner both count as absent.
-    fn revoke_own(&mut self, context: &Context<'_>, belongs: impl Fn(&Key) -> bool) -> Result<Reply, Refusal> {
+    fn revoke_own(
+        &mut self,
+        context: &Context<'_>,
+        belongs: impl Fn(&Key) -> bool,
+    ) -> Result<Reply, Refusal> {
         const ABSENT: Refusal = Refusal::Absent { what: "api key" };
-        let id: i64 = context.ids.key.parse().map_err(|_| Refusal::invalid("the key id must be an integer"))?;
-        self.keys.get(id).filter(|key| key.revoked_at.is_none() && belongs(key)).ok_or(ABSENT)?;
+        let id: i64 = context
+            .ids
+            .key
+            .parse()
+            .map_err(|_| Refusal::invalid("the key id must be an integer"))?;
+        self.keys
+            .get(id)
+            .filter(|key| key.revoked_at.is_none() && belongs(key))
+            .ok_or(ABSENT)?;
         let key = self.keys.revoke(id, context.now).ok_or(ABSENT)?;
         Ok(Reply::ok(&RevokedKey {
             id: key.id,
@@ -151,7 +205,10 @@ impl World {
 
 fn of_organization(key: &Key, organization: &str) -> bool {
     match &key.reach {
-        Reach::Organization { organization: own } | Reach::Project { organization: own, .. } => own == organization,
+        Reach::Organization { organization: own }
+        | Reach::Project {
+            organization: own, ..
+        } => own == organization,
         Reach::Personal { .. } => false,
     }
 }

@@ -26,7 +26,9 @@ enum Event {
 impl Compute {
     /// The state after all pending steps.
     pub(super) fn target_state(&self) -> State {
-        self.steps.iter().fold(self.state, |state, step| step.effect.leads_to().unwrap_or(state))
+        self.steps.iter().fold(self.state, |state, step| {
+            step.effect.leads_to().unwrap_or(state)
+        })
     }
 }
 
@@ -51,7 +53,11 @@ impl World {
             self.plan_all_anew();
         }
         for key in self.agenda.take_stale() {
-            let at = self.computes.get(&key).and_then(|compute| self.next_event(compute)).map(|(at, _)| at);
+            let at = self
+                .computes
+                .get(&key)
+                .and_then(|compute| self.next_event(compute))
+                .map(|(at, _)| at);
             self.agenda.plan(key, at);
         }
     }
@@ -80,11 +86,17 @@ impl World {
     /// The last change of anything that affects the compute's own events. They cannot be due
     /// earlier.
     fn last_change(&self, compute: &Compute) -> Timestamp {
-        self.head.plans_changed_at.map_or(compute.updated_at, |at| at.max(compute.updated_at))
+        self.head
+            .plans_changed_at
+            .map_or(compute.updated_at, |at| at.max(compute.updated_at))
     }
 
     fn step(&mut self, key: &ComputeKey) {
-        let Some((at, event)) = self.computes.get(key).and_then(|compute| self.next_event(compute)) else {
+        let Some((at, event)) = self
+            .computes
+            .get(key)
+            .and_then(|compute| self.next_event(compute))
+        else {
             return;
         };
         match event {
@@ -99,7 +111,9 @@ impl World {
     }
 
     fn take_step(&mut self, key: &ComputeKey) {
-        let Some(compute) = self.compute_mut(key) else { return };
+        let Some(compute) = self.compute_mut(key) else {
+            return;
+        };
         let step = compute.steps.remove(0);
         let was = compute.state;
         compute.updated_at = step.at;
@@ -120,7 +134,8 @@ impl World {
             }
             Effect::Applied | Effect::GaveUp => {}
         }
-        let ran = (was == State::Active && step.effect == Effect::Suspended).then(|| work_done(compute, step.at));
+        let ran = (was == State::Active && step.effect == Effect::Suspended)
+            .then(|| work_done(compute, step.at));
         if let (Some(work), Some(project)) = (ran, self.projects.get_mut(&key.0)) {
             project.cpu_used_sec += work;
         }
@@ -128,14 +143,28 @@ impl World {
 
     /// Starts a chain of operations at `at`: the first one runs, the others wait. It cancels
     /// operations in progress.
-    pub(super) fn schedule(&mut self, key: &ComputeKey, actions: &[Action], at: Timestamp) -> Vec<Operation> {
+    pub(super) fn schedule(
+        &mut self,
+        key: &ComputeKey,
+        actions: &[Action],
+        at: Timestamp,
+    ) -> Vec<Operation> {
         self.cancel_steps(key, at);
         self.chain(key, actions, at, at)
     }
 
     /// Appends operations to those in progress.
-    pub(super) fn append(&mut self, key: &ComputeKey, actions: &[Action], at: Timestamp) -> Vec<Operation> {
-        let from = self.computes.get(key).and_then(|compute| compute.steps.last()).map_or(at, |step| step.at);
+    pub(super) fn append(
+        &mut self,
+        key: &ComputeKey,
+        actions: &[Action],
+        at: Timestamp,
+    ) -> Vec<Operation> {
+        let from = self
+            .computes
+            .get(key)
+            .and_then(|compute| compute.steps.last())
+            .map_or(at, |step| step.at);
         self.chain(key, actions, at, from)
     }
 
@@ -160,12 +189,23 @@ impl World {
             let mut steps = Vec::new();
             for (effect, milliseconds) in self.course(*action) {
                 at += SignedDuration::from_millis(i64::from(milliseconds.max(1)));
-                steps.push(Step { at, effect, operation: number });
+                steps.push(Step {
+                    at,
+                    effect,
+                    operation: number,
+                });
             }
             let failing = self.failing(*action, starts_at, at);
-            if let Some(last) = failing.as_ref().and_then(|failing| failing.at.last().copied()) {
+            if let Some(last) = failing
+                .as_ref()
+                .and_then(|failing| failing.at.last().copied())
+            {
                 at = last;
-                steps = vec![Step { at, effect: Effect::GaveUp, operation: number }];
+                steps = vec![Step {
+                    at,
+                    effect: Effect::GaveUp,
+                    operation: number,
+                }];
             }
             if given_up.is_some() {
                 steps.clear();
@@ -195,12 +235,17 @@ impl World {
 
     /// The ordered failure of an operation that runs from `start` to `end`, if there is one.
     fn failing(&mut self, action: Action, start: Timestamp, end: Timestamp) -> Option<Failing> {
-        let order = self.failures.iter_mut().find(|order| order.action == action && order.operations > 0)?;
+        let order = self
+            .failures
+            .iter_mut()
+            .find(|order| order.action == action && order.operations > 0)?;
         order.operations -= 1;
         let (tries, error) = (order.tries.max(1), order.error.clone());
         let one = end.duration_since(start) + TRIED_AGAIN_AFTER;
         Some(Failing {
-            at: (0..tries).map(|before| end + one * i32::try_from(before).unwrap_or(i32::MAX)).collect(),
+            at: (0..tries)
+                .map(|before| end + one * i32::try_from(before).unwrap_or(i32::MAX))
+                .collect(),
             error,
         })
     }
@@ -213,13 +258,18 @@ impl World {
             Action::SuspendCompute => vec![(Effect::Suspended, settings.suspend_ms)],
             Action::ApplyConfig => vec![(Effect::Applied, settings.apply_ms)],
             Action::CheckAvailability => {
-                vec![(Effect::Checked, settings.start_ms), (Effect::Suspended, settings.suspend_ms)]
+                vec![
+                    (Effect::Checked, settings.start_ms),
+                    (Effect::Suspended, settings.suspend_ms),
+                ]
             }
         }
     }
 
     fn cancel_steps(&mut self, key: &ComputeKey, at: Timestamp) {
-        let Some(compute) = self.compute_mut(key) else { return };
+        let Some(compute) = self.compute_mut(key) else {
+            return;
+        };
         for step in std::mem::take(&mut compute.steps) {
             if let Some(operation) = self.operations.get_mut(&(key.0.clone(), step.operation)) {
                 operation.cancelled_at = Some(at);
@@ -228,21 +278,33 @@ impl World {
     }
 
     fn record(&mut self, operation: Operation) {
-        let oldest = self.now.checked_sub(OPERATIONS_KEPT).unwrap_or(Timestamp::MIN);
+        let oldest = self
+            .now
+            .checked_sub(OPERATIONS_KEPT)
+            .unwrap_or(Timestamp::MIN);
         let project = operation.project_id.clone();
         let first = (project.clone(), 0)..(project.clone(), operation.number);
-        let expired = self.operations.range(first).next().filter(|(_, first)| first.created_at < oldest);
+        let expired = self
+            .operations
+            .range(first)
+            .next()
+            .filter(|(_, first)| first.created_at < oldest);
         if let Some(key) = expired.map(|(key, _)| key.clone()) {
             self.operations.remove(&key);
         }
-        self.operations.insert((project, operation.number), operation);
+        self.operations
+            .insert((project, operation.number), operation);
     }
 
     /// Removes the records of a project's operations from this number on, as if they had never been
     /// requested.
     pub(super) fn forget_operations(&mut self, project_id: &str, first: u64) {
         let since = (project_id.to_owned(), first)..=(project_id.to_owned(), u64::MAX);
-        let forgotten: Vec<_> = self.operations.range(since).map(|(key, _)| key.clone()).collect();
+        let forgotten: Vec<_> = self
+            .operations
+            .range(since)
+            .map(|(key, _)| key.clone())
+            .collect();
         for key in forgotten {
             self.operations.remove(&key);
         }
@@ -289,7 +351,11 @@ impl World {
     pub(super) fn plan_of(&self, owner: &Owner) -> Plan {
         let plan = match owner {
             Owner::User(id) => self.head.users.get(id).map(|user| user.plan),
-            Owner::Organization(id) => self.head.organizations.get(id).map(|organization| organization.plan),
+            Owner::Organization(id) => self
+                .head
+                .organizations
+                .get(id)
+                .map(|organization| organization.plan),
         };
         plan.unwrap_or(Plan::Free)
     }

@@ -128,11 +128,17 @@ impl Reply {
     }
 
     pub fn no_content() -> Self {
-        Self { status: 204, body: Vec::new() }
+        Self {
+            status: 204,
+            body: Vec::new(),
+        }
     }
 
     fn with(status: u16, body: &impl Serialize) -> Self {
         // Shapes are plain structs with string keys, so serialization cannot fail.
-        Self { status, body: serde_json::to_vec(body).unwrap_or_default() }
+        Self {
+            status,
+            body: serde_json::to_vec(body).unwrap_or_default(),
+        }
     }
 }

@@ -165,7 +165,12 @@ impl World {
         let outcome = caller.and_then(|caller| self.answer(request, &caller));
         self.clock_off = SignedDuration::ZERO;
         match outcome {
-            Ok(reply) => Response { status: reply.status, request_id, retry_after: None, body: reply.body },
+            Ok(reply) => Response {
+                status: reply.status,
+                request_id,
+                retry_after: None,
+                body: reply.body,
+            },
             Err(refusal) => Response {
                 status: refusal.status(self.profile),
                 retry_after: refusal.retry_after(),
@@ -178,10 +183,20 @@ impl World {
     fn answer(&mut self, request: &Request, caller: &Caller) -> Result<Reply, Refusal> {
         let (call, ids) = routes::resolve(request.method, &request.path, self.profile)?;
         if let Some(limit) = self.head.settings.rate_limit(self.profile) {
-            let admitted = self.meters.admit(caller.reach.account(), call, &limit, request.received_at);
+            let admitted =
+                self.meters
+                    .admit(caller.reach.account(), call, &limit, request.received_at);
             admitted.map_err(|retry_after| Refusal::TooManyRequests { retry_after })?;
         }
-        self.perform(call, &Context { request, caller, ids: &ids, now: self.now })
+        self.perform(
+            call,
+            &Context {
+                request,
+                caller,
+                ids: &ids,
+                now: self.now,
+            },
+        )
     }
 
     fn perform(&mut self, call: Call, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -243,7 +258,8 @@ impl World {
         match &request.request_id {
             Some(id) => id.clone(),
             None => {
-                let mixed = self.now.as_microsecond().cast_unsigned() ^ self.answered.rotate_left(40);
+                let mixed =
+                    self.now.as_microsecond().cast_unsigned() ^ self.answered.rotate_left(40);
                 Generator::new(mixed).uuid()
             }
         }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::secret::Token;
 use super::sizes::{Plan, Range};
 pub use projects::{
-    Branch, ComputeDefaults, Database, DeletedProject, Expiry, Maintenance, MaintenanceWindow, Origin, Owner, Project,
+    Branch, ComputeDefaults, Database, DeletedProject, Expiry, Maintenance, MaintenanceWindow,
+    Origin, Owner, Project,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,8 +116,19 @@ pub struct Compute {
 impl Compute {
     /// The next state of a compute with pending steps.
     pub fn pending_state(&self) -> Option<State> {
-        let settles = || self.steps.last().map(|_| if self.state == State::Init { State::Active } else { self.state });
-        self.steps.iter().find_map(|step| step.effect.leads_to()).or_else(settles)
+        let settles = || {
+            self.steps.last().map(|_| {
+                if self.state == State::Init {
+                    State::Active
+                } else {
+                    self.state
+                }
+            })
+        };
+        self.steps
+            .iter()
+            .find_map(|step| step.effect.leads_to())
+            .or_else(settles)
     }
 }
 
@@ -233,7 +245,10 @@ pub enum Reach {
     /// Every project of an organization.
     Organization { organization: String },
     /// One project, as long as it belongs to the organization.
-    Project { organization: String, project: String },
+    Project {
+        organization: String,
+        project: String,
+    },
 }
 
 impl Reach {
@@ -242,7 +257,9 @@ impl Reach {
     pub fn account(&self) -> &str {
         match self {
             Reach::Personal { user } => user,
-            Reach::Organization { organization } | Reach::Project { organization, .. } => organization,
+            Reach::Organization { organization } | Reach::Project { organization, .. } => {
+                organization
+            }
         }
     }
 

@@ -7,12 +7,15 @@ use super::message::Reply;
 use super::model::{Compute, ComputeSettings, Operation, State};
 use super::paging::{self, Limit};
 use super::shapes::{
-    ComputeMore, ComputeShape, Cursor, Group, Hosts, OneOperation, OperationList, OperationShape, OperationStatus,
-    Stamp,
+    ComputeMore, ComputeShape, Cursor, Group, Hosts, OneOperation, OperationList, OperationShape,
+    OperationStatus, Stamp,
 };
 use super::{Context, Profile, World};
 
-const LIMIT: Limit = Limit { default: 1000, max: 1000 };
+const LIMIT: Limit = Limit {
+    default: 1000,
+    max: 1000,
+};
 const SECONDS_IN_A_WEEK: i64 = 7 * 24 * 3600;
 
 impl Operation {
@@ -53,20 +56,36 @@ impl World {
             .take(limit)
             .collect();
         // As on the platform, the last page has a cursor too, and the page after it is empty.
-        let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.number.to_string()) });
-        let operations = page.into_iter().map(|operation| self.operation_shape(operation, context.now)).collect();
-        Ok(Reply::ok(&OperationList { operations, pagination }))
+        let pagination = page.last().map(|last| Cursor {
+            cursor: paging::seal(&last.number.to_string()),
+        });
+        let operations = page
+            .into_iter()
+            .map(|operation| self.operation_shape(operation, context.now))
+            .collect();
+        Ok(Reply::ok(&OperationList {
+            operations,
+            pagination,
+        }))
     }
 
     pub(super) fn get_operation(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?.id.clone();
-        let mut of_project = self.operations.range((project.clone(), 0)..=(project, u64::MAX));
+        let mut of_project = self
+            .operations
+            .range((project.clone(), 0)..=(project, u64::MAX));
         let found = of_project.find(|(_, operation)| operation.id == context.ids.operation);
         let (_, operation) = found.ok_or(Refusal::Absent { what: "operation" })?;
-        Ok(Reply::ok(&OneOperation { operation: self.operation_shape(operation, context.now) }))
+        Ok(Reply::ok(&OneOperation {
+            operation: self.operation_shape(operation, context.now),
+        }))
     }
 
-    pub(super) fn operation_shape<'a>(&self, operation: &'a Operation, now: Timestamp) -> OperationShape<'a> {
+    pub(super) fn operation_shape<'a>(
+        &self,
+        operation: &'a Operation,
+        now: Timestamp,
+    ) -> OperationShape<'a> {
         let (status, since) = operation.status_at(now);
         let failed = !operation.failures_at(now).is_empty();
         let spent = since.as_millisecond() - operation.starts_at.as_millisecond();
@@ -121,8 +140,14 @@ impl World {
         let pg_settings = Some(given.pg_settings.clone().unwrap_or_default());
         match self.profile {
             Profile::Public => given,
-            Profile::Default => ComputeSettings { pg_settings, ..given },
-            Profile::Minimal => ComputeSettings { pg_settings, ..ComputeSettings::default() },
+            Profile::Default => ComputeSettings {
+                pg_settings,
+                ..given
+            },
+            Profile::Minimal => ComputeSettings {
+                pg_settings,
+                ..ComputeSettings::default()
+            },
         }
     }
 
@@ -138,19 +163,31 @@ fn compute_more(compute: &Compute) -> ComputeMore<'_> {
         provisioner: &compute.config.provisioner,
         suspend_timeout_seconds: compute.config.suspend_timeout_seconds,
         started_at: compute.started_at.map(Stamp),
-        suspended_at: compute.suspended_at.filter(|_| compute.state != State::Active).map(Stamp),
+        suspended_at: compute
+            .suspended_at
+            .filter(|_| compute.state != State::Active)
+            .map(Stamp),
         compute_release_version: compute.started_at.map(release),
-        hosts: Hosts { read_write_host: &compute.host, read_write_pooled_host: pooled_host(&compute.host) },
+        hosts: Hosts {
+            read_write_host: &compute.host,
+            read_write_pooled_host: pooled_host(&compute.host),
+        },
         slug: &compute.id,
         branch_slug: &compute.config.branch_id,
         project_slug: &compute.project_id,
-        group: Group { size: 1, computes: [] },
+        group: Group {
+            size: 1,
+            computes: [],
+        },
     }
 }
 
 /// The platform's release at the start of a compute; there is one per week.
 pub(super) fn release(started_at: Timestamp) -> String {
-    started_at.as_second().div_euclid(SECONDS_IN_A_WEEK).to_string()
+    started_at
+        .as_second()
+        .div_euclid(SECONDS_IN_A_WEEK)
+        .to_string()
 }
 
 /// The host of the connection pooler: `-pooler` is appended to the first label.

@@ -17,8 +17,13 @@ impl Limit {
         let Some(given) = request.query_value("limit") else {
             return Ok(self.default);
         };
-        let limit = given.parse().ok().filter(|limit| (1..=self.max).contains(limit));
-        limit.ok_or_else(|| Refusal::invalid(format!("limit must be a number from 1 to {}", self.max)))
+        let limit = given
+            .parse()
+            .ok()
+            .filter(|limit| (1..=self.max).contains(limit));
+        limit.ok_or_else(|| {
+            Refusal::invalid(format!("limit must be a number from 1 to {}", self.max))
+        })
     }
 }
 
@@ -57,7 +62,10 @@ mod tests {
 
     #[test]
     fn a_cursor_opens_to_what_was_sealed() {
-        assert_eq!(open(&seal("aged-wind-123456")).as_deref(), Some("aged-wind-123456"));
+        assert_eq!(
+            open(&seal("aged-wind-123456")).as_deref(),
+            Some("aged-wind-123456")
+        );
         for broken in ["0", "zz", "ff", "é"] {
             assert_eq!(open(broken), None, "{broken}");
         }

@@ -69,8 +69,12 @@ impl ProjectRequest {
         if let Some(defaults) = &self.default_endpoint_settings {
             defaults.check(&project.region_id)?;
             let range = defaults.range(initial_range(&project.defaults, rules), rules)?;
-            project.defaults.range = defaults.has_range().then_some(range).or(project.defaults.range);
-            let seconds = defaults.suspend_timeout(project.defaults.suspend_timeout_seconds, rules)?;
+            project.defaults.range = defaults
+                .has_range()
+                .then_some(range)
+                .or(project.defaults.range);
+            let seconds =
+                defaults.suspend_timeout(project.defaults.suspend_timeout_seconds, rules)?;
             project.defaults.suspend_timeout_seconds = seconds;
         }
         if let Some(settings) = &self.settings {
@@ -111,15 +115,31 @@ impl World {
         let project = self.project(context)?;
         Ok(Reply::ok(&UpdatedProject {
             project: self.project_shape(project, true),
-            operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
+            operations: operations
+                .iter()
+                .map(|operation| self.operation_shape(operation, context.now))
+                .collect(),
         }))
     }
 
-    fn suspend_all(&mut self, context: &Context<'_>, project_id: &str) -> Result<Vec<Operation>, Refusal> {
-        let active = self.computes_of(project_id).filter(|compute| compute.state == State::Active);
-        let active: Vec<ComputeKey> = active.map(|compute| (project_id.to_owned(), compute.id.clone())).collect();
-        active.iter().try_for_each(|key| self.refuse_when_busy(key))?;
-        Ok(active.iter().flat_map(|key| self.schedule(key, &[Action::SuspendCompute], context.now)).collect())
+    fn suspend_all(
+        &mut self,
+        context: &Context<'_>,
+        project_id: &str,
+    ) -> Result<Vec<Operation>, Refusal> {
+        let active = self
+            .computes_of(project_id)
+            .filter(|compute| compute.state == State::Active);
+        let active: Vec<ComputeKey> = active
+            .map(|compute| (project_id.to_owned(), compute.id.clone()))
+            .collect();
+        active
+            .iter()
+            .try_for_each(|key| self.refuse_when_busy(key))?;
+        Ok(active
+            .iter()
+            .flat_map(|key| self.schedule(key, &[Action::SuspendCompute], context.now))
+            .collect())
     }
 }
 
@@ -137,7 +157,11 @@ fn apply_settings(given: &Map<String, Value>, project: &mut Project) -> Result<(
     if replicates(project) && given.get(LOGICAL_REPLICATION) == Some(&Value::Bool(false)) {
         return Err(Refusal::invalid("logical replication cannot be disabled"));
     }
-    let stored = given.iter().filter(|(name, value)| STORED.contains(&name.as_str()) && !value.is_null());
-    project.settings.extend(stored.map(|(name, value)| (name.clone(), value.clone())));
+    let stored = given
+        .iter()
+        .filter(|(name, value)| STORED.contains(&name.as_str()) && !value.is_null());
+    project
+        .settings
+        .extend(stored.map(|(name, value)| (name.clone(), value.clone())));
     Ok(())
 }

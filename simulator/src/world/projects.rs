@@ -14,12 +14,15 @@ use super::model::{Branch, ComputeDefaults, Database, Maintenance, Owner, Projec
 use super::paging::{self, Limit};
 use super::project_attributes::ProjectRequest;
 use super::shapes::{
-    BranchShape, ComputeShape, Cursor, EndpointDefaults, OneProject, OperationShape, ProjectList, ProjectListMore,
-    ProjectMore, ProjectSettings, ProjectShape, ProjectUsage, Stamp,
+    BranchShape, ComputeShape, Cursor, EndpointDefaults, OneProject, OperationShape, ProjectList,
+    ProjectListMore, ProjectMore, ProjectSettings, ProjectShape, ProjectUsage, Stamp,
 };
 use super::{Context, Profile, World};
 
-const LIMIT: Limit = Limit { default: 10, max: 400 };
+const LIMIT: Limit = Limit {
+    default: 10,
+    max: 400,
+};
 const HISTORY_RETENTION_SECONDS: u32 = 86_400;
 /// Defaults of a project, here and below.
 pub(super) const DEFAULT_REGION: &str = "aws-us-east-2";
@@ -51,21 +54,34 @@ impl World {
 
     pub(super) fn list_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let org_id = context.request.query_value("org_id");
-        let recoverable =
-            !self.profile.obeys() && context.request.query_value("recoverable").as_deref() == Some("true");
-        let from =
-            if recoverable { self.recoverable_projects() } else { self.projects.iter().map(|(_, it)| it).collect() };
+        let recoverable = !self.profile.obeys()
+            && context.request.query_value("recoverable").as_deref() == Some("true");
+        let from = if recoverable {
+            self.recoverable_projects()
+        } else {
+            self.projects.iter().map(|(_, it)| it).collect()
+        };
         let visible = self.visible(from, &context.caller.reach, org_id.as_deref())?;
         match self.profile.adds() {
             true => self.page_of_projects(context, visible),
             false => {
-                let projects = visible.into_iter().map(|project| self.project_shape(project, false)).collect();
-                Ok(Reply::ok(&ProjectList { projects, more: None }))
+                let projects = visible
+                    .into_iter()
+                    .map(|project| self.project_shape(project, false))
+                    .collect();
+                Ok(Reply::ok(&ProjectList {
+                    projects,
+                    more: None,
+                }))
             }
         }
     }
 
-    fn page_of_projects(&self, context: &Context<'_>, visible: Vec<&Project>) -> Result<Reply, Refusal> {
+    fn page_of_projects(
+        &self,
+        context: &Context<'_>,
+        visible: Vec<&Project>,
+    ) -> Result<Reply, Refusal> {
         // Without a limit in the request, the specification returns all projects instead of ten.
         let limit = match self.profile.obeys() && context.request.query_value("limit").is_none() {
             true => visible.len(),
@@ -73,13 +89,30 @@ impl World {
         };
         let after = paging::cursor(context.request)?.unwrap_or_default();
         let search = context.request.query_value("search").unwrap_or_default();
-        let found = |project: &&Project| project.name.contains(&search) || project.id.contains(&search);
-        let page: Vec<&Project> =
-            visible.into_iter().filter(|project| project.id > after).filter(found).take(limit).collect();
-        let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.id) });
-        let projects = page.into_iter().map(|project| self.project_shape(project, false)).collect();
-        let more = ProjectListMore { pagination, applications: Default::default(), integrations: Default::default() };
-        Ok(Reply::ok(&ProjectList { projects, more: Some(more) }))
+        let found =
+            |project: &&Project| project.name.contains(&search) || project.id.contains(&search);
+        let page: Vec<&Project> = visible
+            .into_iter()
+            .filter(|project| project.id > after)
+            .filter(found)
+            .take(limit)
+            .collect();
+        let pagination = page.last().map(|last| Cursor {
+            cursor: paging::seal(&last.id),
+        });
+        let projects = page
+            .into_iter()
+            .map(|project| self.project_shape(project, false))
+            .collect();
+        let more = ProjectListMore {
+            pagination,
+            applications: Default::default(),
+            integrations: Default::default(),
+        };
+        Ok(Reply::ok(&ProjectList {
+            projects,
+            more: Some(more),
+        }))
     }
 
     /// The subset of these projects that the key sees in the list, in the same order.
@@ -89,17 +122,32 @@ impl World {
         reach: &Reach,
         org_id: Option<&str>,
     ) -> Result<Vec<&'a Project>, Refusal> {
-        const NO_ORGANIZATION: Refusal = Refusal::Absent { what: "organization" };
+        const NO_ORGANIZATION: Refusal = Refusal::Absent {
+            what: "organization",
+        };
         match (reach, self.profile, org_id) {
-            (Reach::Project { project, .. }, Profile::Public, _) => {
-                Err(Refusal::OutsideScope { project: project.clone() })
-            }
+            (Reach::Project { project, .. }, Profile::Public, _) => Err(Refusal::OutsideScope {
+                project: project.clone(),
+            }),
             // The specification gives such a key one project, so the list has one entry.
-            (Reach::Project { organization, project }, _, _) => {
-                let project = from.into_iter().find(|it| it.id == *project && owned_by(it, organization));
-                project.map(|project| vec![project]).ok_or(Refusal::ProjectLeft)
+            (
+                Reach::Project {
+                    organization,
+                    project,
+                },
+                _,
+                _,
+            ) => {
+                let project = from
+                    .into_iter()
+                    .find(|it| it.id == *project && owned_by(it, organization));
+                project
+                    .map(|project| vec![project])
+                    .ok_or(Refusal::ProjectLeft)
             }
-            (Reach::Organization { organization }, _, Some(other)) if other != organization => Err(NO_ORGANIZATION),
+            (Reach::Organization { organization }, _, Some(other)) if other != organization => {
+                Err(NO_ORGANIZATION)
+            }
             (Reach::Organization { organization }, _, _) => {
                 Ok(owned(from, |owner| is_organization(owner, organization)))
             }
@@ -108,14 +156,17 @@ impl World {
             (Reach::Personal { user }, profile, Some(own)) if profile.adds() && own == user => {
                 Ok(owned(from, |owner| is_user(owner, user)))
             }
-            (Reach::Personal { user }, _, Some(organization)) if self.role(organization, user).is_none() => {
+            (Reach::Personal { user }, _, Some(organization))
+                if self.role(organization, user).is_none() =>
+            {
                 Err(NO_ORGANIZATION)
             }
             (Reach::Personal { .. }, Profile::Public, Some(organization)) => {
                 Ok(owned(from, |owner| is_organization(owner, organization)))
             }
             (Reach::Personal { user }, _, organization) => Ok(owned(from, |owner| {
-                is_user(owner, user) || organization.is_some_and(|organization| is_organization(owner, organization))
+                is_user(owner, user)
+                    || organization.is_some_and(|organization| is_organization(owner, organization))
             })),
         }
     }
@@ -123,14 +174,22 @@ impl World {
     /// Projects shared with the caller. Sharing is not simulated, so there are none.
     pub(super) fn list_shared_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         self.person(context.caller)?;
-        let more =
-            ProjectListMore { pagination: None, applications: Default::default(), integrations: Default::default() };
-        Ok(Reply::ok(&ProjectList { projects: Vec::new(), more: Some(more) }))
+        let more = ProjectListMore {
+            pagination: None,
+            applications: Default::default(),
+            integrations: Default::default(),
+        };
+        Ok(Reply::ok(&ProjectList {
+            projects: Vec::new(),
+            more: Some(more),
+        }))
     }
 
     pub(super) fn get_project(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
-        Ok(Reply::ok(&OneProject { project: self.project_shape(project, true) }))
+        Ok(Reply::ok(&OneProject {
+            project: self.project_shape(project, true),
+        }))
     }
 
     pub(super) fn create_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -143,16 +202,33 @@ impl World {
         request.name_first_branch(&mut project);
         let (id, branch_id) = (project.id.clone(), project.branches.keys().next().cloned());
         self.projects.insert(id.clone(), project);
-        let request = ComputeRequest { branch_id, kind: Some("read_write".to_owned()), ..ComputeRequest::default() };
+        let request = ComputeRequest {
+            branch_id,
+            kind: Some("read_write".to_owned()),
+            ..ComputeRequest::default()
+        };
         let (_, operations) = self.make_compute(&id, &request, context.now)?;
-        let project = self.projects.get(&id).ok_or(Refusal::Absent { what: "project" })?;
-        let branch = project.branches.values().next().ok_or(Refusal::Absent { what: "branch" })?;
+        let project = self
+            .projects
+            .get(&id)
+            .ok_or(Refusal::Absent { what: "project" })?;
+        let branch = project
+            .branches
+            .values()
+            .next()
+            .ok_or(Refusal::Absent { what: "branch" })?;
         Ok(Reply::created(&CreatedProject {
             project: self.project_shape(project, true),
             access: self.access(project, branch),
-            operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
+            operations: operations
+                .iter()
+                .map(|operation| self.operation_shape(operation, context.now))
+                .collect(),
             branch: self.branch_shape(project, branch),
-            endpoints: self.computes_of(&id).map(|compute| self.compute_shape(compute)).collect(),
+            endpoints: self
+                .computes_of(&id)
+                .map(|compute| self.compute_shape(compute))
+                .collect(),
         }))
     }
 
@@ -160,7 +236,9 @@ impl World {
     fn new_owner(&self, context: &Context<'_>, org_id: Option<&str>) -> Result<Owner, Refusal> {
         match (&context.caller.reach, org_id) {
             (Reach::Project { .. }, _) => Err(outside(context.caller)),
-            (Reach::Organization { organization }, None) => Ok(Owner::Organization(organization.clone())),
+            (Reach::Organization { organization }, None) => {
+                Ok(Owner::Organization(organization.clone()))
+            }
             (Reach::Organization { organization }, Some(org)) if org == organization => {
                 Ok(Owner::Organization(org.to_owned()))
             }
@@ -170,14 +248,23 @@ impl World {
                 Ok(Owner::Organization(org.to_owned()))
             }
             (Reach::Organization { .. } | Reach::Personal { .. }, Some(_)) => {
-                Err(Refusal::Absent { what: "organization" })
+                Err(Refusal::Absent {
+                    what: "organization",
+                })
             }
         }
     }
 
     pub(super) fn check_project_limit(&self, owner: &Owner) -> Result<(), Refusal> {
         match self.head.settings.max_projects {
-            Some(limit) if self.projects.iter().filter(|(_, other)| other.owner == *owner).count() >= limit => {
+            Some(limit)
+                if self
+                    .projects
+                    .iter()
+                    .filter(|(_, other)| other.owner == *owner)
+                    .count()
+                    >= limit =>
+            {
                 Err(Refusal::LimitReached {
                     code: "PROJECTS_LIMIT_EXCEEDED",
                     message: format!("an account may have {limit} projects"),
@@ -190,12 +277,19 @@ impl World {
     fn new_project(&mut self, request: &ProjectRequest, owner: Owner, now: Timestamp) -> Project {
         let id = self.head.generator.project_id();
         let branch_id = self.head.generator.branch_id();
-        let branch = Branch { name: "main".to_owned(), default: true, ..Branch::new(branch_id.clone(), now) };
+        let branch = Branch {
+            name: "main".to_owned(),
+            default: true,
+            ..Branch::new(branch_id.clone(), now)
+        };
         Project {
             name: id.clone(),
             id,
             owner,
-            region_id: request.region_id.clone().unwrap_or_else(|| DEFAULT_REGION.to_owned()),
+            region_id: request
+                .region_id
+                .clone()
+                .unwrap_or_else(|| DEFAULT_REGION.to_owned()),
             platform_id: DEFAULT_PLATFORM.to_owned(),
             provisioner: DEFAULT_PROVISIONER.to_owned(),
             pg_version: request.pg_version.unwrap_or(DEFAULT_PG_VERSION),
@@ -221,7 +315,9 @@ impl World {
             return Err(Refusal::ProjectProtected);
         }
         let id = project.id.clone();
-        let answer = Reply::ok(&OneProject { project: self.project_shape(project, true) });
+        let answer = Reply::ok(&OneProject {
+            project: self.project_shape(project, true),
+        });
         match self.profile.obeys() {
             true => self.take_out_computes(&id, |_| true),
             false => self.keep_for_recovery(&id, context.now),
@@ -230,7 +326,11 @@ impl World {
         Ok(answer)
     }
 
-    pub(super) fn project_shape<'a>(&'a self, project: &'a Project, single: bool) -> ProjectShape<'a> {
+    pub(super) fn project_shape<'a>(
+        &'a self,
+        project: &'a Project,
+        single: bool,
+    ) -> ProjectShape<'a> {
         ProjectShape {
             id: &project.id,
             name: &project.name,
@@ -244,7 +344,10 @@ impl World {
             updated_at: Stamp(project.updated_at),
             proxy_host: self.proxy_host(&project.region_id),
             branch_logical_size_limit: project.branch_logical_size_limit,
-            more: self.profile.adds().then(|| self.project_more(project, single)),
+            more: self
+                .profile
+                .adds()
+                .then(|| self.project_more(project, single)),
         }
     }
 
@@ -258,7 +361,9 @@ impl World {
         ProjectMore {
             owner_id: project.owner.id(),
             org_id: organization.map(|organization| organization.id.as_str()),
-            org_name: organization.map(|organization| organization.name.as_str()).filter(|_| !single),
+            org_name: organization
+                .map(|organization| organization.name.as_str())
+                .filter(|_| !single),
             creation_source: "console",
             store_passwords: true,
             active_time: project.cpu_used_sec,
@@ -275,7 +380,11 @@ impl World {
             },
             deleted_at: deleted.map(|deleted| Stamp(deleted.at)),
             recoverable_until: deleted.map(|deleted| Stamp(deleted.recoverable_until)),
-            maintenance_scheduled_for: project.maintenance.scheduled_for.as_deref().filter(|_| single),
+            maintenance_scheduled_for: project
+                .maintenance
+                .scheduled_for
+                .as_deref()
+                .filter(|_| single),
             usage: single.then_some(ProjectUsage {
                 active_time_seconds: project.cpu_used_sec,
                 compute_time_seconds: project.cpu_used_sec,
@@ -290,7 +399,9 @@ impl World {
 }
 
 fn owned(from: Vec<&Project>, by: impl Fn(&Owner) -> bool) -> Vec<&Project> {
-    from.into_iter().filter(|project| by(&project.owner)).collect()
+    from.into_iter()
+        .filter(|project| by(&project.owner))
+        .collect()
 }
 
 fn is_user(owner: &Owner, id: &str) -> bool {

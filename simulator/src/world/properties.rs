@@ -28,15 +28,36 @@ struct Event {
 
 #[derive(Debug, Clone)]
 enum What {
-    Create { branch: u8, primary: bool, disabled: bool },
-    Move { compute: usize, branch: u8 },
-    Resize { compute: usize, max: u8 },
-    Disable { compute: usize, disabled: bool },
-    Restart { compute: usize },
-    Delete { compute: usize },
-    Activity { compute: usize },
+    Create {
+        branch: u8,
+        primary: bool,
+        disabled: bool,
+    },
+    Move {
+        compute: usize,
+        branch: u8,
+    },
+    Resize {
+        compute: usize,
+        max: u8,
+    },
+    Disable {
+        compute: usize,
+        disabled: bool,
+    },
+    Restart {
+        compute: usize,
+    },
+    Delete {
+        compute: usize,
+    },
+    Activity {
+        compute: usize,
+    },
     CreateKey,
-    Revoke { key: i64 },
+    Revoke {
+        key: i64,
+    },
     Look,
 }
 
@@ -58,7 +79,10 @@ fn what() -> impl Strategy<Value = What> {
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let pause = prop_oneof![0..2_000_i64, 0..400_000_i64];
-    prop::collection::vec((pause, what()).prop_map(|(after_ms, what)| Event { after_ms, what }), 0..40)
+    prop::collection::vec(
+        (pause, what()).prop_map(|(after_ms, what)| Event { after_ms, what }),
+        0..40,
+    )
 }
 
 fn profile() -> impl Strategy<Value = Profile> {
@@ -75,33 +99,56 @@ fn world(profile: Profile) -> World {
 
 /// The id of the n-th compute in the console.
 fn compute(world: &World, number: usize) -> String {
-    world.console_computes(None).get(number).map_or_else(|| "ep-none".to_owned(), |line| line.id.clone())
+    world
+        .console_computes(None)
+        .get(number)
+        .map_or_else(|| "ep-none".to_owned(), |line| line.id.clone())
 }
 
 fn perform(world: &mut World, what: &What, now: Timestamp) -> u16 {
     let all = |method, path: String| Request::new(method, path, now).bearer("all");
     let change = |id: String, attributes: serde_json::Value| {
-        all(Method::Patch, format!("/projects/p/endpoints/{id}")).json(&json!({ "endpoint": attributes }))
+        all(Method::Patch, format!("/projects/p/endpoints/{id}"))
+            .json(&json!({ "endpoint": attributes }))
     };
     let request = match what {
-        What::Create { branch, primary, disabled } => {
+        What::Create {
+            branch,
+            primary,
+            disabled,
+        } => {
             let kind = if *primary { "read_write" } else { "read_only" };
-            let attributes = json!({ "branch_id": format!("b{branch}"), "type": kind, "disabled": disabled });
-            all(Method::Post, "/projects/p/endpoints".to_owned()).json(&json!({ "endpoint": attributes }))
+            let attributes =
+                json!({ "branch_id": format!("b{branch}"), "type": kind, "disabled": disabled });
+            all(Method::Post, "/projects/p/endpoints".to_owned())
+                .json(&json!({ "endpoint": attributes }))
         }
-        What::Move { compute: number, branch } => {
-            change(compute(world, *number), json!({ "branch_id": format!("b{branch}") }))
-        }
-        What::Resize { compute: number, max } => {
-            change(compute(world, *number), json!({ "autoscaling_limit_min_cu": 1, "autoscaling_limit_max_cu": max }))
-        }
-        What::Disable { compute: number, disabled } => change(compute(world, *number), json!({ "disabled": disabled })),
-        What::Restart { compute: number } => {
-            all(Method::Post, format!("/projects/p/endpoints/{}/restart", compute(world, *number)))
-        }
-        What::Delete { compute: number } => {
-            all(Method::Delete, format!("/projects/p/endpoints/{}", compute(world, *number)))
-        }
+        What::Move {
+            compute: number,
+            branch,
+        } => change(
+            compute(world, *number),
+            json!({ "branch_id": format!("b{branch}") }),
+        ),
+        What::Resize {
+            compute: number,
+            max,
+        } => change(
+            compute(world, *number),
+            json!({ "autoscaling_limit_min_cu": 1, "autoscaling_limit_max_cu": max }),
+        ),
+        What::Disable {
+            compute: number,
+            disabled,
+        } => change(compute(world, *number), json!({ "disabled": disabled })),
+        What::Restart { compute: number } => all(
+            Method::Post,
+            format!("/projects/p/endpoints/{}/restart", compute(world, *number)),
+        ),
+        What::Delete { compute: number } => all(
+            Method::Delete,
+            format!("/projects/p/endpoints/{}", compute(world, *number)),
+        ),
         What::Activity { compute: number } => {
             let id = compute(world, *number);
             return world
@@ -112,7 +159,9 @@ fn perform(world: &mut World, what: &What, now: Timestamp) -> u16 {
             .bearer("admin")
             .json(&json!({ "key_name": now.to_string(), "project_id": "p" })),
         What::Revoke { key } => {
-            return world.console_revoke_key(*key, now).map_or_else(|refusal| refusal.status(world.profile()), |_| 200);
+            return world
+                .console_revoke_key(*key, now)
+                .map_or_else(|refusal| refusal.status(world.profile()), |_| 200);
         }
         What::Look => all(Method::Get, "/projects/p/endpoints".to_owned()),
     };

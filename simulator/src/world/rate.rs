@@ -38,11 +38,22 @@ struct Quota {
 impl Meter {
     /// Nanoseconds until one more request is admitted; 0 admits it now.
     fn wait(&mut self, quota: Quota, now: i128) -> i128 {
-        while self.0.front().is_some_and(|admitted| admitted + quota.period <= now) {
+        while self
+            .0
+            .front()
+            .is_some_and(|admitted| admitted + quota.period <= now)
+        {
             self.0.pop_front();
         }
         let counted = usize::try_from(quota.count.max(1)).unwrap_or(usize::MAX);
-        let Some(leaves) = self.0.len().checked_sub(counted).and_then(|first| self.0.get(first)) else { return 0 };
+        let Some(leaves) = self
+            .0
+            .len()
+            .checked_sub(counted)
+            .and_then(|first| self.0.get(first))
+        else {
+            return 0;
+        };
         leaves + quota.period - now
     }
 
@@ -53,18 +64,46 @@ impl Meter {
 
 impl Meters {
     /// Admits one request of the account, or returns the whole seconds to wait (at least 1).
-    pub fn admit(&mut self, account: &str, call: Call, limit: &RateLimit, now: Timestamp) -> Result<(), u64> {
+    pub fn admit(
+        &mut self,
+        account: &str,
+        call: Call,
+        limit: &RateLimit,
+        now: Timestamp,
+    ) -> Result<(), u64> {
         let now = now.as_nanosecond();
         let meters = self.accounts.entry(account.to_owned()).or_default();
         let route = meters.routes.entry(call as u8).or_default();
         let mut due = vec![
-            (&mut meters.all, Quota { count: limit.per_minute, period: 60 * SECOND }),
-            (route, Quota { count: limit.per_second_per_route, period: SECOND }),
+            (
+                &mut meters.all,
+                Quota {
+                    count: limit.per_minute,
+                    period: 60 * SECOND,
+                },
+            ),
+            (
+                route,
+                Quota {
+                    count: limit.per_second_per_route,
+                    period: SECOND,
+                },
+            ),
         ];
         if call == Call::CreateOrganizationKey {
-            due.push((&mut meters.keys, Quota { count: limit.key_creations_per_second, period: SECOND }));
+            due.push((
+                &mut meters.keys,
+                Quota {
+                    count: limit.key_creations_per_second,
+                    period: SECOND,
+                },
+            ));
         }
-        let wait = due.iter_mut().map(|(meter, quota)| meter.wait(*quota, now)).max().unwrap_or_default();
+        let wait = due
+            .iter_mut()
+            .map(|(meter, quota)| meter.wait(*quota, now))
+            .max()
+            .unwrap_or_default();
         if wait > 0 {
             return Err(u64::try_from((wait + SECOND - 1) / SECOND).unwrap_or(1));
         }
@@ -85,7 +124,9 @@ mod tests {
 
     fn admitted(meters: &mut Meters, call: Call, times: usize, now: Timestamp) -> usize {
         let limit = RateLimit::default();
-        (0..times).filter(|_| meters.admit("org", call, &limit, now).is_ok()).count()
+        (0..times)
+            .filter(|_| meters.admit("org", call, &limit, now).is_ok())
+            .count()
     }
 
     #[test]
@@ -98,22 +139,43 @@ mod tests {
 
     #[test]
     fn keys_are_created_10_a_second() {
-        assert_eq!(admitted(&mut Meters::default(), Call::CreateOrganizationKey, 100, at(0)), 10);
+        assert_eq!(
+            admitted(
+                &mut Meters::default(),
+                Call::CreateOrganizationKey,
+                100,
+                at(0)
+            ),
+            10
+        );
     }
 
     #[test]
     fn an_account_has_700_in_any_minute_and_is_told_how_long_to_wait() {
         let mut meters = Meters::default();
         let mut seconds = |of: std::ops::Range<i64>| -> usize {
-            of.map(|second| admitted(&mut meters, Call::ListComputes, 40, at(second * 1000))).sum()
+            of.map(|second| admitted(&mut meters, Call::ListComputes, 40, at(second * 1000)))
+                .sum()
         };
         assert_eq!(seconds(0..60), 700);
         assert_eq!(seconds(60..120), 700);
-        let limit = RateLimit { per_minute: 1, ..RateLimit::default() };
+        let limit = RateLimit {
+            per_minute: 1,
+            ..RateLimit::default()
+        };
         let mut meters = Meters::default();
         assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(0)), Ok(()));
-        assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(1500)), Err(59));
-        assert_eq!(meters.admit("other", Call::GetAuth, &limit, at(1500)), Ok(()));
-        assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(60_000)), Ok(()));
+        assert_eq!(
+            meters.admit("user", Call::GetAuth, &limit, at(1500)),
+            Err(59)
+        );
+        assert_eq!(
+            meters.admit("other", Call::GetAuth, &limit, at(1500)),
+            Ok(())
+        );
+        assert_eq!(
+            meters.admit("user", Call::GetAuth, &limit, at(60_000)),
+            Ok(())
+        );
     }
 }

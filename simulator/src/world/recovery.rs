@@ -21,34 +21,58 @@ impl World {
     /// Ordered by id.
     pub(super) fn recoverable_projects(&self) -> Vec<&Project> {
         let all = self.head.deleted_projects.values();
-        all.filter(|deleted| deleted.recoverable_until > self.now).map(|deleted| &deleted.project).collect()
+        all.filter(|deleted| deleted.recoverable_until > self.now)
+            .map(|deleted| &deleted.project)
+            .collect()
     }
 
     /// Moves a project to the deleted ones before its deletion, and removes its computes. Their
     /// pending steps are dropped.
     pub(super) fn keep_for_recovery(&mut self, id: &str, now: Timestamp) {
-        let Some(project) = self.projects.get(&id.to_owned()).cloned() else { return };
-        let keys: Vec<_> = self.computes_of(id).map(|compute| (id.to_owned(), compute.id.clone())).collect();
+        let Some(project) = self.projects.get(&id.to_owned()).cloned() else {
+            return;
+        };
+        let keys: Vec<_> = self
+            .computes_of(id)
+            .map(|compute| (id.to_owned(), compute.id.clone()))
+            .collect();
         for key in &keys {
             self.schedule(key, &[], now);
         }
-        let computes = self.computes_of(id).map(|compute| suspended(compute, now)).collect();
+        let computes = self
+            .computes_of(id)
+            .map(|compute| suspended(compute, now))
+            .collect();
         self.take_out_computes(id, |_| true);
-        self.head.deleted_projects.retain(|_, deleted| deleted.recoverable_until > now);
-        let deleted = DeletedProject { project, computes, at: now, recoverable_until: now + KEPT };
+        self.head
+            .deleted_projects
+            .retain(|_, deleted| deleted.recoverable_until > now);
+        let deleted = DeletedProject {
+            project,
+            computes,
+            at: now,
+            recoverable_until: now + KEPT,
+        };
         self.head.deleted_projects.insert(id.to_owned(), deleted);
     }
 
     pub(super) fn recover_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let id = &context.ids.project;
         let org_id = context.request.query_value("org_id");
-        let found = self.recoverable_projects().into_iter().find(|project| project.id == *id);
+        let found = self
+            .recoverable_projects()
+            .into_iter()
+            .find(|project| project.id == *id);
         let project = self.reach(context.caller, id, found, org_id.as_deref())?;
         if let Reach::Project { .. } = context.caller.reach {
             return Err(Refusal::MembersMayNot);
         }
         self.check_project_limit(&project.owner)?;
-        let deleted = self.head.deleted_projects.remove(id).ok_or(Refusal::Absent { what: "project" })?;
+        let deleted = self
+            .head
+            .deleted_projects
+            .remove(id)
+            .ok_or(Refusal::Absent { what: "project" })?;
         self.projects.insert(id.clone(), deleted.project);
         for compute in deleted.computes {
             let key = (id.clone(), compute.id.clone());
@@ -58,11 +82,20 @@ impl World {
         let project = self.project(context)?;
         Ok(Reply::ok(&RecoveredProject {
             project: self.project_shape(project, true),
-            branches: project.branches.values().map(|branch| self.branch_shape(project, branch)).collect(),
+            branches: project
+                .branches
+                .values()
+                .map(|branch| self.branch_shape(project, branch))
+                .collect(),
         }))
     }
 }
 
 fn suspended(compute: &Compute, now: Timestamp) -> Compute {
-    Compute { state: State::Idle, steps: Vec::new(), suspended_at: Some(now), ..compute.clone() }
+    Compute {
+        state: State::Idle,
+        steps: Vec::new(),
+        suspended_at: Some(now),
+        ..compute.clone()
+    }
 }

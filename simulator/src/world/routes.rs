@@ -152,7 +152,9 @@ impl Ids {
 pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Ids), Refusal> {
     let mut path_known = false;
     for Route(its_method, template, offer, call) in ROUTES {
-        let Some(ids) = matches(template, path).filter(|_| offer.is_in(profile)) else { continue };
+        let Some(ids) = matches(template, path).filter(|_| offer.is_in(profile)) else {
+            continue;
+        };
         path_known = true;
         if *its_method == method {
             check(&ids, profile)?;
@@ -166,7 +168,10 @@ pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Id
 }
 
 fn matches(template: &str, path: &str) -> Option<Ids> {
-    let path = path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
+    let path = path
+        .strip_suffix('/')
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(path);
     let mut ids = Ids::default();
     let mut given = path.split('/');
     for expected in template.split('/') {
@@ -187,16 +192,27 @@ fn check(ids: &Ids, profile: Profile) -> Result<(), Refusal> {
     if !profile.adds() {
         return Ok(());
     }
-    let all = [&ids.organization, &ids.project, &ids.branch, &ids.endpoint, &ids.operation];
+    let all = [
+        &ids.organization,
+        &ids.project,
+        &ids.branch,
+        &ids.endpoint,
+        &ids.operation,
+    ];
     match all.into_iter().find(|id| !id.is_empty() && !is_path_id(id)) {
-        Some(id) => Err(Refusal::invalid(format!("the id {id:?} does not match ^[a-z0-9-]{{1,60}}$"))),
+        Some(id) => Err(Refusal::invalid(format!(
+            "the id {id:?} does not match ^[a-z0-9-]{{1,60}}$"
+        ))),
         None => Ok(()),
     }
 }
 
 /// True if an id may be part of a path: 1 to 60 lower case letters, digits and hyphens.
 pub fn is_path_id(id: &str) -> bool {
-    (1..=60).contains(&id.len()) && id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+    (1..=60).contains(&id.len())
+        && id
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
 
 #[cfg(test)]
@@ -205,7 +221,11 @@ mod tests {
 
     #[test]
     fn minimal_has_the_seven_routes_of_the_specification() {
-        let offered: Vec<&str> = ROUTES.iter().filter(|route| route.2 == Spec).map(|route| route.1).collect();
+        let offered: Vec<&str> = ROUTES
+            .iter()
+            .filter(|route| route.2 == Spec)
+            .map(|route| route.1)
+            .collect();
         assert_eq!(offered.len(), 7);
     }
 
@@ -215,20 +235,59 @@ mod tests {
         let cases = [
             (Get, "/projects", Default, Ok(Call::ListProjects)),
             (Get, "/projects/", Default, Ok(Call::ListProjects)),
-            (Get, "/projects/shared", Default, Ok(Call::ListSharedProjects)),
+            (
+                Get,
+                "/projects/shared",
+                Default,
+                Ok(Call::ListSharedProjects),
+            ),
             (Get, "/projects/p", Default, Ok(Call::GetProject)),
             (Get, "/projects/p", Minimal, Err(Refusal::RouteUnknown)),
-            (Patch, "/projects/p/branches/b", Profile::Public, Ok(Call::UpdateBranch)),
-            (Patch, "/projects/p/branches/b", Default, Err(Refusal::MethodNotAllowed)),
-            (Get, "/projects/p/endpoints/e", Minimal, Err(Refusal::MethodNotAllowed)),
-            (Delete, "/projects/p/endpoints/e", Minimal, Ok(Call::DeleteCompute)),
+            (
+                Patch,
+                "/projects/p/branches/b",
+                Profile::Public,
+                Ok(Call::UpdateBranch),
+            ),
+            (
+                Patch,
+                "/projects/p/branches/b",
+                Default,
+                Err(Refusal::MethodNotAllowed),
+            ),
+            (
+                Get,
+                "/projects/p/endpoints/e",
+                Minimal,
+                Err(Refusal::MethodNotAllowed),
+            ),
+            (
+                Delete,
+                "/projects/p/endpoints/e",
+                Minimal,
+                Ok(Call::DeleteCompute),
+            ),
             (Get, "//projects", Default, Err(Refusal::RouteUnknown)),
-            (Get, "/projects//endpoints", Default, Err(Refusal::RouteUnknown)),
+            (
+                Get,
+                "/projects//endpoints",
+                Default,
+                Err(Refusal::RouteUnknown),
+            ),
             (Get, "/nowhere", Default, Err(Refusal::RouteUnknown)),
-            (Method::Other, "/projects", Default, Err(Refusal::MethodNotAllowed)),
+            (
+                Method::Other,
+                "/projects",
+                Default,
+                Err(Refusal::MethodNotAllowed),
+            ),
         ];
         for (method, path, profile, expected) in cases {
-            assert_eq!(resolve(method, path, profile).map(|(call, _)| call), expected, "{method:?} {path} {profile:?}");
+            assert_eq!(
+                resolve(method, path, profile).map(|(call, _)| call),
+                expected,
+                "{method:?} {path} {profile:?}"
+            );
         }
     }
 
@@ -236,6 +295,9 @@ mod tests {
     fn ids_are_decoded_and_checked() {
         let (_, ids) = resolve(Get, "/projects/aged%2Dwind/endpoints", Profile::Default).unwrap();
         assert_eq!(ids.project, "aged-wind");
-        assert!(matches!(resolve(Get, "/projects/Aged_wind", Profile::Default), Err(Refusal::Invalid(_))));
+        assert!(matches!(
+            resolve(Get, "/projects/Aged_wind", Profile::Default),
+            Err(Refusal::Invalid(_))
+        ));
     }
 }

@@ -28,7 +28,13 @@ impl Table {
     }
 
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Table::Head, Table::Projects, Table::Computes, Table::Operations, Table::Keys];
+        let all = [
+            Table::Head,
+            Table::Projects,
+            Table::Computes,
+            Table::Operations,
+            Table::Keys,
+        ];
         all.into_iter().find(|table| table.name() == name)
     }
 }
@@ -47,7 +53,10 @@ pub enum RestoreError {
     #[error("the saved world has no head")]
     NoHead,
     #[error("a saved row of {table} cannot be read: {error}")]
-    Unreadable { table: &'static str, error: serde_json::Error },
+    Unreadable {
+        table: &'static str,
+        error: serde_json::Error,
+    },
 }
 
 impl World {
@@ -61,7 +70,11 @@ impl World {
             rows.push(row(Table::Computes, format!("{project}/{id}"), compute));
         }
         for ((project, number), operation) in self.operations.take_touched() {
-            rows.push(row(Table::Operations, format!("{project}/{number}"), operation));
+            rows.push(row(
+                Table::Operations,
+                format!("{project}/{number}"),
+                operation,
+            ));
         }
         for (id, key) in self.keys.take_touched() {
             rows.push(row(Table::Keys, id.to_string(), key));
@@ -82,7 +95,10 @@ impl World {
     }
 
     /// Restores a world from saved rows. The profile may differ from the one at the time of saving.
-    pub fn restore(rows: impl IntoIterator<Item = (Table, Vec<u8>)>, profile: Profile) -> Result<Self, RestoreError> {
+    pub fn restore(
+        rows: impl IntoIterator<Item = (Table, Vec<u8>)>,
+        profile: Profile,
+    ) -> Result<Self, RestoreError> {
         let mut head: Option<Head> = None;
         let mut world = Self::bare(profile);
         for (table, value) in rows {
@@ -94,11 +110,15 @@ impl World {
                 }
                 Table::Computes => {
                     let compute: Compute = read(table, &value)?;
-                    world.computes.restore((compute.project_id.clone(), compute.id.clone()), compute);
+                    world
+                        .computes
+                        .restore((compute.project_id.clone(), compute.id.clone()), compute);
                 }
                 Table::Operations => {
                     let operation: Operation = read(table, &value)?;
-                    world.operations.restore((operation.project_id.clone(), operation.number), operation);
+                    world
+                        .operations
+                        .restore((operation.project_id.clone(), operation.number), operation);
                 }
                 Table::Keys => world.keys.restore(read::<Key>(table, &value)?),
             }
@@ -110,11 +130,12 @@ impl World {
     /// Removes possible secrets from a path: tokens, and anything longer than an id.
     pub fn redact_path(&self, path: &str) -> String {
         const LONGEST_ID: usize = 60;
-        let shown =
-            |segment: &str| match segment.len() > LONGEST_ID || self.keys.is_token(&super::message::decode(segment)) {
-                true => "(hidden)".to_owned(),
-                false => segment.to_owned(),
-            };
+        let shown = |segment: &str| match segment.len() > LONGEST_ID
+            || self.keys.is_token(&super::message::decode(segment))
+        {
+            true => "(hidden)".to_owned(),
+            false => segment.to_owned(),
+        };
         path.split('/').map(shown).collect::<Vec<_>>().join("/")
     }
 
@@ -140,9 +161,16 @@ impl World {
 
 fn row<T: serde::Serialize>(table: Table, key: String, value: Option<&T>) -> Row {
     // Records are plain structs, so serialization cannot fail.
-    Row { table, key, value: value.and_then(|value| serde_json::to_vec(value).ok()) }
+    Row {
+        table,
+        key,
+        value: value.and_then(|value| serde_json::to_vec(value).ok()),
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(table: Table, value: &[u8]) -> Result<T, RestoreError> {
-    serde_json::from_slice(value).map_err(|error| RestoreError::Unreadable { table: table.name(), error })
+    serde_json::from_slice(value).map_err(|error| RestoreError::Unreadable {
+        table: table.name(),
+        error,
+    })
 }

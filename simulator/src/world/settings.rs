@@ -70,7 +70,12 @@ pub struct RateLimit {
 
 impl Default for RateLimit {
     fn default() -> Self {
-        Self { enabled: true, per_minute: 700, per_second_per_route: 40, key_creations_per_second: 10 }
+        Self {
+            enabled: true,
+            per_minute: 700,
+            per_second_per_route: 40,
+            key_creations_per_second: 10,
+        }
     }
 }
 
@@ -110,7 +115,11 @@ impl Settings {
     }
 
     pub fn org_id_with_personal_keys(&self, profile: Profile) -> OrgIdPlace {
-        let usual = if profile.obeys() { OrgIdPlace::Everywhere } else { OrgIdPlace::Lists };
+        let usual = if profile.obeys() {
+            OrgIdPlace::Everywhere
+        } else {
+            OrgIdPlace::Lists
+        };
         self.org_id_with_personal_keys.unwrap_or(usual)
     }
 

@@ -328,7 +328,10 @@ pub struct CreatedKey {
 
 impl std::fmt::Debug for CreatedKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CreatedKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("CreatedKey")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

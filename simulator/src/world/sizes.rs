@@ -74,7 +74,8 @@ impl Serialize for Size {
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let cu = f64::deserialize(deserializer)?;
-        Size::from_cu(cu).ok_or_else(|| D::Error::custom(format!("no compute has the size {cu} CU")))
+        Size::from_cu(cu)
+            .ok_or_else(|| D::Error::custom(format!("no compute has the size {cu} CU")))
     }
 }
 
@@ -88,7 +89,10 @@ pub struct Range {
 
 impl Range {
     pub fn fixed(size: Size) -> Self {
-        Self { min: size, max: size }
+        Self {
+            min: size,
+            max: size,
+        }
     }
 
     pub fn is_fixed(self) -> bool {
@@ -155,14 +159,20 @@ pub enum SizeFault {
 
 /// Validates a request for `min` to `max` CU on this plan.
 pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, SizeFault> {
-    if let Some(cu) = [min, max].into_iter().find(|cu| cu.is_nan() || *cu < Size::SMALLEST.cu()) {
+    if let Some(cu) = [min, max]
+        .into_iter()
+        .find(|cu| cu.is_nan() || *cu < Size::SMALLEST.cu())
+    {
         return Err(SizeFault::TooSmall { cu });
     }
     if min > max {
         return Err(SizeFault::MinAboveMax { min, max });
     }
     let known = |cu: f64| Size::from_cu(cu).ok_or(SizeFault::NoSuchSize { cu });
-    let range = Range { min: known(min)?, max: known(max)? };
+    let range = Range {
+        min: known(min)?,
+        max: known(max)?,
+    };
     if !range.is_fixed() && range.max > Size::LARGEST_AUTOSCALED {
         return Err(SizeFault::AutoscaledTooLarge { max: range.max });
     }
@@ -256,7 +266,19 @@ mod tests {
 
     #[test]
     fn sizes_that_do_not_exist() {
-        for cu in [0.0, -1.0, 0.1, 0.75, 1.5, 17.0, 17.3, 19.0, 58.0, f64::NAN, f64::INFINITY] {
+        for cu in [
+            0.0,
+            -1.0,
+            0.1,
+            0.75,
+            1.5,
+            17.0,
+            17.3,
+            19.0,
+            58.0,
+            f64::NAN,
+            f64::INFINITY,
+        ] {
             assert_eq!(Size::from_cu(cu), None, "{cu}");
         }
     }
@@ -264,7 +286,10 @@ mod tests {
     #[test]
     fn a_whole_size_is_written_without_fraction() {
         let written = |cu| serde_json::to_string(&Size::from_cu(cu).unwrap()).unwrap();
-        assert_eq!([written(1.0), written(0.25), written(0.5), written(56.0)], ["1", "0.25", "0.5", "56"]);
+        assert_eq!(
+            [written(1.0), written(0.25), written(0.5), written(56.0)],
+            ["1", "0.25", "0.5", "56"]
+        );
     }
 
     #[test]
@@ -295,7 +320,11 @@ mod tests {
             (3.0, 3.0, Free, Public, false),
         ];
         for (min, max, plan, profile, accepted) in cases {
-            assert_eq!(judge(min, max, plan, profile).is_ok(), accepted, "{min}..{max} {plan:?} {profile:?}");
+            assert_eq!(
+                judge(min, max, plan, profile).is_ok(),
+                accepted,
+                "{min}..{max} {plan:?} {profile:?}"
+            );
         }
     }
 
@@ -310,7 +339,12 @@ mod tests {
             (56.0, 224.0, 179.2, 4000),
         ];
         for (cu, ram_gb, local_file_cache_gb, max_connections) in rows {
-            let row = Capacity { vcpu: cu, ram_gb, local_file_cache_gb, max_connections };
+            let row = Capacity {
+                vcpu: cu,
+                ram_gb,
+                local_file_cache_gb,
+                max_connections,
+            };
             assert_eq!(capacity(Size::from_cu(cu).unwrap()), row);
         }
     }

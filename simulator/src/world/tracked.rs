@@ -13,7 +13,10 @@ pub struct Tracked<K, V> {
 
 impl<K: Ord + Clone, V> Default for Tracked<K, V> {
     fn default() -> Self {
-        Self { entries: BTreeMap::new(), touched: BTreeSet::new() }
+        Self {
+            entries: BTreeMap::new(),
+            touched: BTreeSet::new(),
+        }
     }
 }
 
@@ -85,6 +88,9 @@ where
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs: Vec<(K, V)> = Vec::deserialize(deserializer)?;
-        Ok(Self { entries: pairs.into_iter().collect(), touched: BTreeSet::new() })
+        Ok(Self {
+            entries: pairs.into_iter().collect(),
+            touched: BTreeSet::new(),
+        })
     }
 }

@@ -19,8 +19,16 @@ impl Difference {
         let masked = ComputeConfig {
             branch_id: old.branch_id.clone(),
             range: old.range,
-            disabled: if new.disabled { old.disabled } else { new.disabled },
-            name: if profile.obeys() { new.name.clone() } else { old.name.clone() },
+            disabled: if new.disabled {
+                old.disabled
+            } else {
+                new.disabled
+            },
+            name: if profile.obeys() {
+                new.name.clone()
+            } else {
+                old.name.clone()
+            },
             ..new.clone()
         };
         Self {
@@ -49,9 +57,26 @@ pub(super) fn course(difference: Difference, target: State, profile: Profile) ->
     let running = target != State::Idle;
     match (difference, running, profile) {
         (Difference { moved: true, .. }, _, _) => Course::Instead(&[ApplyConfig, SuspendCompute]),
-        (Difference { moved: false, resized: false, switched_off: false, other: false }, _, _) => Course::Nothing,
-        (Difference { switched_off: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute]),
-        (Difference { resized: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]),
+        (
+            Difference {
+                moved: false,
+                resized: false,
+                switched_off: false,
+                other: false,
+            },
+            _,
+            _,
+        ) => Course::Nothing,
+        (
+            Difference {
+                switched_off: true, ..
+            },
+            true,
+            _,
+        ) => Course::Instead(&[ApplyConfig, SuspendCompute]),
+        (Difference { resized: true, .. }, true, _) => {
+            Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute])
+        }
         (_, true, _) => Course::Behind(&[ApplyConfig]),
         // A suspended compute applies its configuration at the next start. The specification has an
         // operation for every change.
@@ -67,11 +92,28 @@ mod tests {
 
     #[test]
     fn courses() {
-        const NONE: Difference = Difference { moved: false, resized: false, switched_off: false, other: false };
-        let moved = Difference { moved: true, ..NONE };
-        let resized = Difference { resized: true, ..NONE };
-        let off = Difference { switched_off: true, ..NONE };
-        let other = Difference { other: true, ..NONE };
+        const NONE: Difference = Difference {
+            moved: false,
+            resized: false,
+            switched_off: false,
+            other: false,
+        };
+        let moved = Difference {
+            moved: true,
+            ..NONE
+        };
+        let resized = Difference {
+            resized: true,
+            ..NONE
+        };
+        let off = Difference {
+            switched_off: true,
+            ..NONE
+        };
+        let other = Difference {
+            other: true,
+            ..NONE
+        };
         let restart = Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]);
         let stop = Course::Instead(&[ApplyConfig, SuspendCompute]);
         let apply = Course::Behind(&[ApplyConfig]);
@@ -92,10 +134,23 @@ mod tests {
             (off, Idle, Public, Course::Nothing),
             (other, Active, Public, apply),
             (other, Idle, Public, Course::Nothing),
-            (Difference { moved: true, resized: true, ..NONE }, Active, Public, stop),
+            (
+                Difference {
+                    moved: true,
+                    resized: true,
+                    ..NONE
+                },
+                Active,
+                Public,
+                stop,
+            ),
         ];
         for (difference, target, profile, expected) in cases {
-            assert_eq!(course(difference, target, profile), expected, "{difference:?} {target:?} {profile:?}");
+            assert_eq!(
+                course(difference, target, profile),
+                expected,
+                "{difference:?} {target:?} {profile:?}"
+            );
         }
     }
 }

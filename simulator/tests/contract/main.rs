@@ -4,7 +4,11 @@
 //! details, and the additions to the specification (`beyond_…`). They use the default and the
 //! public profile, or only the public one where it contradicts the specification.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test fails, in its helpers too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed expectation is how a test fails, in its helpers too"
+)]
 
 mod beyond_branches;
 mod beyond_computes;

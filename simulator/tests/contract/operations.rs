@@ -10,13 +10,42 @@ async fn operations_are_scheduling_then_running_then_finished() {
     for profile in BEYOND {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        platform.push(&format!("{path}/restart"), ORGANIZATION).await.expect(200);
-        let seen = async || platform.get("/projects/shop-1/operations?limit=2", ORGANIZATION).await.operations();
-        assert_eq!(seen().await, operations(&[("start_compute", "scheduling"), ("suspend_compute", "running")]));
-        platform.simulator.advance(std::time::Duration::from_millis(500)).unwrap();
-        assert_eq!(seen().await, operations(&[("start_compute", "running"), ("suspend_compute", "finished")]));
+        platform
+            .push(&format!("{path}/restart"), ORGANIZATION)
+            .await
+            .expect(200);
+        let seen = async || {
+            platform
+                .get("/projects/shop-1/operations?limit=2", ORGANIZATION)
+                .await
+                .operations()
+        };
+        assert_eq!(
+            seen().await,
+            operations(&[
+                ("start_compute", "scheduling"),
+                ("suspend_compute", "running")
+            ])
+        );
+        platform
+            .simulator
+            .advance(std::time::Duration::from_millis(500))
+            .unwrap();
+        assert_eq!(
+            seen().await,
+            operations(&[
+                ("start_compute", "running"),
+                ("suspend_compute", "finished")
+            ])
+        );
         platform.advance(1);
-        assert_eq!(seen().await, operations(&[("start_compute", "finished"), ("suspend_compute", "finished")]));
+        assert_eq!(
+            seen().await,
+            operations(&[
+                ("start_compute", "finished"),
+                ("suspend_compute", "finished")
+            ])
+        );
     }
 }
 
@@ -24,11 +53,23 @@ async fn operations_are_scheduling_then_running_then_finished() {
 async fn an_operation_is_found_by_its_id() {
     for profile in BEYOND {
         let platform = Platform::start(profile).await;
-        let answer = platform.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": primary() })).await;
+        let answer = platform
+            .post(
+                "/projects/shop-1/endpoints",
+                ORGANIZATION,
+                json!({ "endpoint": primary() }),
+            )
+            .await;
         let id = answer.text_at("/operations/0/id");
-        let found = platform.get(&format!("/projects/shop-1/operations/{id}"), ORGANIZATION).await.expect(200);
+        let found = platform
+            .get(&format!("/projects/shop-1/operations/{id}"), ORGANIZATION)
+            .await
+            .expect(200);
         assert_eq!(found.body["operation"], answer.body["operations"][0]);
-        platform.get(&format!("/projects/other-2/operations/{id}"), ORGANIZATION).await.expect(404);
+        platform
+            .get(&format!("/projects/other-2/operations/{id}"), ORGANIZATION)
+            .await
+            .expect(404);
     }
 }
 
@@ -36,11 +77,20 @@ async fn an_operation_is_found_by_its_id() {
 async fn operations_are_forgotten_after_six_months() {
     for profile in BEYOND {
         let platform = Platform::start(profile).await;
-        let answer = platform.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": primary() })).await;
+        let answer = platform
+            .post(
+                "/projects/shop-1/endpoints",
+                ORGANIZATION,
+                json!({ "endpoint": primary() }),
+            )
+            .await;
         let id = answer.text_at("/operations/0/id");
         platform.advance(86_400 * 200);
         platform.compute(replica()).await;
-        platform.get(&format!("/projects/shop-1/operations/{id}"), ORGANIZATION).await.expect(404);
+        platform
+            .get(&format!("/projects/shop-1/operations/{id}"), ORGANIZATION)
+            .await
+            .expect(404);
     }
 }
 
@@ -49,25 +99,64 @@ async fn an_operation_fails_as_often_as_was_ordered_and_does_nothing() {
     for profile in BEYOND {
         let platform = Platform::start(profile).await;
         let order = json!({ "action": "start_compute", "tries": 2, "error": "no room" });
-        platform.console(Method::POST, "/failing_operations", order).await.expect(201);
-        let answer = platform.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": primary() })).await;
-        let (compute, id) = (answer.text_at("/endpoint/id"), answer.text_at("/operations/0/id"));
+        platform
+            .console(Method::POST, "/failing_operations", order)
+            .await
+            .expect(201);
+        let answer = platform
+            .post(
+                "/projects/shop-1/endpoints",
+                ORGANIZATION,
+                json!({ "endpoint": primary() }),
+            )
+            .await;
+        let (compute, id) = (
+            answer.text_at("/endpoint/id"),
+            answer.text_at("/operations/0/id"),
+        );
         let seen = async || {
             let path = format!("/projects/shop-1/operations/{id}");
-            let operation = platform.get(&path, ORGANIZATION).await.expect(200).body["operation"].clone();
+            let operation =
+                platform.get(&path, ORGANIZATION).await.expect(200).body["operation"].clone();
             let path = format!("/projects/shop-1/endpoints/{compute}");
-            let endpoint = platform.get(&path, ORGANIZATION).await.expect(200).body["endpoint"].clone();
-            let texts = [&operation["status"], &operation["error"], &endpoint["current_state"]];
-            (json!(texts), json!([operation["failures_count"], endpoint["pending_state"]]))
+            let endpoint =
+                platform.get(&path, ORGANIZATION).await.expect(200).body["endpoint"].clone();
+            let texts = [
+                &operation["status"],
+                &operation["error"],
+                &endpoint["current_state"],
+            ];
+            (
+                json!(texts),
+                json!([operation["failures_count"], endpoint["pending_state"]]),
+            )
         };
-        assert_eq!(seen().await, (json!(["running", null, "init"]), json!([0, "active"])));
+        assert_eq!(
+            seen().await,
+            (json!(["running", null, "init"]), json!([0, "active"]))
+        );
         platform.advance(5);
-        assert_eq!(seen().await, (json!(["failed", "no room", "init"]), json!([1, "active"])));
+        assert_eq!(
+            seen().await,
+            (json!(["failed", "no room", "init"]), json!([1, "active"]))
+        );
         platform.advance(20);
-        assert_eq!(seen().await, (json!(["error", "no room", "init"]), json!([2, null])));
+        assert_eq!(
+            seen().await,
+            (json!(["error", "no room", "init"]), json!([2, null]))
+        );
         // Only one operation was ordered to fail.
-        platform.push(&format!("/projects/shop-1/endpoints/{compute}/start"), ORGANIZATION).await.expect(200);
+        platform
+            .push(
+                &format!("/projects/shop-1/endpoints/{compute}/start"),
+                ORGANIZATION,
+            )
+            .await
+            .expect(200);
         platform.advance(5);
-        assert_eq!(seen().await, (json!(["error", "no room", "active"]), json!([2, null])));
+        assert_eq!(
+            seen().await,
+            (json!(["error", "no room", "active"]), json!([2, null]))
+        );
     }
 }

@@ -10,8 +10,15 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-const PLACES: [&str; 7] =
-    ["/", "/pages/computes", "/pages/keys", "/pages/projects", "/pages/operations", "/pages/requests", "/pages/faults"];
+const PLACES: [&str; 7] = [
+    "/",
+    "/pages/computes",
+    "/pages/keys",
+    "/pages/projects",
+    "/pages/operations",
+    "/pages/requests",
+    "/pages/faults",
+];
 
 impl Platform {
     async fn page(&self, path: &str) -> Answer {
@@ -24,19 +31,40 @@ impl Platform {
         self.send(path, &hidden(&page), fields).await
     }
 
-    async fn send(&self, path: &str, hidden: &HashMap<String, String>, fields: &[(&str, &str)]) -> Answer {
+    async fn send(
+        &self,
+        path: &str,
+        hidden: &HashMap<String, String>,
+        fields: &[(&str, &str)],
+    ) -> Answer {
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let hidden = ["token", "once"].iter().filter_map(|name| Some((*name, hidden.get(*name)?.as_str())));
+        let hidden = ["token", "once"]
+            .iter()
+            .filter_map(|name| Some((*name, hidden.get(*name)?.as_str())));
         let pairs = hidden.chain(fields.iter().copied());
-        let body: Vec<String> = pairs.map(|(name, value)| format!("{name}={}", encode(value))).collect();
+        let body: Vec<String> = pairs
+            .map(|(name, value)| format!("{name}={}", encode(value)))
+            .collect();
         let url = format!("{}{path}", self.simulator.console_url());
-        let request = self.http.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = self
+            .http
+            .post(url)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
         answer(request.body(body.join("&")).send().await.unwrap()).await
     }
 
     /// A request to the console with arbitrary headers.
-    async fn strange(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &'static str) -> Answer {
-        let mut request = self.http.request(method, format!("{}{path}", self.simulator.console_url())).body(body);
+    async fn strange(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &'static str,
+    ) -> Answer {
+        let mut request = self
+            .http
+            .request(method, format!("{}{path}", self.simulator.console_url()))
+            .body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -46,13 +74,19 @@ impl Platform {
 
 fn hidden(page: &Answer) -> HashMap<String, String> {
     let field = Regex::new(r#"<input type="hidden" name="([a-z]+)" value="([^"]*)">"#).unwrap();
-    field.captures_iter(&page.text).map(|found| (found[1].to_owned(), found[2].to_owned())).collect()
+    field
+        .captures_iter(&page.text)
+        .map(|found| (found[1].to_owned(), found[2].to_owned()))
+        .collect()
 }
 
 /// The text of the element with this id. It must not contain other elements.
 fn text_of(page: &Answer, id: &str) -> String {
     let element = Regex::new(&format!(r#" id="{id}"[^>]*>([^<]*)<"#)).unwrap();
-    element.captures(&page.text).unwrap_or_else(|| panic!("no {id} in {}", page.text))[1].to_owned()
+    element
+        .captures(&page.text)
+        .unwrap_or_else(|| panic!("no {id} in {}", page.text))[1]
+        .to_owned()
 }
 
 /// The compute's id and the path of its page.
@@ -76,21 +110,54 @@ async fn pages_list_computes_projects_and_operations() {
         let (id, page) = page_of(&path);
         platform.advance(120);
         let computes = platform.page("/pages/computes").await.expect(200);
-        shows(&computes, &[id, "Primary", "Active", "1 CU", "2 min ago</time>"]);
         shows(
             &computes,
-            &[r#"<time datetime="2026-01-05T08:0"#, "<th role=\"columnheader\" scope=\"col\">Last active</th>"],
+            &[id, "Primary", "Active", "1 CU", "2 min ago</time>"],
         );
-        shows(&platform.page(&page).await.expect(200), &[id, "shop-1", "br-main", "450", "start_compute", "finished"]);
+        shows(
+            &computes,
+            &[
+                r#"<time datetime="2026-01-05T08:0"#,
+                "<th role=\"columnheader\" scope=\"col\">Last active</th>",
+            ],
+        );
+        shows(
+            &platform.page(&page).await.expect(200),
+            &[id, "shop-1", "br-main", "450", "start_compute", "finished"],
+        );
         let projects = platform.page("/pages/projects").await.expect(200);
-        shows(&projects, &["shop-1", "org-scale-1", "br-main", "br-kept", "protected", "default"]);
-        platform.push(&format!("{path}/restart"), ORGANIZATION).await;
-        shows(&platform.page("/pages/operations").await.expect(200), &[id, "suspend_compute", "running", "scheduling"]);
-        shows(&platform.page("/").await.expect(200), &["1 compute:", "2 operations under way"]);
-        let found = platform.page("/pages/operations?search=suspend").await.expect(200);
+        shows(
+            &projects,
+            &[
+                "shop-1",
+                "org-scale-1",
+                "br-main",
+                "br-kept",
+                "protected",
+                "default",
+            ],
+        );
+        platform
+            .push(&format!("{path}/restart"), ORGANIZATION)
+            .await;
+        shows(
+            &platform.page("/pages/operations").await.expect(200),
+            &[id, "suspend_compute", "running", "scheduling"],
+        );
+        shows(
+            &platform.page("/").await.expect(200),
+            &["1 compute:", "2 operations under way"],
+        );
+        let found = platform
+            .page("/pages/operations?search=suspend")
+            .await
+            .expect(200);
         shows(&found, &["suspend_compute"]);
         assert!(!found.text.contains("start_compute"), "{}", found.text);
-        platform.page("/pages/computes/ep-unknown").await.expect(404);
+        platform
+            .page("/pages/computes/ep-unknown")
+            .await
+            .expect(404);
         platform.page("/pages/unknown").await.expect(404);
     }
 }
@@ -100,27 +167,70 @@ async fn a_key_is_created_with_its_secret_shown_once_and_revoked_after_a_confirm
     for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let form = hidden(&platform.page("/pages/keys").await.expect(200));
-        let fields = [("reach", "project/org-scale-1/shop-1"), ("name", "for <b>me</b>")];
-        let created = platform.send("/pages/keys", &form, &fields).await.expect(201);
+        let fields = [
+            ("reach", "project/org-scale-1/shop-1"),
+            ("name", "for <b>me</b>"),
+        ];
+        let created = platform
+            .send("/pages/keys", &form, &fields)
+            .await
+            .expect(201);
         assert_eq!(created.headers["cache-control"], "no-store");
         let secret = text_of(&created, "secret");
-        platform.get("/projects/shop-1/endpoints", &secret).await.expect(200);
+        platform
+            .get("/projects/shop-1/endpoints", &secret)
+            .await
+            .expect(200);
 
-        let repeated = platform.send("/pages/keys", &form, &fields).await.expect(409);
+        let repeated = platform
+            .send("/pages/keys", &form, &fields)
+            .await
+            .expect(409);
         let listed = platform.page("/pages/keys").await.expect(200);
-        assert_eq!(listed.text.matches("for &lt;b&gt;me&lt;/b&gt; <span").count(), 1, "{}", listed.text);
+        assert_eq!(
+            listed
+                .text
+                .matches("for &lt;b&gt;me&lt;/b&gt; <span")
+                .count(),
+            1,
+            "{}",
+            listed.text
+        );
         for place in PLACES {
-            assert!(!platform.page(place).await.expect(200).text.contains(&secret), "{place}");
+            assert!(
+                !platform
+                    .page(place)
+                    .await
+                    .expect(200)
+                    .text
+                    .contains(&secret),
+                "{place}"
+            );
         }
         assert!(!repeated.text.contains(&secret));
 
-        let keys = platform.console(Method::GET, "/api_keys", Value::Null).await.expect(200);
+        let keys = platform
+            .console(Method::GET, "/api_keys", Value::Null)
+            .await
+            .expect(200);
         let id = keys.body.as_array().unwrap().last().unwrap()["id"].clone();
         let revoke = format!("/pages/keys/{id}/revoke");
-        shows(&platform.page(&revoke).await.expect(200), &["Revoke this key?", "permanent", "shop-1", "Keep it"]);
-        platform.get("/projects/shop-1/endpoints", &secret).await.expect(200);
-        shows(&platform.submit(&revoke, &revoke, &[]).await.expect(200), &["The key was revoked", "revoked</span>"]);
-        platform.get("/projects/shop-1/endpoints", &secret).await.expect(401);
+        shows(
+            &platform.page(&revoke).await.expect(200),
+            &["Revoke this key?", "permanent", "shop-1", "Keep it"],
+        );
+        platform
+            .get("/projects/shop-1/endpoints", &secret)
+            .await
+            .expect(200);
+        shows(
+            &platform.submit(&revoke, &revoke, &[]).await.expect(200),
+            &["The key was revoked", "revoked</span>"],
+        );
+        platform
+            .get("/projects/shop-1/endpoints", &secret)
+            .await
+            .expect(401);
     }
 }
 
@@ -133,14 +243,40 @@ async fn pages_create_keys_of_each_type() {
         ("project/org-scale-1/other-2", "project", "org-scale-1"),
     ];
     for (reach, kind, owner) in types {
-        platform.submit("/pages/keys", "/pages/keys", &[("reach", reach), ("name", kind)]).await.expect(201);
-        let keys = platform.console(Method::GET, "/api_keys", Value::Null).await.expect(200);
+        platform
+            .submit(
+                "/pages/keys",
+                "/pages/keys",
+                &[("reach", reach), ("name", kind)],
+            )
+            .await
+            .expect(201);
+        let keys = platform
+            .console(Method::GET, "/api_keys", Value::Null)
+            .await
+            .expect(200);
         let created = keys.body.as_array().unwrap().last().unwrap().clone();
-        assert_eq!((&created["name"], &created["owner"]), (&json!(kind), &json!(owner)));
-        assert_eq!(created["project_id"], if kind == "project" { json!("other-2") } else { Value::Null });
+        assert_eq!(
+            (&created["name"], &created["owner"]),
+            (&json!(kind), &json!(owner))
+        );
+        assert_eq!(
+            created["project_id"],
+            if kind == "project" {
+                json!("other-2")
+            } else {
+                Value::Null
+            }
+        );
     }
-    for refused in [("reach", "nobody/x"), ("reach", "project/org-scale-1/unknown"), ("reach", "")] {
-        let answer = platform.submit("/pages/keys", "/pages/keys", &[refused, ("name", "x")]).await;
+    for refused in [
+        ("reach", "nobody/x"),
+        ("reach", "project/org-scale-1/unknown"),
+        ("reach", ""),
+    ] {
+        let answer = platform
+            .submit("/pages/keys", "/pages/keys", &[refused, ("name", "x")])
+            .await;
         assert!((400..500).contains(&answer.status), "{answer:?}");
         shows(&answer, &["This was not done", "Nothing was changed"]);
     }
@@ -151,31 +287,62 @@ async fn a_compute_is_used_changed_and_deleted_on_its_page() {
     for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let fields = [("branch", "shop-1/br-main"), ("type", "read_write")];
-        platform.submit("/pages/computes", "/pages/computes", &fields).await.expect(200);
-        platform.submit("/pages/computes", "/pages/computes", &fields).await.expect(409);
-        let lines = platform.console(Method::GET, "/computes", Value::Null).await.expect(200);
+        platform
+            .submit("/pages/computes", "/pages/computes", &fields)
+            .await
+            .expect(200);
+        platform
+            .submit("/pages/computes", "/pages/computes", &fields)
+            .await
+            .expect(409);
+        let lines = platform
+            .console(Method::GET, "/computes", Value::Null)
+            .await
+            .expect(200);
         let id = lines.body[0]["id"].as_str().unwrap().to_owned();
-        let (path, page) = (format!("/projects/shop-1/endpoints/{id}"), format!("/pages/computes/{id}"));
+        let (path, page) = (
+            format!("/projects/shop-1/endpoints/{id}"),
+            format!("/pages/computes/{id}"),
+        );
         platform.advance(600);
         assert_eq!(platform.states(&path).await, state("idle", None));
-        let used = platform.submit(&page, &format!("{page}/activity"), &[("load", "")]).await.expect(200);
+        let used = platform
+            .submit(&page, &format!("{page}/activity"), &[("load", "")])
+            .await
+            .expect(200);
         shows(&used, &["The compute was used."]);
         platform.advance(5);
         assert_eq!(platform.states(&path).await, state("active", None));
 
-        platform.submit(&page, &format!("{page}/size"), &[("min", "0.5"), ("max", "2")]).await.expect(200);
+        platform
+            .submit(
+                &page,
+                &format!("{page}/size"),
+                &[("min", "0.5"), ("max", "2")],
+            )
+            .await
+            .expect(200);
         platform.advance(5);
         shows(&platform.page(&page).await, &["0.5 - 2 CU"]);
-        let restarted = platform.submit(&page, &format!("{page}/restart"), &[]).await.expect(200);
+        let restarted = platform
+            .submit(&page, &format!("{page}/restart"), &[])
+            .await
+            .expect(200);
         shows(&restarted, &["The compute restarts.", "suspend_compute"]);
         platform.advance(5);
         shows(
-            &platform.submit(&page, &format!("{page}/disk"), &[]).await.expect(200),
+            &platform
+                .submit(&page, &format!("{page}/disk"), &[])
+                .await
+                .expect(200),
             &["53100", "No space left on device"],
         );
 
         let delete = format!("{page}/delete");
-        shows(&platform.page(&delete).await.expect(200), &["Delete this compute?", "permanent"]);
+        shows(
+            &platform.page(&delete).await.expect(200),
+            &["Delete this compute?", "permanent"],
+        );
         assert_eq!(platform.states(&path).await, state("active", None));
         platform.submit(&delete, &delete, &[]).await.expect(200);
         platform.page(&page).await.expect(404);
@@ -185,35 +352,102 @@ async fn a_compute_is_used_changed_and_deleted_on_its_page() {
 #[tokio::test]
 async fn faults_are_ordered_seen_and_cleared() {
     let platform = Platform::new().await;
-    let fault = [("kind", "status"), ("status", "503"), ("path", "/projects$"), ("times", "2"), ("after", "0")];
-    let ordered = platform.submit("/pages/faults", "/pages/faults", &fault).await.expect(200);
+    let fault = [
+        ("kind", "status"),
+        ("status", "503"),
+        ("path", "/projects$"),
+        ("times", "2"),
+        ("after", "0"),
+    ];
+    let ordered = platform
+        .submit("/pages/faults", "/pages/faults", &fault)
+        .await
+        .expect(200);
     shows(&ordered, &["The fault is ordered.", "(503)", "2 of 2"]);
     platform.get("/projects?limit=7", ADMIN).await.expect(503);
     platform.get("/users/me", ADMIN).await.expect(200);
-    let failed = platform.page("/pages/requests?outcome=failed").await.expect(200);
+    let failed = platform
+        .page("/pages/requests?outcome=failed")
+        .await
+        .expect(200);
     shows(&failed, &["GET /projects", "limit=7", "503"]);
     assert!(!failed.text.contains("/users/me"), "{}", failed.text);
-    for (filter, expected) in [("method=POST", false), ("path=projects", true), ("key=999", false), ("outcome=5", true)]
-    {
-        let page = platform.page(&format!("/pages/requests?{filter}")).await.expect(200);
+    for (filter, expected) in [
+        ("method=POST", false),
+        ("path=projects", true),
+        ("key=999", false),
+        ("outcome=5", true),
+    ] {
+        let page = platform
+            .page(&format!("/pages/requests?{filter}"))
+            .await
+            .expect(200);
         assert_eq!(page.text.contains("GET /projects"), expected, "{filter}");
     }
-    platform.submit("/pages/faults", "/pages/faults/clear", &[]).await.expect(200);
+    platform
+        .submit("/pages/faults", "/pages/faults/clear", &[])
+        .await
+        .expect(200);
     platform.get("/projects", ADMIN).await.expect(200);
-    platform.submit("/pages/requests", "/pages/requests/clear", &[]).await.expect(200);
-    shows(&platform.page("/pages/requests").await, &["No requests to show."]);
-    platform.submit("/pages/faults", "/pages/faults", &[("kind", "status"), ("path", "(")]).await.expect(400);
-    platform.submit("/pages/faults", "/pages/faults", &[("kind", "clock_off")]).await.expect(400);
-    let odd = [("kind", "odd_entry"), ("status", "503"), ("entry", "notes-5"), ("field", "id"), ("path", "/projects$")];
-    let ordered = platform.submit("/pages/faults", "/pages/faults", &odd).await.expect(200);
-    shows(&ordered, &["the right answer, with an odd entry in its list, entry notes-5, field id", "1 of 1"]);
-    let state = [("kind", "state"), ("body", "degraded"), ("path", "/endpoints$")];
+    platform
+        .submit("/pages/requests", "/pages/requests/clear", &[])
+        .await
+        .expect(200);
     shows(
-        &platform.submit("/pages/faults", "/pages/faults", &state).await.expect(200),
+        &platform.page("/pages/requests").await,
+        &["No requests to show."],
+    );
+    platform
+        .submit(
+            "/pages/faults",
+            "/pages/faults",
+            &[("kind", "status"), ("path", "(")],
+        )
+        .await
+        .expect(400);
+    platform
+        .submit("/pages/faults", "/pages/faults", &[("kind", "clock_off")])
+        .await
+        .expect(400);
+    let odd = [
+        ("kind", "odd_entry"),
+        ("status", "503"),
+        ("entry", "notes-5"),
+        ("field", "id"),
+        ("path", "/projects$"),
+    ];
+    let ordered = platform
+        .submit("/pages/faults", "/pages/faults", &odd)
+        .await
+        .expect(200);
+    shows(
+        &ordered,
+        &[
+            "the right answer, with an odd entry in its list, entry notes-5, field id",
+            "1 of 1",
+        ],
+    );
+    let state = [
+        ("kind", "state"),
+        ("body", "degraded"),
+        ("path", "/endpoints$"),
+    ];
+    shows(
+        &platform
+            .submit("/pages/faults", "/pages/faults", &state)
+            .await
+            .expect(200),
         &["with computes in another state"],
     );
     let projects = platform.get("/projects", ADMIN).await.expect(200).body["projects"].clone();
-    assert!(projects.as_array().unwrap().iter().any(|project| project.get("id").is_none()), "{projects}");
+    assert!(
+        projects
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|project| project.get("id").is_none()),
+        "{projects}"
+    );
 }
 
 #[tokio::test]
@@ -221,51 +455,154 @@ async fn a_fault_of_each_kind_is_ordered_in_the_form() {
     let platform = Platform::new().await;
     for (kind, fields, shown) in [
         ("status", &[][..], "another status, nothing is done (503)"),
-        ("redirect", &[("location", "/login"), ("seconds", "5")], "a redirect, but it was done, to /login"),
-        ("redirect", &[("status", "307")], "a redirect, but it was done (307)"),
-        ("login_page", &[("status", "503")], "a page to log in, nothing is done"),
-        ("login_page_after_work", &[], "a page to log in, but it was done"),
-        ("gateway_page", &[("status", "404")], "the page of a gateway, nothing is done (404)"),
-        ("repeat", &[], "it is done twice, and the second answer comes"),
-        ("clock_off", &[("seconds", "-90")], "it is done by a machine whose clock is off (-90 s)"),
-        ("times_without_zone", &[("status", "503")], "the right answer, with times without a zone"),
-        ("normalized_settings", &[], "the right answer, with Postgres settings in other units"),
-        ("young_key", &[("seconds", "30")], "a key that is new is not known yet (30 s)"),
+        (
+            "redirect",
+            &[("location", "/login"), ("seconds", "5")],
+            "a redirect, but it was done, to /login",
+        ),
+        (
+            "redirect",
+            &[("status", "307")],
+            "a redirect, but it was done (307)",
+        ),
+        (
+            "login_page",
+            &[("status", "503")],
+            "a page to log in, nothing is done",
+        ),
+        (
+            "login_page_after_work",
+            &[],
+            "a page to log in, but it was done",
+        ),
+        (
+            "gateway_page",
+            &[("status", "404")],
+            "the page of a gateway, nothing is done (404)",
+        ),
+        (
+            "repeat",
+            &[],
+            "it is done twice, and the second answer comes",
+        ),
+        (
+            "clock_off",
+            &[("seconds", "-90")],
+            "it is done by a machine whose clock is off (-90 s)",
+        ),
+        (
+            "times_without_zone",
+            &[("status", "503")],
+            "the right answer, with times without a zone",
+        ),
+        (
+            "normalized_settings",
+            &[],
+            "the right answer, with Postgres settings in other units",
+        ),
+        (
+            "young_key",
+            &[("seconds", "30")],
+            "a key that is new is not known yet (30 s)",
+        ),
     ] {
         let form = [&[("kind", kind), ("every", "3")][..], fields].concat();
-        let ordered = platform.submit("/pages/faults", "/pages/faults", &form).await.expect(200);
-        shows(&ordered, &[&format!("data-label=\"What goes wrong\">{shown}<"), "any path, one in 3<"]);
+        let ordered = platform
+            .submit("/pages/faults", "/pages/faults", &form)
+            .await
+            .expect(200);
+        shows(
+            &ordered,
+            &[
+                &format!("data-label=\"What goes wrong\">{shown}<"),
+                "any path, one in 3<",
+            ],
+        );
     }
 }
 
 #[tokio::test]
 async fn operations_are_ordered_to_fail() {
     let platform = Platform::new().await;
-    let order = [("action", "start_compute"), ("operations", "1"), ("tries", "1"), ("error", "no <host> is free")];
-    let ordered = platform.submit("/pages/faults", "/pages/faults/operations", &order).await.expect(200);
+    let order = [
+        ("action", "start_compute"),
+        ("operations", "1"),
+        ("tries", "1"),
+        ("error", "no <host> is free"),
+    ];
+    let ordered = platform
+        .submit("/pages/faults", "/pages/faults/operations", &order)
+        .await
+        .expect(200);
     shows(&ordered, &["start_compute", "no &lt;host&gt; is free"]);
     platform.compute(primary()).await;
     platform.advance(60);
-    shows(&platform.page("/pages/operations").await, &["1× failed", "no &lt;host&gt; is free"]);
-    platform.submit("/pages/faults", "/pages/faults/operations", &order).await.expect(200);
-    platform.submit("/pages/faults", "/pages/faults/operations/clear", &[]).await.expect(200);
-    shows(&platform.page("/pages/faults").await, &["No operation is ordered to fail."]);
+    shows(
+        &platform.page("/pages/operations").await,
+        &["1× failed", "no &lt;host&gt; is free"],
+    );
+    platform
+        .submit("/pages/faults", "/pages/faults/operations", &order)
+        .await
+        .expect(200);
+    platform
+        .submit("/pages/faults", "/pages/faults/operations/clear", &[])
+        .await
+        .expect(200);
+    shows(
+        &platform.page("/pages/faults").await,
+        &["No operation is ordered to fail."],
+    );
 }
 
 #[tokio::test]
 async fn time_is_paused_stepped_and_sped_up() {
     let platform = Platform::new().await;
-    let clock = async || platform.console(Method::GET, "/clock", Value::Null).await.expect(200).body;
+    let clock = async || {
+        platform
+            .console(Method::GET, "/clock", Value::Null)
+            .await
+            .expect(200)
+            .body
+    };
     let back = ("back", "/console/pages/keys");
-    let paused = platform.submit("/", "/pages/clock", &[("paused", "true"), back]).await.expect(200);
-    shows(&paused, &["<strong>paused</strong>", "Resume", "<h1>API keys</h1>"]);
-    platform.submit("/", "/pages/clock", &[("speed", "60")]).await.expect(200);
-    let stepped = platform.submit("/", "/pages/clock/advance", &[("seconds", "300"), back]).await.expect(200);
-    shows(&stepped, &[r#"<time datetime="2026-01-05T08:05:00Z">2026-01-05 08:05:00 UTC</time>"#]);
-    assert_eq!(clock().await, json!({ "now": "2026-01-05T08:05:00Z", "speed": 60.0, "paused": true }));
-    platform.submit("/", "/pages/clock", &[("paused", "false"), ("back", "//evil.example")]).await.expect(200);
+    let paused = platform
+        .submit("/", "/pages/clock", &[("paused", "true"), back])
+        .await
+        .expect(200);
+    shows(
+        &paused,
+        &["<strong>paused</strong>", "Resume", "<h1>API keys</h1>"],
+    );
+    platform
+        .submit("/", "/pages/clock", &[("speed", "60")])
+        .await
+        .expect(200);
+    let stepped = platform
+        .submit("/", "/pages/clock/advance", &[("seconds", "300"), back])
+        .await
+        .expect(200);
+    shows(
+        &stepped,
+        &[r#"<time datetime="2026-01-05T08:05:00Z">2026-01-05 08:05:00 UTC</time>"#],
+    );
+    assert_eq!(
+        clock().await,
+        json!({ "now": "2026-01-05T08:05:00Z", "speed": 60.0, "paused": true })
+    );
+    platform
+        .submit(
+            "/",
+            "/pages/clock",
+            &[("paused", "false"), ("back", "//evil.example")],
+        )
+        .await
+        .expect(200);
     assert_eq!(clock().await["paused"], false);
-    for (path, field) in [("/pages/clock", ("speed", "-1")), ("/pages/clock/advance", ("seconds", "-1"))] {
+    for (path, field) in [
+        ("/pages/clock", ("speed", "-1")),
+        ("/pages/clock/advance", ("seconds", "-1")),
+    ] {
         platform.submit("/", path, &[field]).await.expect(400);
     }
 }
@@ -274,23 +611,47 @@ async fn time_is_paused_stepped_and_sped_up() {
 async fn pages_have_nothing_inline_and_tell_browsers_to_allow_nothing_else() {
     let platform = Platform::new().await;
     let path = platform.active_primary().await;
-    let inline = Regex::new(r#"(?i)<style|<script(?: defer)?>|\sstyle=|\son[a-z]+="|javascript:|https?://"#).unwrap();
+    let inline =
+        Regex::new(r#"(?i)<style|<script(?: defer)?>|\sstyle=|\son[a-z]+="|javascript:|https?://"#)
+            .unwrap();
     let ids = Regex::new(r#"\sid="([^"]*)""#).unwrap();
     let compute = page_of(&path).1;
-    for place in PLACES.iter().copied().chain([compute.as_str(), "/pages/unknown"]) {
+    for place in PLACES
+        .iter()
+        .copied()
+        .chain([compute.as_str(), "/pages/unknown"])
+    {
         let page = platform.page(place).await;
-        assert_eq!(inline.find(&page.text).map(|found| found.as_str()), None, "{place}");
-        let mut seen: Vec<&str> = ids.captures_iter(&page.text).map(|id| id.get(1).unwrap().as_str()).collect();
+        assert_eq!(
+            inline.find(&page.text).map(|found| found.as_str()),
+            None,
+            "{place}"
+        );
+        let mut seen: Vec<&str> = ids
+            .captures_iter(&page.text)
+            .map(|id| id.get(1).unwrap().as_str())
+            .collect();
         let all = seen.len();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), all, "ids of {place} are unique");
         shows(
             &page,
-            &[r#"<html lang="en">"#, "This is a simulator.", r#"<main id="main""#, r#"<nav aria-label="#, "<h1>"],
+            &[
+                r#"<html lang="en">"#,
+                "This is a simulator.",
+                r#"<main id="main""#,
+                r#"<nav aria-label="#,
+                "<h1>",
+            ],
         );
         let policy = page.headers["content-security-policy"].to_str().unwrap();
-        for part in ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"] {
+        for part in [
+            "default-src 'none'",
+            "frame-ancestors 'none'",
+            "form-action 'self'",
+            "base-uri 'none'",
+        ] {
             assert!(policy.contains(part), "{policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
@@ -298,12 +659,23 @@ async fn pages_have_nothing_inline_and_tell_browsers_to_allow_nothing_else() {
         assert_eq!(page.headers["referrer-policy"], "same-origin");
         assert_eq!(page.headers["cache-control"], "no-store");
     }
-    let json = platform.console(Method::GET, "/computes", Value::Null).await.expect(200);
+    let json = platform
+        .console(Method::GET, "/computes", Value::Null)
+        .await
+        .expect(200);
     assert_eq!(json.headers["x-content-type-options"], "nosniff");
-    for (name, kind) in [("console.css", "text/css"), ("console.js", "text/javascript"), ("icon.svg", "image/svg+xml")]
-    {
+    for (name, kind) in [
+        ("console.css", "text/css"),
+        ("console.js", "text/javascript"),
+        ("icon.svg", "image/svg+xml"),
+    ] {
         let asset = platform.page(&format!("/assets/{name}")).await.expect(200);
-        assert!(asset.headers["content-type"].to_str().unwrap().starts_with(kind));
+        assert!(
+            asset.headers["content-type"]
+                .to_str()
+                .unwrap()
+                .starts_with(kind)
+        );
     }
     platform.page("/assets/unknown").await.expect(404);
 }
@@ -311,34 +683,79 @@ async fn pages_have_nothing_inline_and_tell_browsers_to_allow_nothing_else() {
 #[tokio::test]
 async fn pages_of_other_sites_change_nothing() {
     let platform = Platform::new().await;
-    let here = platform.simulator.console_url().strip_suffix("/console").unwrap().to_owned();
+    let here = platform
+        .simulator
+        .console_url()
+        .strip_suffix("/console")
+        .unwrap()
+        .to_owned();
     let json = [("content-type", "application/json")];
     let key = r#"{ "key_name": "x" }"#;
     let create = async |headers: &[(&str, &str)], status| {
         let headers = [&json[..], headers].concat();
         let path = "/organizations/org-scale-1/api_keys";
-        platform.strange(Method::POST, path, &headers, key).await.expect(status);
+        platform
+            .strange(Method::POST, path, &headers, key)
+            .await
+            .expect(status);
     };
     create(&[], 201).await;
-    create(&[(ORIGIN.as_str(), &here), ("sec-fetch-site", "same-origin")], 201).await;
-    for origin in ["http://evil.example", "null", "http://localhost:1", "https://127.0.0.1"] {
+    create(
+        &[(ORIGIN.as_str(), &here), ("sec-fetch-site", "same-origin")],
+        201,
+    )
+    .await;
+    for origin in [
+        "http://evil.example",
+        "null",
+        "http://localhost:1",
+        "https://127.0.0.1",
+    ] {
         create(&[(ORIGIN.as_str(), origin)], 403).await;
     }
     for site in ["cross-site", "same-site"] {
         create(&[("sec-fetch-site", site)], 403).await;
     }
-    let plain = [("content-type", "text/plain"), ("sec-fetch-site", "same-origin")];
-    platform.strange(Method::POST, "/clock/advance", &plain, r#"{ "seconds": 1 }"#).await.expect(415);
-    platform.strange(Method::GET, "/computes", &[("sec-fetch-site", "cross-site")], "").await.expect(200);
+    let plain = [
+        ("content-type", "text/plain"),
+        ("sec-fetch-site", "same-origin"),
+    ];
+    platform
+        .strange(
+            Method::POST,
+            "/clock/advance",
+            &plain,
+            r#"{ "seconds": 1 }"#,
+        )
+        .await
+        .expect(415);
+    platform
+        .strange(
+            Method::GET,
+            "/computes",
+            &[("sec-fetch-site", "cross-site")],
+            "",
+        )
+        .await
+        .expect(200);
 
     let form = [("content-type", "application/x-www-form-urlencoded")];
-    for token in ["name=x&reach=user/user-ada", "token=0&once=1&name=x&reach=user/user-ada"] {
-        platform.strange(Method::POST, "/pages/keys", &form, token).await.expect(403);
+    for token in [
+        "name=x&reach=user/user-ada",
+        "token=0&once=1&name=x&reach=user/user-ada",
+    ] {
+        platform
+            .strange(Method::POST, "/pages/keys", &form, token)
+            .await
+            .expect(403);
     }
     let page = platform.page("/pages/faults").await.expect(200);
     assert!(hidden(&page).contains_key("token"));
     let crossed = [form[0], (ORIGIN.as_str(), "http://evil.example")];
-    platform.strange(Method::POST, "/pages/faults/clear", &crossed, "").await.expect(403);
+    platform
+        .strange(Method::POST, "/pages/faults/clear", &crossed, "")
+        .await
+        .expect(403);
 }
 
 #[tokio::test]
@@ -346,11 +763,19 @@ async fn names_of_others_that_lead_to_loopback_are_refused() {
     let platform = Platform::new().await;
     for path in ["/", "/computes", "/pages/keys"] {
         for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example"] {
-            platform.strange(Method::GET, path, &[(HOST.as_str(), host)], "").await.expect(421);
+            platform
+                .strange(Method::GET, path, &[(HOST.as_str(), host)], "")
+                .await
+                .expect(421);
         }
         for host in ["localhost:80", "127.0.0.1", "[::1]:4010"] {
             platform
-                .strange(Method::GET, path, &[(HOST.as_str(), host), (ACCEPT.as_str(), "*/*")], "")
+                .strange(
+                    Method::GET,
+                    path,
+                    &[(HOST.as_str(), host), (ACCEPT.as_str(), "*/*")],
+                    "",
+                )
                 .await
                 .expect(200);
         }

@@ -24,12 +24,22 @@ impl Process {
         std::fs::write(&world, crate::support::WORLD).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane-simulator"));
         command.args(["--clock-speed", "0"]).args(flags);
-        command.env("DBPLANE_SIMULATE_LISTEN", "127.0.0.1:0").env("DBPLANE_SIMULATE_WORLD", world);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        command
+            .env("DBPLANE_SIMULATE_LISTEN", "127.0.0.1:0")
+            .env("DBPLANE_SIMULATE_WORLD", world);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
-        Self { child, base_url: line.trim_end().to_owned(), stdout }
+        Self {
+            child,
+            base_url: line.trim_end().to_owned(),
+            stdout,
+        }
     }
 
     fn signal(&self, signal: Signal) {
@@ -38,14 +48,32 @@ impl Process {
 
     /// The computes of `shop-1`.
     async fn computes(&self) -> Value {
-        let request = reqwest::Client::new().get(format!("{}/projects/shop-1/endpoints", self.base_url));
-        request.bearer_auth(ORGANIZATION).send().await.unwrap().json().await.unwrap()
+        let request =
+            reqwest::Client::new().get(format!("{}/projects/shop-1/endpoints", self.base_url));
+        request
+            .bearer_auth(ORGANIZATION)
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap()
     }
 
     async fn create(&self) {
-        let request = reqwest::Client::new().post(format!("{}/projects/shop-1/endpoints", self.base_url));
+        let request =
+            reqwest::Client::new().post(format!("{}/projects/shop-1/endpoints", self.base_url));
         let body = json!({ "endpoint": { "branch_id": "br-main", "type": "read_write" } });
-        assert!(request.bearer_auth(ORGANIZATION).json(&body).send().await.unwrap().status().is_success());
+        assert!(
+            request
+                .bearer_auth(ORGANIZATION)
+                .json(&body)
+                .send()
+                .await
+                .unwrap()
+                .status()
+                .is_success()
+        );
     }
 }
 
@@ -62,7 +90,10 @@ async fn the_program_prints_its_base_url_alone_and_stops_on_sigterm_and_sigint()
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let directory = tempfile::tempdir().unwrap();
         let mut process = Process::start(directory.path(), &[]);
-        assert!(process.base_url.starts_with("http://127.0.0.1:") && process.base_url.ends_with("/api/v2"));
+        assert!(
+            process.base_url.starts_with("http://127.0.0.1:")
+                && process.base_url.ends_with("/api/v2")
+        );
         assert_eq!(process.computes().await, json!({ "endpoints": [] }));
         let before = Instant::now();
         process.signal(signal);
@@ -99,9 +130,18 @@ async fn the_program_serves_the_profile_that_is_named() {
     for (flags, beyond, own_projects) in named {
         let directory = tempfile::tempdir().unwrap();
         let process = Process::start(directory.path(), flags);
-        for (path, token, status) in [("auth", ORGANIZATION, beyond), ("projects", SCOPED, own_projects)] {
-            let request = reqwest::Client::new().get(format!("{}/{path}", process.base_url)).bearer_auth(token);
-            assert_eq!(request.send().await.unwrap().status(), status, "{flags:?} {path}");
+        for (path, token, status) in [
+            ("auth", ORGANIZATION, beyond),
+            ("projects", SCOPED, own_projects),
+        ] {
+            let request = reqwest::Client::new()
+                .get(format!("{}/{path}", process.base_url))
+                .bearer_auth(token);
+            assert_eq!(
+                request.send().await.unwrap().status(),
+                status,
+                "{flags:?} {path}"
+            );
         }
     }
 }
@@ -154,37 +194,65 @@ projects:
     for (yaml, place) in cases {
         std::fs::write(&world, yaml).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane-simulator"));
-        command.args(["--listen", "127.0.0.1:0", "--world"]).arg(&world);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command
+            .args(["--listen", "127.0.0.1:0", "--world"])
+            .arg(&world);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut printed = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut printed)
+            .unwrap();
         // A simulator that accepts the file would serve forever.
         child.kill().unwrap();
         assert_eq!(printed, "", "{yaml}");
         let output = child.wait_with_output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success());
-        assert!(errors.contains("world.yaml") && errors.contains(place), "{errors}");
+        assert!(
+            errors.contains("world.yaml") && errors.contains(place),
+            "{errors}"
+        );
     }
 }
 
 #[tokio::test]
 async fn the_sample_world_is_what_the_demo_expects() {
     let yaml = include_str!("../../../deploy/examples/world.yaml");
-    let platform =
-        crate::support::Platform::start_with(crate::support::options(yaml, dbplane_simulator::world::Profile::Default))
-            .await;
+    let platform = crate::support::Platform::start_with(crate::support::options(
+        yaml,
+        dbplane_simulator::world::Profile::Default,
+    ))
+    .await;
     let key = json!({ "key_name": "ci", "project_id": "aged-wind-123456" });
     let personal = "demo-personal-key-not-a-secret";
-    platform.post("/organizations/org-cool-darkness-1/api_keys", personal, key).await.expect(200);
+    platform
+        .post("/organizations/org-cool-darkness-1/api_keys", personal, key)
+        .await
+        .expect(200);
     let organization = "demo-organization-key-not-a-secret";
-    for (branch, is_root) in [("br-main-42", true), ("br-dev-7", false), ("br-reporting-3", false)] {
-        let answer =
-            platform.get(&format!("/projects/aged-wind-123456/branches/{branch}"), organization).await.expect(200);
+    for (branch, is_root) in [
+        ("br-main-42", true),
+        ("br-dev-7", false),
+        ("br-reporting-3", false),
+    ] {
+        let answer = platform
+            .get(
+                &format!("/projects/aged-wind-123456/branches/{branch}"),
+                organization,
+            )
+            .await
+            .expect(200);
         assert_eq!(answer.body["branch"]["default"], is_root);
     }
     assert_eq!(
-        platform.get("/projects/aged-wind-123456/endpoints", organization).await.body,
+        platform
+            .get("/projects/aged-wind-123456/endpoints", organization)
+            .await
+            .body,
         json!({ "endpoints": [] })
     );
 }

@@ -82,8 +82,13 @@ impl Answer {
 
     pub fn operations(&self) -> Vec<(String, String)> {
         let text = |operation: &Value, name: &str| operation[name].as_str().unwrap().to_owned();
-        let operations = self.body["operations"].as_array().unwrap_or_else(|| panic!("no operations in {self:?}"));
-        operations.iter().map(|operation| (text(operation, "action"), text(operation, "status"))).collect()
+        let operations = self.body["operations"]
+            .as_array()
+            .unwrap_or_else(|| panic!("no operations in {self:?}"));
+        operations
+            .iter()
+            .map(|operation| (text(operation, "action"), text(operation, "status")))
+            .collect()
     }
 
     /// Asserts the status and returns the answer.
@@ -104,15 +109,25 @@ pub struct Platform {
 /// One client for all tests, because creating one takes longer than most tests. Each test has its
 /// own runtime, which a connection cannot outlive, so no idle connections are kept.
 fn client() -> reqwest::Client {
-    static CLIENT: LazyLock<reqwest::Client> =
-        LazyLock::new(|| reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap());
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        reqwest::Client::builder()
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .build()
+            .unwrap()
+    });
     CLIENT.clone()
 }
 
 /// Options for a world whose clock moves only by advances.
 pub fn options(yaml: &str, profile: Profile) -> Options {
     let world = WorldFile::parse(yaml).unwrap();
-    Options { profile, clock_speed: 0.0, seed: 42, ..Options::new(world) }
+    Options {
+        profile,
+        clock_speed: 0.0,
+        seed: 42,
+        ..Options::new(world)
+    }
 }
 
 impl Platform {
@@ -137,10 +152,20 @@ impl Platform {
         let profile = options.profile;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let simulator = serve(listener, options).await.unwrap();
-        Self { profile, simulator, http: client() }
+        Self {
+            profile,
+            simulator,
+            http: client(),
+        }
     }
 
-    pub async fn call(&self, method: Method, path: &str, token: &str, body: Option<Value>) -> Answer {
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        body: Option<Value>,
+    ) -> Answer {
         let url = format!("{}{path}", self.simulator.base_url());
         let mut request = self.http.request(method, url).bearer_auth(token);
         if let Some(body) = body {
@@ -170,7 +195,9 @@ impl Platform {
     }
 
     pub async fn console(&self, method: Method, path: &str, body: Value) -> Answer {
-        let mut request = self.http.request(method, format!("{}{path}", self.simulator.console_url()));
+        let mut request = self
+            .http
+            .request(method, format!("{}{path}", self.simulator.console_url()));
         if !body.is_null() {
             request = request.json(&body);
         }
@@ -178,14 +205,25 @@ impl Platform {
     }
 
     pub fn advance(&self, seconds: u64) {
-        self.simulator.advance(Duration::from_secs(seconds)).unwrap();
+        self.simulator
+            .advance(Duration::from_secs(seconds))
+            .unwrap();
     }
 
     /// Creates a compute in `shop-1` and returns its path.
     pub async fn compute(&self, attributes: Value) -> String {
-        let answer = self.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": attributes })).await;
+        let answer = self
+            .post(
+                "/projects/shop-1/endpoints",
+                ORGANIZATION,
+                json!({ "endpoint": attributes }),
+            )
+            .await;
         assert!(answer.status < 300, "{answer:?}");
-        format!("/projects/shop-1/endpoints/{}", answer.text_at("/endpoint/id"))
+        format!(
+            "/projects/shop-1/endpoints/{}",
+            answer.text_at("/endpoint/id")
+        )
     }
 
     /// Creates a primary on `br-main` and lets it become active.
@@ -207,7 +245,10 @@ impl Platform {
         let (list, id) = path.rsplit_once('/').unwrap();
         let answer = self.get(list, ORGANIZATION).await.expect(200);
         let computes = answer.body["endpoints"].as_array().unwrap().clone();
-        computes.into_iter().find(|compute| compute["id"] == id).unwrap_or_default()
+        computes
+            .into_iter()
+            .find(|compute| compute["id"] == id)
+            .unwrap_or_default()
     }
 
     pub async fn states(&self, path: &str) -> (String, Option<String>) {
@@ -219,14 +260,29 @@ impl Platform {
     /// The compute in the console's list.
     pub async fn line(&self, path: &str) -> Value {
         let id = path.rsplit_once('/').unwrap().1;
-        let answer = self.console(Method::GET, "/computes", Value::Null).await.expect(200);
-        answer.body.as_array().unwrap().iter().find(|line| line["id"] == id).cloned().unwrap_or_default()
+        let answer = self
+            .console(Method::GET, "/computes", Value::Null)
+            .await
+            .expect(200);
+        answer
+            .body
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|line| line["id"] == id)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Simulates activity on the compute.
     pub async fn activity(&self, path: &str) -> Answer {
         let id = path.rsplit_once('/').unwrap().1;
-        self.console(Method::POST, &format!("/computes/{id}/activity"), Value::Null).await
+        self.console(
+            Method::POST,
+            &format!("/computes/{id}/activity"),
+            Value::Null,
+        )
+        .await
     }
 }
 
@@ -234,7 +290,12 @@ pub async fn answer(response: reqwest::Response) -> Answer {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.unwrap();
     let body = serde_json::from_str(&text).unwrap_or_default();
-    Answer { status, headers, text, body }
+    Answer {
+        status,
+        headers,
+        text,
+        body,
+    }
 }
 
 pub fn primary() -> Value {
@@ -252,11 +313,19 @@ pub fn state(current: &str, pending: Option<&str>) -> (String, Option<String>) {
 
 /// Operations, to compare with [`Answer::operations`].
 pub fn operations(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(action, status)| ((*action).to_owned(), (*status).to_owned())).collect()
+    expected
+        .iter()
+        .map(|(action, status)| ((*action).to_owned(), (*status).to_owned()))
+        .collect()
 }
 
 pub fn fields(object: &Value) -> Vec<&str> {
-    let mut names: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut names: Vec<&str> = object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     names.sort_unstable();
     names
 }

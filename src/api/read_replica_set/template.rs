@@ -43,7 +43,14 @@ pub struct ReplicaMetadata {
 pub struct ReplicaSpec(ComputeSpec);
 
 /// The fields of a Compute that a template does not have.
-const APART: [&str; 6] = ["type", "existing", "computeID", "management", "deletionProtection", "connection"];
+const APART: [&str; 6] = [
+    "type",
+    "existing",
+    "computeID",
+    "management",
+    "deletionProtection",
+    "connection",
+];
 
 impl ReplicaSpec {
     pub fn compute(&self) -> &ComputeSpec {
@@ -95,7 +102,14 @@ fn templated(spec: &ComputeSpec) -> impl PartialEq {
         connection: _,
     } = spec;
     let place = (account_ref, project_id, branch_id, type_);
-    let settings = (size, scale_to_zero, pooler, postgres_settings, passwordless_access, disabled);
+    let settings = (
+        size,
+        scale_to_zero,
+        pooler,
+        postgres_settings,
+        passwordless_access,
+        disabled,
+    );
     let times = (disruption, maintenance, schedules, restart_token);
     (place, settings, times, on_missing, ignore, deletion)
 }
@@ -115,7 +129,9 @@ impl<'de> Deserialize<'de> for ReplicaSpec {
         let mut fields = Map::deserialize(deserializer)?;
         fields.retain(|name, _| !APART.contains(&name.as_str()));
         fields.insert("type".to_owned(), json!(ComputeType::ReadOnly));
-        serde_json::from_value(Value::Object(fields)).map(Self).map_err(D::Error::custom)
+        serde_json::from_value(Value::Object(fields))
+            .map(Self)
+            .map_err(D::Error::custom)
     }
 }
 
@@ -129,7 +145,10 @@ impl JsonSchema for ReplicaSpec {
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.retain(|name, _| !APART.contains(&name.as_str()));
             describe(properties, "branchID", BRANCH);
-            if let Some(rules) = properties.get_mut("projectID").and_then(|field| field.get_mut(RULES)) {
+            if let Some(rules) = properties
+                .get_mut("projectID")
+                .and_then(|field| field.get_mut(RULES))
+            {
                 of_a_set(rules);
             }
         }
@@ -155,8 +174,9 @@ fn describe(properties: &mut Map<String, Value>, field: &str, text: &str) {
 /// Adapts the messages for one Compute to a set.
 fn of_a_set(rules: &mut Value) {
     for rule in rules.as_array_mut().into_iter().flatten() {
-        if let Some(message) =
-            rule["message"].as_str().map(|text| text.replace("another Compute", "another ReadReplicaSet"))
+        if let Some(message) = rule["message"]
+            .as_str()
+            .map(|text| text.replace("another Compute", "another ReadReplicaSet"))
         {
             rule["message"] = json!(message);
         }
@@ -165,5 +185,7 @@ fn of_a_set(rules: &mut Value) {
 
 /// True if a rule concerns this field.
 fn names(rule: &Value, field: &str) -> bool {
-    rule["rule"].as_str().is_some_and(|text| text.contains(&format!("elf.{field}")))
+    rule["rule"]
+        .as_str()
+        .is_some_and(|text| text.contains(&format!("elf.{field}")))
 }

@@ -73,19 +73,40 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let organization = credentials.endpoint.organization_id.clone();
     let reader = credentials.reader().map_err(PlatformError::from)?;
     let unnamed = match &organization {
-        Some(_) => Some(credentials.reader_without_organization().map_err(PlatformError::from)?),
+        Some(_) => Some(
+            credentials
+                .reader_without_organization()
+                .map_err(PlatformError::from)?,
+        ),
         None => None,
     };
-    let scope = Scope { organization, projects: args.project.clone() };
-    let without_organization = unnamed.as_ref().map(|reader| -> &dyn Platform { &reader.platform });
-    let mut findings =
-        during("reading the platform", account_check::look(&reader.platform, without_organization, &scope)).await;
-    let mut answers = unnamed.iter().flat_map(|reader| reader.reads.answers()).collect::<Vec<_>>();
+    let scope = Scope {
+        organization,
+        projects: args.project.clone(),
+    };
+    let without_organization = unnamed
+        .as_ref()
+        .map(|reader| -> &dyn Platform { &reader.platform });
+    let mut findings = during(
+        "reading the platform",
+        account_check::look(&reader.platform, without_organization, &scope),
+    )
+    .await;
+    let mut answers = unnamed
+        .iter()
+        .flat_map(|reader| reader.reads.answers())
+        .collect::<Vec<_>>();
     answers.extend(reader.reads.answers());
     findings.compare(&answers);
     let report = Report::of(&findings, answers.len());
-    args.output.output.write(out, &report, |out, _| print(&findings, answers.len(), out))?;
-    Ok(if findings.is_usable() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    args.output
+        .output
+        .write(out, &report, |out, _| print(&findings, answers.len(), out))?;
+    Ok(if findings.is_usable() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 impl Args {
@@ -96,7 +117,10 @@ impl Args {
         let connected = self.cluster.connect().await?;
         let namespace = self.namespace.as_deref().unwrap_or(&connected.namespace);
         let account = self.account.clone().unwrap_or_default();
-        Ok(self.platform.of_account(&connected.client, &account, namespace).await?)
+        Ok(self
+            .platform
+            .of_account(&connected.client, &account, namespace)
+            .await?)
     }
 }
 
@@ -150,13 +174,21 @@ impl<'a> Report<'a> {
 }
 
 fn print(findings: &Findings, requests: usize, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "dbplane {}: {requests} requests, all of them reads", env!("CARGO_PKG_VERSION"))?;
+    writeln!(
+        out,
+        "dbplane {}: {requests} requests, all of them reads",
+        env!("CARGO_PKG_VERSION")
+    )?;
     writeln!(out, "\nRead")?;
     for read in &findings.reads {
         match &read.outcome {
             Ok(found) => writeln!(out, "  {}: {found}", read.what)?,
             Err(fault) => {
-                let need = if read.needed { "needed" } else { "dbplane works without it" };
+                let need = if read.needed {
+                    "needed"
+                } else {
+                    "dbplane works without it"
+                };
                 writeln!(out, "  {}: failed ({need}): {fault}", read.what)?;
             }
         }
@@ -164,7 +196,11 @@ fn print(findings: &Findings, requests: usize, out: &mut impl Write) -> io::Resu
     section(out, "What the key may do", &findings.may)?;
     section(out, "What the platform offers", &findings.offers)?;
     section(out, "Limits of the rate", &findings.limits)?;
-    section(out, "What differs from docs/platform.md", &findings.differences)?;
+    section(
+        out,
+        "What differs from docs/platform.md",
+        &findings.differences,
+    )?;
     let verdict = match findings.is_usable() {
         true => {
             "dbplane can work with this platform and key, as far as reading shows. Whether the key may create and change computes was not tried."

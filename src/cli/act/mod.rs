@@ -63,7 +63,9 @@ pub struct Dangerous {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    let parsed: SignedDuration = text
+        .parse()
+        .map_err(|error: jiff::Error| error.to_string())?;
     Duration::try_from(parsed).map_err(|error| error.to_string())
 }
 
@@ -126,12 +128,19 @@ struct Document {
 ///
 /// # Errors
 /// If nothing was changed, or the API server rejected a change.
-pub async fn run(ask: &Ask, common: &Common, yes: Option<bool>, out: &mut impl Write) -> Result<ExitCode, Error> {
+pub async fn run(
+    ask: &Ask,
+    common: &Common,
+    yes: Option<bool>,
+    out: &mut impl Write,
+) -> Result<ExitCode, Error> {
     let connected = common.cluster.connect().await?;
     let client = &connected.client;
     let found = common.targets.find(ask, &connected).await?;
-    let refused: Vec<String> =
-        found.iter().filter_map(|(_, seen)| Some(format!("{seen}: {}", refusal(ask, seen)?))).collect();
+    let refused: Vec<String> = found
+        .iter()
+        .filter_map(|(_, seen)| Some(format!("{seen}: {}", refusal(ask, seen)?)))
+        .collect();
     if !refused.is_empty() {
         return Err(Error::Refused(refused));
     }
@@ -139,12 +148,27 @@ pub async fn run(ask: &Ask, common: &Common, yes: Option<bool>, out: &mut impl W
         confirm(ask, &found, yes)?;
     }
     let progress = Progress::waiting(ask.verb());
-    let asked = join_all(found.into_iter().map(|(kind, seen)| carry_out(ask, common, client, (kind, seen), &progress)));
+    let asked = join_all(
+        found
+            .into_iter()
+            .map(|(kind, seen)| carry_out(ask, common, client, (kind, seen), &progress)),
+    );
     let results = asked.await;
     drop(progress);
-    let code = results.iter().map(|line| line.ended.exit_code()).max().unwrap_or_default();
-    let document = Document { kind: "Results", verb: ask.verb(), results };
-    common.output.output.write(out, &document, |out, _| text(&document, out))?;
+    let code = results
+        .iter()
+        .map(|line| line.ended.exit_code())
+        .max()
+        .unwrap_or_default();
+    let document = Document {
+        kind: "Results",
+        verb: ask.verb(),
+        results,
+    };
+    common
+        .output
+        .output
+        .write(out, &document, |out, _| text(&document, out))?;
     Ok(ExitCode::from(code))
 }
 
@@ -176,10 +200,15 @@ fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
         entry.operation.as_deref() == Some("Apply") && fields.is_some()
     });
     let by_kubectl = || {
-        let declared: serde_json::Value = serde_json::from_str(seen.annotation(LAST_APPLIED)?).ok()?;
-        path().try_fold(&declared, |value, part| value.get(part)).map(|_| "kubectl apply".to_owned())
+        let declared: serde_json::Value =
+            serde_json::from_str(seen.annotation(LAST_APPLIED)?).ok()?;
+        path()
+            .try_fold(&declared, |value, part| value.get(part))
+            .map(|_| "kubectl apply".to_owned())
     };
-    applied.and_then(|entry| entry.manager.clone()).or_else(by_kubectl)
+    applied
+        .and_then(|entry| entry.manager.clone())
+        .or_else(by_kubectl)
 }
 
 /// Asks the user to confirm an action that cannot be undone.
@@ -189,12 +218,23 @@ fn confirm(ask: &Ask, found: &[(Kind, Seen)], yes: bool) -> Result<(), Error> {
     }
     let (stdin, mut stderr) = (io::stdin(), io::stderr());
     if !stdin.is_terminal() || !stderr.is_terminal() {
-        return Err(Error::Usage(format!("{} cannot be taken back: add --yes", ask.verb())));
+        return Err(Error::Usage(format!(
+            "{} cannot be taken back: add --yes",
+            ask.verb()
+        )));
     }
     for (_, seen) in found {
-        writeln!(stderr, "  {seen} in namespace {}", seen.meta.namespace.as_deref().unwrap_or_default())?;
+        writeln!(
+            stderr,
+            "  {seen} in namespace {}",
+            seen.meta.namespace.as_deref().unwrap_or_default()
+        )?;
     }
-    write!(stderr, "{}: this cannot be taken back. Continue? [y/N] ", ask.verb())?;
+    write!(
+        stderr,
+        "{}: this cannot be taken back. Continue? [y/N] ",
+        ask.verb()
+    )?;
     stderr.flush()?;
     let mut answer = String::new();
     stdin.read_line(&mut answer)?;
@@ -213,18 +253,32 @@ async fn carry_out(
 ) -> Line {
     let api = kind.api(client, before.meta.namespace.as_deref());
     let patch = Patch::Merge(ask.patch(&before, clock::now()));
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let params = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
     let patched: kube::Result<DynamicObject> = api.patch(before.name(), &params, &patch).await;
     let ended = match patched {
         Err(cause) => Ended::NotChanged(explained(&cause)),
         Ok(_) if common.no_wait => Ended::Requested,
         Ok(object) => {
-            let wait = Wait { ask, api, asked: Seen::of(&kind, object), kind, before: &before };
+            let wait = Wait {
+                ask,
+                api,
+                asked: Seen::of(&kind, object),
+                kind,
+                before: &before,
+            };
             wait.until_done(common.timeout, progress).await
         }
     };
     let (kind, namespace) = (before.kind.clone(), before.meta.namespace.clone());
-    Line { kind, namespace, name: before.name().to_owned(), ended }
+    Line {
+        kind,
+        namespace,
+        name: before.name().to_owned(),
+        ended,
+    }
 }
 
 fn text(document: &Document, out: &mut impl Write) -> io::Result<()> {
@@ -235,7 +289,12 @@ fn text(document: &Document, out: &mut impl Write) -> io::Result<()> {
             _ => Needs::Person,
         });
         let target = format!("{}/{}", line.kind.to_lowercase(), line.name);
-        writeln!(out, "{target} {color}{}{color:#}{}", line.ended.word(), line.ended.detail())?;
+        writeln!(
+            out,
+            "{target} {color}{}{color:#}{}",
+            line.ended.word(),
+            line.ended.detail()
+        )?;
     }
     Ok(())
 }

@@ -59,7 +59,13 @@ impl Ask {
             A::Rotate | A::Revoked(_) => &["ProjectKey"],
             A::ConfirmDeletion => &["Compute", "ProjectKey"],
             A::Pause | A::Resume => &["Compute", "ProjectKey", "ReadReplicaSet"],
-            A::Reconcile => &["Compute", "ProjectKey", "ReadReplicaSet", "Account", "ClusterAccount"],
+            A::Reconcile => &[
+                "Compute",
+                "ProjectKey",
+                "ReadReplicaSet",
+                "Account",
+                "ClusterAccount",
+            ],
         }
     }
 
@@ -125,7 +131,13 @@ impl Ask {
     /// The reason why a kind does not support the request.
     pub fn refused_kind(&self, kind: &str) -> Option<String> {
         let kinds = self.kinds();
-        (!kinds.contains(&kind)).then(|| format!("{} is for {}, not for {kind}", self.verb(), kinds.join(" and ")))
+        (!kinds.contains(&kind)).then(|| {
+            format!(
+                "{} is for {}, not for {kind}",
+                self.verb(),
+                kinds.join(" and ")
+            )
+        })
     }
 
     /// The merge patch that writes the request.
@@ -134,11 +146,15 @@ impl Ask {
             A::Restart | A::Rotate | A::Reconcile | A::ConfirmDeletion => json!(now.to_string()),
             A::Pause => json!("true"),
             A::Resume => Value::Null,
-            A::Revoked(keys) => json!(said_anew(keys.join(","), seen.annotation(names::REVOKED_KEYS))),
+            A::Revoked(keys) => json!(said_anew(
+                keys.join(","),
+                seen.annotation(names::REVOKED_KEYS)
+            )),
             A::NotCreated(computes) => {
                 let known = seen.annotation(names::NOT_CREATED).unwrap_or_default();
                 let known = known.split(',').map(str::trim).filter(|id| !id.is_empty());
-                let all: BTreeSet<&str> = known.chain(computes.iter().map(String::as_str)).collect();
+                let all: BTreeSet<&str> =
+                    known.chain(computes.iter().map(String::as_str)).collect();
                 json!(all.into_iter().collect::<Vec<_>>().join(","))
             }
             A::Adopt(None) => json!("Adopt"),
@@ -175,44 +191,68 @@ impl Ask {
         let value = asked.annotation(self.written_to().1);
         match self {
             A::Restart => restarted(now, value?),
-            A::Rotate => (now.text("/lastHandledRotate") == value)
-                .then(|| format!("rotated: the key is {}", now.text("/keyName").unwrap_or("another one"))),
+            A::Rotate => (now.text("/lastHandledRotate") == value).then(|| {
+                format!(
+                    "rotated: the key is {}",
+                    now.text("/keyName").unwrap_or("another one")
+                )
+            }),
             A::Adopt(_) => {
                 let id = now.text("/computeID")?;
-                let is_ready = now.condition("Ready").is_some_and(|ready| ready.status == "True");
+                let is_ready = now
+                    .condition("Ready")
+                    .is_some_and(|ready| ready.status == "True");
                 (is_ready && now.is_observed()).then(|| format!("adopted {id}"))
             }
-            A::Pause => now.with_reason(&[Reason::Paused]).map(|_| "paused".to_owned()),
-            A::Resume => now.with_reason(&[Reason::Paused]).is_none().then(|| format!("resumed: {}", said(now))),
-            A::Reconcile => {
-                (now.text("/lastHandledReconcileAt") == value).then(|| format!("looked at anew: {}", said(now)))
-            }
+            A::Pause => now
+                .with_reason(&[Reason::Paused])
+                .map(|_| "paused".to_owned()),
+            A::Resume => now
+                .with_reason(&[Reason::Paused])
+                .is_none()
+                .then(|| format!("resumed: {}", said(now))),
+            A::Reconcile => (now.text("/lastHandledReconcileAt") == value)
+                .then(|| format!("looked at anew: {}", said(now))),
             A::ConfirmDeletion => None,
             A::Revoked(keys) => {
                 let acknowledged = now.status["acknowledgedKeys"].as_array()?;
                 let meant = meant(before, keys);
-                let all = meant.iter().all(|name| acknowledged.iter().any(|key| key == name));
+                let all = meant
+                    .iter()
+                    .all(|name| acknowledged.iter().any(|key| key == name));
                 all.then(|| format!("considered revoked: {}", meant.join(", ")))
             }
             A::NotCreated(_) => {
-                let said_of = |seen: &Seen| seen.with_reason(self.answers()).map(|condition| condition.message.clone());
+                let said_of = |seen: &Seen| {
+                    seen.with_reason(self.answers())
+                        .map(|condition| condition.message.clone())
+                };
                 (said_of(now) != said_of(before)).then(|| format!("ruled out: {}", said(now)))
             }
         }
     }
 
     fn failed(&self, before: &Seen, now: &Seen) -> Option<String> {
-        let stalled = |seen: &Seen| seen.condition("Stalled").map(|it| format!("{}: {}", it.reason, it.message));
+        let stalled = |seen: &Seen| {
+            seen.condition("Stalled")
+                .map(|it| format!("{}: {}", it.reason, it.message))
+        };
         let without_success: &[Reason] = match self {
             A::Rotate => &[Reason::NewKeyRefused],
             A::Restart => &[Reason::RestartUnconfirmed],
             _ => &[],
         };
-        let refused =
-            |seen: &Seen| seen.with_reason(without_success).map(|it| format!("{}: {}", it.reason, it.message));
-        let news = |of: &dyn Fn(&Seen) -> Option<String>| of(now).filter(|said| of(before).as_ref() != Some(said));
+        let refused = |seen: &Seen| {
+            seen.with_reason(without_success)
+                .map(|it| format!("{}: {}", it.reason, it.message))
+        };
+        let news = |of: &dyn Fn(&Seen) -> Option<String>| {
+            of(now).filter(|said| of(before).as_ref() != Some(said))
+        };
         let paused = format!("{}: ", Reason::DeletionPaused);
-        news(&stalled).filter(|said| !said.starts_with(&paused)).or_else(|| news(&refused))
+        news(&stalled)
+            .filter(|said| !said.starts_with(&paused))
+            .or_else(|| news(&refused))
     }
 }
 
@@ -230,9 +270,14 @@ fn not_writable(seen: &Seen) -> Option<String> {
         return Some("it is being deleted".to_owned());
     }
     if seen.annotation(names::PAUSED) == Some("true") {
-        return Some(format!("it is paused: {} resume -n {} {seen}", program(), namespace(seen)));
+        return Some(format!(
+            "it is paused: {} resume -n {} {seen}",
+            program(),
+            namespace(seen)
+        ));
     }
-    (seen.spec["management"] == "Observe").then(|| "it only observes (management: Observe)".to_owned())
+    (seen.spec["management"] == "Observe")
+        .then(|| "it only observes (management: Observe)".to_owned())
 }
 
 fn namespace(seen: &Seen) -> &str {
@@ -240,16 +285,21 @@ fn namespace(seen: &Seen) -> &str {
 }
 
 fn no_restart(seen: &Seen) -> Option<String> {
-    seen.text("/computeID").is_none().then(|| format!("it has no compute yet ({})", said(seen)))
+    seen.text("/computeID")
+        .is_none()
+        .then(|| format!("it has no compute yet ({})", said(seen)))
 }
 
 fn no_adoption(seen: &Seen, id: Option<&str>) -> Option<String> {
-    let has = seen.text("/computeID").or_else(|| seen.spec["computeID"].as_str());
+    let has = seen
+        .text("/computeID")
+        .or_else(|| seen.spec["computeID"].as_str());
     match (id, has) {
         (_, Some(has)) => Some(format!("it has compute {has} already")),
-        (None, None) if seen.with_reason(&[Reason::PrimaryExists]).is_none() => {
-            Some(format!("it has found no compute to adopt ({}); to import one, name it with --compute-id", said(seen)))
-        }
+        (None, None) if seen.with_reason(&[Reason::PrimaryExists]).is_none() => Some(format!(
+            "it has found no compute to adopt ({}); to import one, name it with --compute-id",
+            said(seen)
+        )),
         (Some(_), None) | (None, None) => None,
     }
 }
@@ -258,8 +308,15 @@ const ALL: &str = "all";
 
 /// The keys in the status that a user may have to revoke, with their IDs.
 fn revocable(seen: &Seen) -> Vec<(String, String)> {
-    let listed = ["lostKeys", "previousKeys"].into_iter().flat_map(|list| seen.status[list].as_array());
-    let key = |key: &Value| (key["name"].as_str().unwrap_or_default().to_owned(), key["id"].to_string());
+    let listed = ["lostKeys", "previousKeys"]
+        .into_iter()
+        .flat_map(|list| seen.status[list].as_array());
+    let key = |key: &Value| {
+        (
+            key["name"].as_str().unwrap_or_default().to_owned(),
+            key["id"].to_string(),
+        )
+    };
     let in_use = seen.text("/keyName").filter(|_| seen.is_deleting());
     let in_use = in_use.map(|name| (name.to_owned(), seen.status["keyID"].to_string()));
     listed.flatten().map(key).chain(in_use).collect()
@@ -269,12 +326,21 @@ fn revocable(seen: &Seen) -> Vec<(String, String)> {
 fn meant(seen: &Seen, words: &[String]) -> Vec<String> {
     let lost = seen.status["lostKeys"].as_array().map_or(0, Vec::len);
     let known = revocable(seen);
-    let by_all = if seen.is_deleting() { known.len() } else { lost };
+    let by_all = if seen.is_deleting() {
+        known.len()
+    } else {
+        lost
+    };
     let says_all = words.iter().any(|word| word == ALL);
     let is_meant = |index: usize, (name, id): &(String, String)| {
         (says_all && index < by_all) || words.iter().any(|word| word == name || word == id)
     };
-    known.iter().enumerate().filter(|(index, key)| is_meant(*index, key)).map(|(_, (name, _))| name.clone()).collect()
+    known
+        .iter()
+        .enumerate()
+        .filter(|(index, key)| is_meant(*index, key))
+        .map(|(_, (name, _))| name.clone())
+        .collect()
 }
 
 fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
@@ -282,32 +348,57 @@ fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
     if meant(seen, words).is_empty() && words.iter().any(|word| word == ALL) {
         return Some("no key of it has to be revoked by hand".to_owned());
     }
-    let names = known.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = known
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
     let unknown = words.iter().find(|word| {
         let is_known = |(name, id): &(String, String)| *word == name || *word == id;
         *word != ALL && !known.iter().any(is_known)
     });
-    let others = if names.is_empty() { "there are none".to_owned() } else { format!("those are: {names}") };
+    let others = if names.is_empty() {
+        "there are none".to_owned()
+    } else {
+        format!("those are: {names}")
+    };
     unknown.map(|word| format!("{word} is no key of it that has to be revoked by hand; {others}"))
 }
 
 /// A value of an annotation takes effect once. To repeat it, this writes another text with the same
 /// meaning.
 fn said_anew(text: String, before: Option<&str>) -> String {
-    if before.map(str::trim) == Some(text.as_str()) { text + "," } else { text }
+    if before.map(str::trim) == Some(text.as_str()) {
+        text + ","
+    } else {
+        text
+    }
 }
 
 fn nothing_to_rule_out(seen: &Seen, computes: &[String]) -> Option<String> {
     let reasons = [Reason::AmbiguousCreate, Reason::StrayCompute];
     let Some(condition) = seen.with_reason(&reasons) else {
-        return Some("no create of it is unclear, and no compute has appeared that may be its own".to_owned());
+        return Some(
+            "no create of it is unclear, and no compute has appeared that may be its own"
+                .to_owned(),
+        );
     };
-    let unknown = computes.iter().find(|id| !condition.message.contains(id.as_str()));
-    unknown.map(|id| format!("{id} is not in question. {}: {}", condition.reason, condition.message))
+    let unknown = computes
+        .iter()
+        .find(|id| !condition.message.contains(id.as_str()));
+    unknown.map(|id| {
+        format!(
+            "{id} is not in question. {}: {}",
+            condition.reason, condition.message
+        )
+    })
 }
 
 fn restarted(now: &Seen, token: &str) -> Option<String> {
-    let asked = now.text("/restart/token")?.split_whitespace().any(|word| word == token);
+    let asked = now
+        .text("/restart/token")?
+        .split_whitespace()
+        .any(|word| word == token);
     let at = now.text("/restart/completedAt").filter(|_| asked)?;
     let idle = now.text("/state") == Some("idle");
     Some(if idle {
@@ -329,11 +420,19 @@ pub fn helping(seen: &Seen) -> Vec<String> {
         A::Reconcile,
     ];
     let helps = |ask: &&Ask| {
-        let writable = matches!(ask, A::ConfirmDeletion | A::Resume | A::Revoked(_)) || not_writable(seen).is_none();
-        writable && ask.refused_kind(&seen.kind).is_none() && seen.with_reason(ask.answers()).is_some()
+        let writable = matches!(ask, A::ConfirmDeletion | A::Resume | A::Revoked(_))
+            || not_writable(seen).is_none();
+        writable
+            && ask.refused_kind(&seen.kind).is_none()
+            && seen.with_reason(ask.answers()).is_some()
     };
     let command = |ask: &Ask| {
-        let place = seen.meta.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
+        let place = seen
+            .meta
+            .namespace
+            .as_deref()
+            .map(|name| format!(" -n {name}"))
+            .unwrap_or_default();
         let more = match ask {
             A::Revoked(_) => " --key NAME,…",
             A::NotCreated(_) => " --compute-id ID,…",

@@ -13,7 +13,8 @@ fn seen(kind: &str, object: &Value) -> Seen {
         meta: serde_json::from_value(object["metadata"].clone()).unwrap(),
         spec: object["spec"].clone(),
         status: object["status"].clone(),
-        conditions: serde_json::from_value(object["status"]["conditions"].clone()).unwrap_or_default(),
+        conditions: serde_json::from_value(object["status"]["conditions"].clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -25,10 +26,8 @@ fn with_condition(kind: &str, type_: &str, reason: &str) -> Value {
 
 #[test]
 fn what_cannot_work_is_refused() {
-    let paused =
-        json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "true"}}, "status": {"computeID": "ep-1"}});
-    let observing =
-        json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
+    let paused = json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "true"}}, "status": {"computeID": "ep-1"}});
+    let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
     for (ask, object, refused) in [
@@ -36,17 +35,36 @@ fn what_cannot_work_is_refused() {
         (Ask::Restart, &observing, Some("it only observes")),
         (Ask::Restart, &bound, None),
         (Ask::Restart, &ambiguous, Some("it has no compute yet")),
-        (Ask::Adopt(None), &bound, Some("it has compute ep-1 already")),
-        (Ask::Adopt(None), &ambiguous, Some("it has found no compute to adopt")),
+        (
+            Ask::Adopt(None),
+            &bound,
+            Some("it has compute ep-1 already"),
+        ),
+        (
+            Ask::Adopt(None),
+            &ambiguous,
+            Some("it has found no compute to adopt"),
+        ),
         (Ask::Adopt(Some("ep-1".to_owned())), &ambiguous, None),
-        (Ask::ConfirmDeletion, &bound, Some("it is not being deleted")),
+        (
+            Ask::ConfirmDeletion,
+            &bound,
+            Some("it is not being deleted"),
+        ),
         (Ask::NotCreated(vec!["ep-1".to_owned()]), &ambiguous, None),
-        (Ask::NotCreated(vec!["ep-2".to_owned()]), &ambiguous, Some("ep-2 is not in question")),
+        (
+            Ask::NotCreated(vec!["ep-2".to_owned()]),
+            &ambiguous,
+            Some("ep-2 is not in question"),
+        ),
         (Ask::Resume, &paused, None),
         (Ask::Rotate, &bound, Some("rotate is for ProjectKey")),
     ] {
         let said = ask.refusal(&seen("Compute", object)).unwrap_or_default();
-        assert!(refused.map_or(said.is_empty(), |text| said.contains(text)), "{ask:?}: {said}");
+        assert!(
+            refused.map_or(said.is_empty(), |text| said.contains(text)),
+            "{ask:?}: {said}"
+        );
     }
 }
 
@@ -57,33 +75,64 @@ fn what_was_said_before_is_said_anew_or_kept() {
     let written = |ask: &Ask, annotation: &str| {
         ask.patch(&seen("ProjectKey", &object), now)["metadata"]["annotations"][annotation].clone()
     };
-    assert_eq!(written(&Ask::Revoked(vec!["all".to_owned()]), names::REVOKED_KEYS), "all,");
-    assert_eq!(written(&Ask::Revoked(vec!["7".to_owned()]), names::REVOKED_KEYS), "7");
-    assert_eq!(written(&Ask::NotCreated(vec!["ep-3".to_owned()]), names::NOT_CREATED), "ep-1,ep-2,ep-3");
+    assert_eq!(
+        written(&Ask::Revoked(vec!["all".to_owned()]), names::REVOKED_KEYS),
+        "all,"
+    );
+    assert_eq!(
+        written(&Ask::Revoked(vec!["7".to_owned()]), names::REVOKED_KEYS),
+        "7"
+    );
+    assert_eq!(
+        written(
+            &Ask::NotCreated(vec!["ep-3".to_owned()]),
+            names::NOT_CREATED
+        ),
+        "ep-1,ep-2,ep-3"
+    );
     assert_eq!(written(&Ask::Resume, names::PAUSED), Value::Null);
 }
 
 #[test]
 fn what_is_gone_is_done_only_where_that_was_asked() {
-    let deleting = seen("Compute", &with_condition("one", "Stalled", "DeletionPaused"));
+    let deleting = seen(
+        "Compute",
+        &with_condition("one", "Stalled", "DeletionPaused"),
+    );
     let another = seen("Compute", &with_condition("another", "Ready", "Available"));
     for now in [None, Some(&another)] {
         let done = Ask::ConfirmDeletion.outcome(&deleting, &deleting, now);
         assert_eq!(done, Outcome::Done("deleted".to_owned()));
-        assert!(matches!(Ask::Restart.outcome(&deleting, &deleting, now), Outcome::Failed(_)));
+        assert!(matches!(
+            Ask::Restart.outcome(&deleting, &deleting, now),
+            Outcome::Failed(_)
+        ));
     }
-    assert!(matches!(Ask::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)), Outcome::Waits(_)));
+    assert!(matches!(
+        Ask::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)),
+        Outcome::Waits(_)
+    ));
 }
 
 #[test]
 fn the_commands_that_help_answer_the_reason() {
     for (reason, command) in [
-        ("AmbiguousCreate", "dbplane not-created -n shop compute/a --compute-id ID,…"),
+        (
+            "AmbiguousCreate",
+            "dbplane not-created -n shop compute/a --compute-id ID,…",
+        ),
         ("PrimaryExists", "dbplane adopt -n shop compute/a"),
-        ("DeletionPaused", "dbplane confirm-deletion -n shop compute/a"),
+        (
+            "DeletionPaused",
+            "dbplane confirm-deletion -n shop compute/a",
+        ),
         ("Refused", "dbplane reconcile -n shop compute/a"),
     ] {
-        assert_eq!(helping(&seen("Compute", &with_condition("a", "Stalled", reason))), [command], "{reason}");
+        assert_eq!(
+            helping(&seen("Compute", &with_condition("a", "Stalled", reason))),
+            [command],
+            "{reason}"
+        );
     }
     assert!(helping(&seen("Compute", &with_condition("a", "Ready", "Available"))).is_empty());
 }

@@ -21,49 +21,91 @@ pub struct Targets {
 impl Targets {
     /// The resources, each with its kind.
     pub async fn find(&self, ask: &Ask, connected: &Connected) -> Result<Vec<(Kind, Seen)>, Error> {
-        let found = match (self.all || self.scope.selector.is_some(), self.targets.as_slice()) {
+        let found = match (
+            self.all || self.scope.selector.is_some(),
+            self.targets.as_slice(),
+        ) {
             (true, [kind]) if !kind.contains('/') => self.selected(ask, kind, connected).await?,
-            (true, _) => return Err(Error::Usage("with -l or --all, name one kind, such as compute".to_owned())),
+            (true, _) => {
+                return Err(Error::Usage(
+                    "with -l or --all, name one kind, such as compute".to_owned(),
+                ));
+            }
             (false, _) if self.scope.all_namespaces => {
-                return Err(Error::Usage("-A goes with -l or --all, and with one kind".to_owned()));
+                return Err(Error::Usage(
+                    "-A goes with -l or --all, and with one kind".to_owned(),
+                ));
             }
             (false, targets) => self.named(ask, targets, connected).await?,
         };
         match (ask, found.len()) {
-            (Ask::Adopt(Some(_)) | Ask::NotCreated(_) | Ask::Revoked(_), 2..) => {
-                Err(Error::Usage(format!("{} with identifiers is for one resource", ask.verb())))
-            }
+            (Ask::Adopt(Some(_)) | Ask::NotCreated(_) | Ask::Revoked(_), 2..) => Err(Error::Usage(
+                format!("{} with identifiers is for one resource", ask.verb()),
+            )),
             _ => Ok(found),
         }
     }
 
-    async fn named(&self, ask: &Ask, targets: &[String], connected: &Connected) -> Result<Vec<(Kind, Seen)>, Error> {
+    async fn named(
+        &self,
+        ask: &Ask,
+        targets: &[String],
+        connected: &Connected,
+    ) -> Result<Vec<(Kind, Seen)>, Error> {
         let namespace = self.scope.namespace(connected);
         let mut found = Vec::new();
         for target in targets {
             let (kind, name) = Kind::and_name(target)?;
             check(ask, &kind)?;
             let seen = kind.get(&connected.client, namespace, name).await;
-            let seen = seen.map_err(|cause| Error::Read { what: target.clone(), cause })?;
-            let missing =
-                || format!("{target}: there is no such resource in namespace {}", namespace.unwrap_or_default());
+            let seen = seen.map_err(|cause| Error::Read {
+                what: target.clone(),
+                cause,
+            })?;
+            let missing = || {
+                format!(
+                    "{target}: there is no such resource in namespace {}",
+                    namespace.unwrap_or_default()
+                )
+            };
             found.push((kind, seen.ok_or_else(|| Error::Refused(vec![missing()]))?));
         }
         Ok(found)
     }
 
-    async fn selected(&self, ask: &Ask, kind: &str, connected: &Connected) -> Result<Vec<(Kind, Seen)>, Error> {
+    async fn selected(
+        &self,
+        ask: &Ask,
+        kind: &str,
+        connected: &Connected,
+    ) -> Result<Vec<(Kind, Seen)>, Error> {
         let kind = Kind::named(kind)?;
         check(ask, &kind)?;
-        let listed = kind.list(&connected.client, self.scope.namespace(connected), &self.scope.list_params()).await;
-        let listed = listed.map_err(|cause| Error::Read { what: kind.resource.plural.clone(), cause })?;
+        let listed = kind
+            .list(
+                &connected.client,
+                self.scope.namespace(connected),
+                &self.scope.list_params(),
+            )
+            .await;
+        let listed = listed.map_err(|cause| Error::Read {
+            what: kind.resource.plural.clone(),
+            cause,
+        })?;
         match listed.is_empty() {
-            true => Err(Error::Refused(vec![format!("no {} is selected", kind.name())])),
-            false => Ok(listed.into_iter().map(|seen| (kind.clone(), seen)).collect()),
+            true => Err(Error::Refused(vec![format!(
+                "no {} is selected",
+                kind.name()
+            )])),
+            false => Ok(listed
+                .into_iter()
+                .map(|seen| (kind.clone(), seen))
+                .collect()),
         }
     }
 }
 
 fn check(ask: &Ask, kind: &Kind) -> Result<(), Error> {
-    ask.refused_kind(kind.name()).map_or(Ok(()), |refused| Err(Error::Usage(refused)))
+    ask.refused_kind(kind.name())
+        .map_or(Ok(()), |refused| Err(Error::Usage(refused)))
 }

@@ -93,7 +93,12 @@ pub struct Revoked {
     #[command(flatten)]
     dangerous: Dangerous,
     /// Names or IDs of keys, separated by commas, or all
-    #[arg(long = "key", value_name = "NAME", value_delimiter = ',', required = true)]
+    #[arg(
+        long = "key",
+        value_name = "NAME",
+        value_delimiter = ',',
+        required = true
+    )]
     keys: Vec<String>,
 }
 
@@ -102,7 +107,12 @@ pub struct NotCreated {
     #[command(flatten)]
     common: Common,
     /// The platform's identifiers of the computes, separated by commas
-    #[arg(long = "compute-id", value_name = "ID", value_delimiter = ',', required = true)]
+    #[arg(
+        long = "compute-id",
+        value_name = "ID",
+        value_delimiter = ',',
+        required = true
+    )]
     computes: Vec<String>,
 }
 
@@ -118,8 +128,12 @@ impl Verbs {
             Self::Pause(common) => run(&Ask::Pause, &common, None, out).await,
             Self::Resume(common) => run(&Ask::Resume, &common, None, out).await,
             Self::Reconcile(common) => run(&Ask::Reconcile, &common, None, out).await,
-            Self::NotCreated(args) => run(&Ask::NotCreated(args.computes), &args.common, None, out).await,
-            Self::Adopt(args) => confirmed(&Ask::Adopt(args.compute_id), &args.dangerous, out).await,
+            Self::NotCreated(args) => {
+                run(&Ask::NotCreated(args.computes), &args.common, None, out).await
+            }
+            Self::Adopt(args) => {
+                confirmed(&Ask::Adopt(args.compute_id), &args.dangerous, out).await
+            }
             Self::Revoked(args) => confirmed(&Ask::Revoked(args.keys), &args.dangerous, out).await,
             Self::ConfirmDeletion(args) => confirmed(&Ask::ConfirmDeletion, &args, out).await,
         }

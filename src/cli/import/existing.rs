@@ -22,7 +22,11 @@ pub struct Existing {
 }
 
 /// The Computes of all namespaces, or of this one if the user may not list the others.
-pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) -> Result<Existing, Error> {
+pub async fn existing(
+    client: &Client,
+    namespace: &str,
+    notes: &mut impl Write,
+) -> Result<Existing, Error> {
     let all: Api<DeserializeGuard<Compute>> = Api::all(client.clone());
     let everything = ListParams::default();
     let listed = match all.list(&everything).await {
@@ -31,7 +35,9 @@ pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) 
                 notes,
                 "only the Computes of namespace {namespace} are looked at: you may not list those of others"
             )?;
-            Api::<DeserializeGuard<Compute>>::namespaced(client.clone(), namespace).list(&everything).await
+            Api::<DeserializeGuard<Compute>>::namespaced(client.clone(), namespace)
+                .list(&everything)
+                .await
         }
         listed => listed,
     };
@@ -41,14 +47,24 @@ pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) 
             Ok(object) => (object.metadata.clone(), computes_of(&object)),
             Err(unreadable) => {
                 let record = identity::of_unreadable::<ComputeIdentity>(&unreadable.metadata);
-                let bound = record.ok().and_then(|record| record.identity_or_wish().binding);
-                (unreadable.metadata, bound.into_iter().map(|binding| (binding.project, binding.id)).collect())
+                let bound = record
+                    .ok()
+                    .and_then(|record| record.identity_or_wish().binding);
+                (
+                    unreadable.metadata,
+                    bound
+                        .into_iter()
+                        .map(|binding| (binding.project, binding.id))
+                        .collect(),
+                )
             }
         };
         if meta.namespace.as_deref() == Some(namespace) {
             existing.taken.extend(meta.name.clone());
         }
-        existing.had.extend(computes.into_iter().map(|compute| (compute, label(&meta))));
+        existing
+            .had
+            .extend(computes.into_iter().map(|compute| (compute, label(&meta))));
     }
     Ok(existing)
 }
@@ -57,11 +73,19 @@ pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) 
 /// its status if that was restored without a record.
 fn computes_of(object: &Compute) -> Vec<(String, String)> {
     let project = &object.spec.project_id;
-    let named =
-        object.spec.compute_id.iter().chain(object.status.iter().filter_map(|status| status.compute_id.as_ref()));
+    let named = object.spec.compute_id.iter().chain(
+        object
+            .status
+            .iter()
+            .filter_map(|status| status.compute_id.as_ref()),
+    );
     let named = named.map(|id| (project.clone(), id.clone()));
-    let bound = identity::of_compute(object).ok().and_then(|record| record.identity_or_wish().binding);
-    named.chain(bound.map(|binding| (binding.project, binding.id))).collect()
+    let bound = identity::of_compute(object)
+        .ok()
+        .and_then(|record| record.identity_or_wish().binding);
+    named
+        .chain(bound.map(|binding| (binding.project, binding.id)))
+        .collect()
 }
 
 fn label(meta: &ObjectMeta) -> String {

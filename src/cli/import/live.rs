@@ -19,21 +19,39 @@ pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, E
         Some(credentials) => (credentials, Existing::default()),
         None => of_cluster(args, notes).await?,
     };
-    let reader = credentials.reader().map_err(crate::cli::platform::PlatformError::from)?;
-    let mut subjects = Subjects { preface: vec![PREFACE.to_owned()], taken: existing.taken, ..Subjects::default() };
+    let reader = credentials
+        .reader()
+        .map_err(crate::cli::platform::PlatformError::from)?;
+    let mut subjects = Subjects {
+        preface: vec![PREFACE.to_owned()],
+        taken: existing.taken,
+        ..Subjects::default()
+    };
     for compute in computes(args, &reader, notes).await? {
-        match existing.had.get(&(compute.project_id.clone(), compute.id.clone())) {
-            Some(resource) => writeln!(notes, "left out: compute {}, which Compute {resource} has", compute.id)?,
+        match existing
+            .had
+            .get(&(compute.project_id.clone(), compute.id.clone()))
+        {
+            Some(resource) => writeln!(
+                notes,
+                "left out: compute {}, which Compute {resource} has",
+                compute.id
+            )?,
             None => subjects.computes.push(Found::from(compute)),
         }
     }
     if let Some(organization) = &credentials.endpoint.organization_id {
         match patiently(async || reader.platform.list_keys(organization).await).await {
             Ok(listed) => {
-                subjects.keys =
-                    readable("API keys of the organization", listed, notes)?.into_iter().filter_map(Key::of).collect();
+                subjects.keys = readable("API keys of the organization", listed, notes)?
+                    .into_iter()
+                    .filter_map(Key::of)
+                    .collect();
             }
-            Err(fault) => writeln!(notes, "the manifests name no API keys, which cannot be listed: {fault}")?,
+            Err(fault) => writeln!(
+                notes,
+                "the manifests name no API keys, which cannot be listed: {fault}"
+            )?,
         }
     }
     Ok(subjects)
@@ -42,26 +60,44 @@ pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, E
 async fn of_cluster(args: &Args, notes: &mut impl Write) -> Result<(Credentials, Existing), Error> {
     let connected = args.cluster.connect().await?;
     let namespace = args.namespace.as_deref().unwrap_or(&connected.namespace);
-    let credentials = args.platform.of_account(&connected.client, &args.account(), namespace).await?;
-    Ok((credentials, existing::existing(&connected.client, namespace, notes).await?))
+    let credentials = args
+        .platform
+        .of_account(&connected.client, &args.account(), namespace)
+        .await?;
+    Ok((
+        credentials,
+        existing::existing(&connected.client, namespace, notes).await?,
+    ))
 }
 
 /// The readable entries. Unreadable ones are listed in `notes`, because they get no manifests.
 fn readable<T>(of: &str, listed: Listed<T>, notes: &mut impl Write) -> Result<Vec<T>, Error> {
     let (shown, unreadable) = listed.into_parts();
     if !unreadable.is_empty() {
-        writeln!(notes, "left out: entries of the list of {of} that cannot be read: {unreadable}")?;
+        writeln!(
+            notes,
+            "left out: entries of the list of {of} that cannot be read: {unreadable}"
+        )?;
     }
     Ok(shown)
 }
 
 /// The computes of all projects. An unreadable list fails the whole import.
-async fn computes(args: &Args, reader: &Reader, notes: &mut impl Write) -> Result<Vec<Compute>, Error> {
+async fn computes(
+    args: &Args,
+    reader: &Reader,
+    notes: &mut impl Write,
+) -> Result<Vec<Compute>, Error> {
     let platform = &reader.platform;
     let projects: BTreeSet<String> = match args.project.as_slice() {
         [] => {
-            let listed = patiently(async || platform.list_projects().await).await.map_err(Error::Projects)?;
-            readable("projects", listed, notes)?.into_iter().map(|project| project.id).collect()
+            let listed = patiently(async || platform.list_projects().await)
+                .await
+                .map_err(Error::Projects)?;
+            readable("projects", listed, notes)?
+                .into_iter()
+                .map(|project| project.id)
+                .collect()
         }
         named => named.iter().cloned().collect(),
     };
@@ -69,8 +105,15 @@ async fn computes(args: &Args, reader: &Reader, notes: &mut impl Write) -> Resul
     let mut computes = Vec::new();
     for project in projects {
         let listed = patiently(async || platform.list_computes(&project).await).await;
-        let listed = listed.map_err(|fault| Error::Computes { project: project.clone(), fault })?;
-        computes.extend(readable(&format!("computes of project {project}"), listed, notes)?);
+        let listed = listed.map_err(|fault| Error::Computes {
+            project: project.clone(),
+            fault,
+        })?;
+        computes.extend(readable(
+            &format!("computes of project {project}"),
+            listed,
+            notes,
+        )?);
         progress.advance();
     }
     Ok(computes)

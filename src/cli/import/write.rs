@@ -25,24 +25,42 @@ pub enum Error {
 const NAMED: usize = 5;
 
 /// Writes all files, or none if one would overwrite other content.
-pub fn to_folder(folder: &Path, files: &[File], force: bool, notes: &mut impl Write) -> Result<(), Error> {
+pub fn to_folder(
+    folder: &Path,
+    files: &[File],
+    force: bool,
+    notes: &mut impl Write,
+) -> Result<(), Error> {
     let differing = |file: &&File| {
         let path = folder.join(&file.path);
-        path.symlink_metadata().is_ok() && fs::read(&path).ok().as_deref() != Some(file.text.as_bytes())
+        path.symlink_metadata().is_ok()
+            && fs::read(&path).ok().as_deref() != Some(file.text.as_bytes())
     };
     let in_the_way: Vec<&File> = files.iter().filter(differing).collect();
     if let (Some(first), false) = (in_the_way.first(), force) {
-        return Err(Error::Exists(in_the_way.len(), folder.join(&first.path).display().to_string()));
+        return Err(Error::Exists(
+            in_the_way.len(),
+            folder.join(&first.path).display().to_string(),
+        ));
     }
     for file in files {
         let path = folder.join(&file.path);
-        let failed = |cause| Error::File { file: path.display().to_string(), cause };
-        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+        let failed = |cause| Error::File {
+            file: path.display().to_string(),
+            cause,
+        };
+        path.parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .map_err(failed)?;
         fs::write(&path, &file.text).map_err(failed)?;
     }
     let left = left_over(folder, files);
     for path in left.iter().take(NAMED) {
-        writeln!(notes, "stays as it is, as this import has no such file: {}", path.display())?;
+        writeln!(
+            notes,
+            "stays as it is, as this import has no such file: {}",
+            path.display()
+        )?;
     }
     if left.len() > NAMED {
         writeln!(notes, "and {} more", left.len() - NAMED)?;
@@ -54,9 +72,14 @@ pub fn to_folder(folder: &Path, files: &[File], force: bool, notes: &mut impl Wr
 /// does not name them.
 fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
     let written: BTreeSet<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
-    let folders: BTreeSet<PathBuf> =
-        files.iter().filter_map(|file| file.path.split_once('/')).map(|(project, _)| folder.join(project)).collect();
-    let found = sources(&folders.into_iter().collect::<Vec<_>>()).into_iter().flatten();
+    let folders: BTreeSet<PathBuf> = files
+        .iter()
+        .filter_map(|file| file.path.split_once('/'))
+        .map(|(project, _)| folder.join(project))
+        .collect();
+    let found = sources(&folders.into_iter().collect::<Vec<_>>())
+        .into_iter()
+        .flatten();
     found
         .filter_map(|source| match source {
             Source::File(path) if !written.contains(&path) => Some(path),
@@ -66,11 +89,18 @@ fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
 }
 
 /// Writes the manifests that can be applied as they are, as one stream of documents.
-pub fn to_output(files: &[File], out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
+pub fn to_output(
+    files: &[File],
+    out: &mut impl Write,
+    notes: &mut impl Write,
+) -> Result<(), Error> {
     for file in files.iter().filter(|file| file.role == FileRole::Resource) {
         write!(out, "---\n{}", file.text)?;
     }
-    let keys = files.iter().filter(|file| file.role == FileRole::Replacement).count();
+    let keys = files
+        .iter()
+        .filter(|file| file.role == FileRole::Replacement)
+        .count();
     if keys > 0 {
         writeln!(
             notes,

@@ -6,19 +6,38 @@ use super::text::{cost, is_shown, of_manifest, step_text, summary, waits};
 use crate::plan::{Plan, Planned};
 
 pub fn write(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "### dbplane plan\n\n{}\n{}", escaped(&summary(plan)), escaped(&cost(plan)))?;
-    let shown: Vec<&Planned> = plan.resources.iter().filter(|planned| is_shown(planned)).collect();
+    writeln!(
+        out,
+        "### dbplane plan\n\n{}\n{}",
+        escaped(&summary(plan)),
+        escaped(&cost(plan))
+    )?;
+    let shown: Vec<&Planned> = plan
+        .resources
+        .iter()
+        .filter(|planned| is_shown(planned))
+        .collect();
     if !shown.is_empty() {
-        writeln!(out, "\n| resource | what dbplane does | interrupts |\n|---|---|---|")?;
+        writeln!(
+            out,
+            "\n| resource | what dbplane does | interrupts |\n|---|---|---|"
+        )?;
     }
     for planned in shown {
         let (does, interrupts) = (does(planned), interrupts(planned));
-        writeln!(out, "| {}{} | {does} | {interrupts} |", escaped(&planned.id.to_string()), of_manifest(planned))?;
+        writeln!(
+            out,
+            "| {}{} | {does} | {interrupts} |",
+            escaped(&planned.id.to_string()),
+            of_manifest(planned)
+        )?;
     }
     if !plan.not_read.is_empty() {
         writeln!(out, "\nNot read:")?;
     }
-    plan.not_read.iter().try_for_each(|what| writeln!(out, "- {}", escaped(what)))
+    plan.not_read
+        .iter()
+        .try_for_each(|what| writeln!(out, "- {}", escaped(what)))
 }
 
 fn does(planned: &Planned) -> String {
@@ -32,14 +51,29 @@ fn does(planned: &Planned) -> String {
             .to_owned()
     });
     let gone = planned.gone.then(|| "the resource goes".to_owned());
-    let unknown = planned.unknown.as_ref().map(|unknown| format!("unknown: {unknown}"));
-    let lines: Vec<String> =
-        steps.chain(gone).chain(waits(planned)).chain(unknown).map(|line| escaped(&line)).collect();
-    if lines.is_empty() { "nothing".to_owned() } else { lines.join("<br>") }
+    let unknown = planned
+        .unknown
+        .as_ref()
+        .map(|unknown| format!("unknown: {unknown}"));
+    let lines: Vec<String> = steps
+        .chain(gone)
+        .chain(waits(planned))
+        .chain(unknown)
+        .map(|line| escaped(&line))
+        .collect();
+    if lines.is_empty() {
+        "nothing".to_owned()
+    } else {
+        lines.join("<br>")
+    }
 }
 
 fn interrupts(planned: &Planned) -> &'static str {
-    if planned.steps.iter().any(crate::plan::Step::interrupts) { "yes" } else { "no" }
+    if planned.steps.iter().any(crate::plan::Step::interrupts) {
+        "yes"
+    } else {
+        "no"
+    }
 }
 
 /// Escapes text so that Markdown shows it literally.
@@ -64,6 +98,9 @@ mod tests {
 
     #[test]
     fn a_message_of_somebody_else_is_text_and_nothing_more() {
-        assert_eq!(escaped("a|b <img> [x](y) @all\n# c"), "a\\|b \\<img\\> \\[x\\](y) \\@all \\# c");
+        assert_eq!(
+            escaped("a|b <img> [x](y) @all\n# c"),
+            "a\\|b \\<img\\> \\[x\\](y) \\@all \\# c"
+        );
     }
 }

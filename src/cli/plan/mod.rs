@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::common::{ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key};
+use super::common::{
+    ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key,
+};
 use super::files::{self, Source};
 use super::platform::ReachArgs;
 use super::progress::during;
@@ -60,7 +62,12 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     cluster_id: Option<ClusterId>,
     /// --platform-aliases of the operator
-    #[arg(long, env = "DBPLANE_PLATFORM_ALIASES", value_name = "URLS", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "DBPLANE_PLATFORM_ALIASES",
+        value_name = "URLS",
+        value_delimiter = ','
+    )]
     platform_aliases: Vec<PlatformAlias>,
     /// --watch-namespaces of the operator
     #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
@@ -125,7 +132,9 @@ pub enum Error {
     File { file: String, cause: String },
     #[error("the API server would refuse what is to be planned:\n{0}")]
     Refused(String),
-    #[error("the operator would not follow what is to be planned, and report InvalidSchedule:\n{0}")]
+    #[error(
+        "the operator would not follow what is to be planned, and report InvalidSchedule:\n{0}"
+    )]
     NotFollowed(String),
     #[error("only one of -f and --api-key can be standard input")]
     OneStandardInput,
@@ -143,13 +152,23 @@ pub enum Error {
 /// If there is no plan.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-    if args.filename.iter().chain(&args.api_key).filter(|path| is_stdin(path)).count() > 1 {
+    if args
+        .filename
+        .iter()
+        .chain(&args.api_key)
+        .filter(|path| is_stdin(path))
+        .count()
+        > 1
+    {
         return Err(Error::OneStandardInput);
     }
     let manifests = args.manifests()?;
     let connected = args.cluster.connect().await?;
-    let listed =
-        during("reading the cluster", plan::list(&connected.client, &args.listing(&connected, &manifests))).await?;
+    let listed = during(
+        "reading the cluster",
+        plan::list(&connected.client, &args.listing(&connected, &manifests)),
+    )
+    .await?;
     args.check(&manifests, &listed, &connected)?;
     let given = args.given(&listed)?;
     let network = Network {
@@ -159,7 +178,10 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     };
     let plan = during(
         "reading the platform",
-        plan::make(args.beginning(listed, manifests, (given, &connected)), Arc::new(network)),
+        plan::make(
+            args.beginning(listed, manifests, (given, &connected)),
+            Arc::new(network),
+        ),
     )
     .await?;
     write(args.output, &plan, out)?;
@@ -190,13 +212,21 @@ impl Args {
         let mut manifests = Vec::new();
         for source in files::sources(&self.filename) {
             let read = source.and_then(Source::read);
-            let (_, text) = read.map_err(|unread| Error::File { file: unread.file, cause: unread.cause })?;
+            let (_, text) = read.map_err(|unread| Error::File {
+                file: unread.file,
+                cause: unread.cause,
+            })?;
             let found = Checker::new()?.check_text(&text);
-            let findings = found.checked.iter().flat_map(|it| it.findings.iter().map(move |finding| (it, finding)));
+            let findings = found
+                .checked
+                .iter()
+                .flat_map(|it| it.findings.iter().map(move |finding| (it, finding)));
             let (not_followed, refused): (Vec<_>, Vec<_>) =
                 findings.partition(|(_, finding)| finding.check == Check::Schedule);
             let lines_of = |wrong: &[(&Checked, &Finding)]| {
-                let lines = wrong.iter().map(|(it, finding)| describe(it.object.as_deref(), &finding.to_string()));
+                let lines = wrong
+                    .iter()
+                    .map(|(it, finding)| describe(it.object.as_deref(), &finding.to_string()));
                 lines.collect::<Vec<_>>().join("\n")
             };
             match (refused.as_slice(), not_followed.as_slice()) {
@@ -206,8 +236,11 @@ impl Args {
             }
             manifests.extend(objects(&text));
         }
-        let ours =
-            |manifest: &Value| manifest["apiVersion"].as_str().is_some_and(|it| it.starts_with(crate::api::GROUP));
+        let ours = |manifest: &Value| {
+            manifest["apiVersion"]
+                .as_str()
+                .is_some_and(|it| it.starts_with(crate::api::GROUP))
+        };
         match self.filename.is_empty() || manifests.iter().any(ours) {
             true => Ok(manifests),
             false => Err(Error::NoManifest),
@@ -215,11 +248,16 @@ impl Args {
     }
 
     fn namespace(&self, connected: &Connected) -> String {
-        self.scope.namespace.clone().unwrap_or_else(|| connected.namespace.clone())
+        self.scope
+            .namespace
+            .clone()
+            .unwrap_or_else(|| connected.namespace.clone())
     }
 
     fn listing(&self, connected: &Connected, manifests: &[Value]) -> Listing {
-        let named = manifests.iter().filter_map(|it| it["metadata"]["namespace"].as_str().map(str::to_owned));
+        let named = manifests
+            .iter()
+            .filter_map(|it| it["metadata"]["namespace"].as_str().map(str::to_owned));
         Listing {
             namespaces: named.chain([self.namespace(connected)]).collect(),
             watched: self.watch_namespaces.iter().cloned().collect(),
@@ -229,27 +267,55 @@ impl Args {
     }
 
     /// Checks that the API server would accept these manifests as updates of the existing objects.
-    fn check(&self, manifests: &[Value], listed: &Listed, connected: &Connected) -> Result<(), Error> {
+    fn check(
+        &self,
+        manifests: &[Value],
+        listed: &Listed,
+        connected: &Connected,
+    ) -> Result<(), Error> {
         let namespace = self.namespace(connected);
         let place = |value: &Value| {
             let id = Id::of_value(value)?;
             let namespaced = plan::is_namespaced(&id.kind);
-            Some(Id { namespace: namespaced.then(|| id.namespace.unwrap_or_else(|| namespace.clone())), ..id })
+            Some(Id {
+                namespace: namespaced.then(|| id.namespace.unwrap_or_else(|| namespace.clone())),
+                ..id
+            })
         };
         let checker = Checker::new()?;
         let mut wrong = Vec::new();
         for manifest in manifests {
-            let Some(old) = listed.objects.iter().find(|object| place(object) == place(manifest)) else { continue };
+            let Some(old) = listed
+                .objects
+                .iter()
+                .find(|object| place(object) == place(manifest))
+            else {
+                continue;
+            };
             let problems = checker.check(manifest, Some(old)).err().unwrap_or_default();
             let title = place(manifest).map(|id| id.to_string());
-            wrong.extend(problems.iter().map(|problem: &Problem| describe(title.as_deref(), &problem.to_string())));
+            wrong.extend(
+                problems
+                    .iter()
+                    .map(|problem: &Problem| describe(title.as_deref(), &problem.to_string())),
+            );
         }
-        if wrong.is_empty() { Ok(()) } else { Err(Error::Refused(wrong.join("\n"))) }
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Refused(wrong.join("\n")))
+        }
     }
 
     fn given(&self, listed: &Listed) -> Result<Option<Given>, Error> {
-        let Some(path) = &self.api_key else { return Ok(None) };
-        Ok(Some(plan::given(read_key(path)?, self.base_url.as_ref(), &listed.objects)?))
+        let Some(path) = &self.api_key else {
+            return Ok(None);
+        };
+        Ok(Some(plan::given(
+            read_key(path)?,
+            self.base_url.as_ref(),
+            &listed.objects,
+        )?))
     }
 
     fn beginning(

@@ -7,7 +7,11 @@ use crate::plan::{Field, Plan, Planned, Said, Step, Units};
 
 pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
     let mut shown = 0;
-    for planned in plan.resources.iter().filter(|planned| wide || is_shown(planned)) {
+    for planned in plan
+        .resources
+        .iter()
+        .filter(|planned| wide || is_shown(planned))
+    {
         shown += 1;
         resource(planned, wide, out)?;
     }
@@ -46,7 +50,12 @@ fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<(
     }
     if wide {
         for (name, said) in [("Ready", &planned.ready), ("Synced", &planned.synced)] {
-            if let Some(Said { status, reason, message }) = said {
+            if let Some(Said {
+                status,
+                reason,
+                message,
+            }) = said
+            {
                 writeln!(out, "  {name} {status} {reason}: {}", one_line(message))?;
             }
         }
@@ -68,12 +77,19 @@ pub fn of_manifest(planned: &Planned) -> &'static str {
 
 pub fn waits(planned: &Planned) -> Option<String> {
     let waits = planned.waits.as_ref()?;
-    let until = waits.until.map(|until| format!(" until {until:.0}")).unwrap_or_default();
+    let until = waits
+        .until
+        .map(|until| format!(" until {until:.0}"))
+        .unwrap_or_default();
     Some(format!("waits{until}: {}: {}", waits.reason, waits.message))
 }
 
 fn fields(fields: &[Field]) -> String {
-    let text = |Field { field, before, after }: &Field| match before {
+    let text = |Field {
+                    field,
+                    before,
+                    after,
+                }: &Field| match before {
         Some(before) if before != after => format!("{field} {before} → {after}"),
         _ => format!("{field} {after}"),
     };
@@ -81,27 +97,54 @@ fn fields(fields: &[Field]) -> String {
 }
 
 fn with(text: String, set: &[Field]) -> String {
-    if set.is_empty() { text } else { format!("{text}: {}", fields(set)) }
+    if set.is_empty() {
+        text
+    } else {
+        format!("{text}: {}", fields(set))
+    }
 }
 
 /// The description of a step.
 pub fn step_text(step: &Step) -> String {
     match step {
-        Step::CreateCompute { branch, type_, fields, .. } => {
-            with(format!("create a {type_} compute on branch {branch}"), fields)
-        }
-        Step::ChangeCompute { compute, fields, interrupts, .. } => {
-            let end = if *interrupts { " (interrupts connections)" } else { " (no interruption)" };
+        Step::CreateCompute {
+            branch,
+            type_,
+            fields,
+            ..
+        } => with(
+            format!("create a {type_} compute on branch {branch}"),
+            fields,
+        ),
+        Step::ChangeCompute {
+            compute,
+            fields,
+            interrupts,
+            ..
+        } => {
+            let end = if *interrupts {
+                " (interrupts connections)"
+            } else {
+                " (no interruption)"
+            };
             with(format!("change compute {compute}"), fields) + end
         }
-        Step::RestartCompute { compute, .. } => format!("restart compute {compute} (interrupts connections)"),
-        Step::DeleteCompute { compute, .. } => format!("delete compute {compute} (ends connections)"),
+        Step::RestartCompute { compute, .. } => {
+            format!("restart compute {compute} (interrupts connections)")
+        }
+        Step::DeleteCompute { compute, .. } => {
+            format!("delete compute {compute} (ends connections)")
+        }
         Step::LinkCompute { compute } => format!("link to compute {compute}, which exists"),
         Step::CreateKey { project } => format!("make an API key for project {project}"),
         Step::RevokeKey { key } => format!("revoke API key {key}"),
         Step::WriteSecret { name, new, entries } => {
             let verb = if *new { "create" } else { "write" };
-            let entries = if entries.is_empty() { String::new() } else { format!(" ({})", entries.join(", ")) };
+            let entries = if entries.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", entries.join(", "))
+            };
             format!("{verb} Secret {name}{entries}")
         }
         Step::CreateObject { kind, name } => format!("create {kind} {name}"),
@@ -119,8 +162,11 @@ pub fn summary(plan: &Plan) -> String {
         (counts.computes_restarted, "to restart"),
         (counts.computes_deleted, "to delete"),
     ];
-    let computes: Vec<String> =
-        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let computes: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
     let others = [
         (counts.keys_created, "API keys to make"),
         (counts.keys_revoked, "API keys to revoke"),
@@ -130,19 +176,33 @@ pub fn summary(plan: &Plan) -> String {
         (counts.replicas_created, "Computes of sets to create"),
         (counts.replicas_deleted, "Computes of sets to delete"),
     ];
-    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{what}: {count}"));
+    let others = others
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what}: {count}"));
     let computes = (!computes.is_empty()).then(|| format!("computes: {}", computes.join(", ")));
     let all: Vec<String> = computes.into_iter().chain(others).collect();
-    if all.is_empty() { "Plan: nothing to do.".to_owned() } else { format!("Plan: {}.", all.join("; ")) }
+    if all.is_empty() {
+        "Plan: nothing to do.".to_owned()
+    } else {
+        format!("Plan: {}.", all.join("; "))
+    }
 }
 
 pub fn cost(plan: &Plan) -> String {
     let range = |Units { min, max }: Units| {
-        if min.to_bits() == max.to_bits() { format!("{min}") } else { format!("{min}-{max}") }
+        if min.to_bits() == max.to_bits() {
+            format!("{min}")
+        } else {
+            format!("{min}-{max}")
+        }
     };
     match plan.cost {
         Some(cost) if cost.before == cost.after => {
-            format!("Compute units, at minimum and maximum: {}, as before.", range(cost.after))
+            format!(
+                "Compute units, at minimum and maximum: {}, as before.",
+                range(cost.after)
+            )
         }
         Some(cost) => format!(
             "Compute units, at minimum and maximum: {} before, {} after.",

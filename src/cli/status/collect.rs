@@ -67,15 +67,22 @@ impl Collector {
     pub async fn fleet(&self) -> Result<FoundFleet, Error> {
         let (kinds, none) = (Kind::all(), ListParams::default());
         let lists = kinds.iter().map(|kind| {
-            let params = if is_account(kind.name()) { &none } else { &self.params };
+            let params = if is_account(kind.name()) {
+                &none
+            } else {
+                &self.params
+            };
             kind.list(&self.client, self.namespace.as_deref(), params)
         });
-        let (lists, operator, metrics) = futures::join!(join_all(lists), self.operator(), self.metrics());
+        let (lists, operator, metrics) =
+            futures::join!(join_all(lists), self.operator(), self.metrics());
         let (mut all, mut not_read) = (Vec::new(), Vec::new());
         for (kind, listed) in kinds.iter().zip(lists) {
             match listed {
                 Ok(found) => all.extend(found),
-                Err(error) => not_read.push(format!("{}: {}", kind.resource.plural, explained(&error))),
+                Err(error) => {
+                    not_read.push(format!("{}: {}", kind.resource.plural, explained(&error)))
+                }
             }
         }
         if not_read.len() == kinds.len() {
@@ -84,31 +91,56 @@ impl Collector {
         let operator = operator.map_err(|error| not_read.push(error)).ok();
         let metrics = metrics.map_err(|error| not_read.push(error)).ok().flatten();
         let (accounts, resources) = all.into_iter().partition(|seen| is_account(&seen.kind));
-        Ok(FoundFleet { namespace: self.namespace.clone(), resources, accounts, operator, metrics, not_read })
+        Ok(FoundFleet {
+            namespace: self.namespace.clone(),
+            resources,
+            accounts,
+            operator,
+            metrics,
+            not_read,
+        })
     }
 
     pub async fn one(&self, kind: &Kind, name: &str) -> Result<FoundOne, Error> {
         let label = format!("{}/{name}", kind.name().to_lowercase());
-        let found = kind.get(&self.client, self.namespace.as_deref(), name).await;
-        let found = found.map_err(|cause| Error::Read { what: label.clone(), cause })?;
+        let found = kind
+            .get(&self.client, self.namespace.as_deref(), name)
+            .await;
+        let found = found.map_err(|cause| Error::Read {
+            what: label.clone(),
+            cause,
+        })?;
         let missing = || match self.namespace.as_deref().filter(|_| kind.is_namespaced) {
             Some(namespace) => Error::NotFound(format!("{label} in namespace {namespace}")),
             None => Error::NotFound(label.clone()),
         };
         let resource = found.ok_or_else(missing)?;
-        let (account, events, operator, metrics) =
-            futures::join!(self.account_of(&resource), self.events(&resource), self.operator(), self.metrics());
+        let (account, events, operator, metrics) = futures::join!(
+            self.account_of(&resource),
+            self.events(&resource),
+            self.operator(),
+            self.metrics()
+        );
         let mut not_read = Vec::new();
         let mut read = |error| not_read.push(error);
         let account = account.map_err(&mut read).ok().flatten();
         let events = events.map_err(&mut read).unwrap_or_default();
         let operator = operator.map_err(&mut read).ok();
         let metrics = metrics.map_err(&mut read).ok().flatten();
-        Ok(FoundOne { resource, account, events, operator, metrics, not_read })
+        Ok(FoundOne {
+            resource,
+            account,
+            events,
+            operator,
+            metrics,
+            not_read,
+        })
     }
 
     async fn account_of(&self, resource: &Seen) -> Result<Option<Seen>, String> {
-        let Some((kind, name)) = resource.account() else { return Ok(None) };
+        let Some((kind, name)) = resource.account() else {
+            return Ok(None);
+        };
         let of_kind = Kind::named(kind).map_err(|error| error.to_string())?;
         let namespace = resource.meta.namespace.as_deref();
         of_kind
@@ -124,7 +156,10 @@ impl Collector {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let uid = about.meta.uid.as_deref().unwrap_or_default();
         let params = ListParams::default().fields(&format!("regarding.uid={uid}"));
-        let listed = api.list(&params).await.map_err(|error| format!("events: {}", explained(&error)))?;
+        let listed = api
+            .list(&params)
+            .await
+            .map_err(|error| format!("events: {}", explained(&error)))?;
         let mut events = listed.items;
         events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
         events.truncate(MOST_EVENTS);
@@ -132,7 +167,9 @@ impl Collector {
     }
 
     async fn metrics(&self) -> Result<Option<String>, String> {
-        let Some(url) = &self.metrics_url else { return Ok(None) };
+        let Some(url) = &self.metrics_url else {
+            return Ok(None);
+        };
         let asked = async {
             let metrics = served(url).await?;
             match is_of_leader(&metrics) {
@@ -143,19 +180,30 @@ impl Collector {
                 None => Err("what is served there are not the metrics of dbplane")?,
             }
         };
-        asked.await.map(Some).map_err(|error: String| format!("the operator's metrics: {error}"))
+        asked
+            .await
+            .map(Some)
+            .map_err(|error: String| format!("the operator's metrics: {error}"))
     }
 
     async fn operator(&self) -> Result<Operator, String> {
         let namespace = self.operator_namespace.clone();
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
-        let lease = api.get_opt(LEASE).await.map_err(|error| format!("the operator's Lease: {}", explained(&error)))?;
-        let leader = lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty());
+        let lease = api
+            .get_opt(LEASE)
+            .await
+            .map_err(|error| format!("the operator's Lease: {}", explained(&error)))?;
+        let leader = lease
+            .and_then(|lease| lease.spec?.holder_identity)
+            .filter(|holder| !holder.is_empty());
         Ok(Operator { namespace, leader })
     }
 }
 
 pub fn last_seen(event: &Event) -> Option<Timestamp> {
-    let series = event.series.as_ref().map(|series| series.last_observed_time.0);
+    let series = event
+        .series
+        .as_ref()
+        .map(|series| series.last_observed_time.0);
     series.or_else(|| event.event_time.as_ref().map(|time| time.0))
 }

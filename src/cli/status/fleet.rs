@@ -121,7 +121,14 @@ pub struct AccountLine {
 
 impl Fleet {
     pub fn of(found: FoundFleet) -> Self {
-        let FoundFleet { namespace, resources, accounts, operator, metrics, not_read } = found;
+        let FoundFleet {
+            namespace,
+            resources,
+            accounts,
+            operator,
+            metrics,
+            not_read,
+        } = found;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
         let mut items: BTreeMap<Needs, Vec<Item>> = BTreeMap::new();
         for seen in accounts.iter().chain(&resources) {
@@ -136,7 +143,13 @@ impl Fleet {
             } += 1;
             items.entry(needs).or_default().push(Item::of(seen));
         }
-        let counts = counts.into_iter().map(|(kind, count)| Count { kind: kind.to_owned(), ..count }).collect();
+        let counts = counts
+            .into_iter()
+            .map(|(kind, count)| Count {
+                kind: kind.to_owned(),
+                ..count
+            })
+            .collect();
         let mut listed = |needs| {
             let mut listed: Vec<Item> = items.remove(&needs).unwrap_or_default();
             listed.sort_by(|one, other| one.place().cmp(&other.place()));
@@ -170,9 +183,14 @@ impl Item {
             namespace: seen.meta.namespace.clone(),
             name: seen.name().to_owned(),
             reason: text(|condition| &condition.reason, "Pending"),
-            message: text(|condition| &condition.message, "dbplane has not looked at it yet."),
+            message: text(
+                |condition| &condition.message,
+                "dbplane has not looked at it yet.",
+            ),
             since: condition.map(|condition| condition.last_transition_time.0),
-            until: seen.text("/waiting/until").and_then(|time| time.parse().ok()),
+            until: seen
+                .text("/waiting/until")
+                .and_then(|time| time.parse().ok()),
         }
     }
 
@@ -190,9 +208,11 @@ impl AccountLine {
     /// Uses the resources that may refer to it, and the operator's metrics, if they are known.
     pub fn of(account: &Seen, resources: Option<&[Seen]>, metrics: Option<&str>) -> Self {
         let ready = account.condition("Ready");
-        let said = |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();
+        let said =
+            |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();
         let refers = |resource: &&Seen| {
-            let near = account.meta.namespace.is_none() || account.meta.namespace == resource.meta.namespace;
+            let near = account.meta.namespace.is_none()
+                || account.meta.namespace == resource.meta.namespace;
             near && resource.account() == Some((account.kind.as_str(), account.name()))
         };
         let declared = |field: &str| account.spec["rateLimit"].get(field).and_then(Value::as_u64);
@@ -208,9 +228,12 @@ impl AccountLine {
             resources: resources.into_iter().flatten().filter(refers).count(),
             projects: account.status["projectCount"].as_u64(),
             organization_keys: account.status["organizationKeys"].as_u64(),
-            requests_per_minute: declared("requestsPerMinute").unwrap_or(usual.requests_per_minute.into()),
+            requests_per_minute: declared("requestsPerMinute")
+                .unwrap_or(usual.requests_per_minute.into()),
             burst: declared("burst").unwrap_or(usual.burst.into()),
-            left: metrics.zip(account.meta.uid.as_deref()).and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),
+            left: metrics
+                .zip(account.meta.uid.as_deref())
+                .and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),
         }
     }
 }

@@ -92,7 +92,11 @@ impl From<io::Error> for Error {
 impl Error {
     /// The exit status of the program.
     pub fn exit_code(&self) -> u8 {
-        if matches!(self, Self::Target(_)) { 2 } else { 1 }
+        if matches!(self, Self::Target(_)) {
+            2
+        } else {
+            1
+        }
     }
 }
 
@@ -118,8 +122,12 @@ impl Picture {
 
     fn write(&self, output: OutputArgs, out: &mut impl Write) -> Result<(), WriteError> {
         match self {
-            Self::Fleet(fleet) => output.output.write(out, fleet, |out, wide| text::fleet(fleet, out, wide)),
-            Self::One(page) => output.output.write(out, page, |out, wide| text::page(page, out, wide)),
+            Self::Fleet(fleet) => output
+                .output
+                .write(out, fleet, |out, wide| text::fleet(fleet, out, wide)),
+            Self::One(page) => output
+                .output
+                .write(out, page, |out, wide| text::page(page, out, wide)),
         }
     }
 
@@ -140,7 +148,10 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         None => Subject::Fleet,
         Some(target) => {
             let (kind, name) = Kind::and_name(target)?;
-            Subject::One { kind, name: name.to_owned() }
+            Subject::One {
+                kind,
+                name: name.to_owned(),
+            }
         }
     };
     let connected = args.cluster.connect().await?;
@@ -159,12 +170,20 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
             picture
         }
     };
-    Ok(ExitCode::from(if args.exit_status && picture.needs_person() { 3 } else { 0 }))
+    Ok(ExitCode::from(
+        if args.exit_status && picture.needs_person() {
+            3
+        } else {
+            0
+        },
+    ))
 }
 
 async fn take(collector: &Collector, subject: &Subject) -> Result<Picture, Error> {
     match subject {
-        Subject::Fleet => Ok(Picture::Fleet(Box::new(Fleet::of(collector.fleet().await?)))),
+        Subject::Fleet => Ok(Picture::Fleet(Box::new(Fleet::of(
+            collector.fleet().await?,
+        )))),
         Subject::One { kind, name } => {
             let found = collector.one(kind, name).await?;
             Ok(Picture::One(Box::new(Page::of(found))))

@@ -71,15 +71,30 @@ pub struct Happened {
 }
 
 /// Parts of a status that the page shows elsewhere, or that are only for dbplane and other tools.
-const ELSEWHERE: [&str; 6] =
-    ["conditions", "lastOperation", "record", "observedGeneration", "lastHandledReconcileAt", "waiting"];
+const ELSEWHERE: [&str; 6] = [
+    "conditions",
+    "lastOperation",
+    "record",
+    "observedGeneration",
+    "lastHandledReconcileAt",
+    "waiting",
+];
 
 impl Page {
     pub fn of(found: FoundOne) -> Self {
-        let FoundOne { resource, account, events, operator, metrics, not_read } = found;
+        let FoundOne {
+            resource,
+            account,
+            events,
+            operator,
+            metrics,
+            not_read,
+        } = found;
         let need = resource.need();
         let state = State::from(need.what);
-        let reason = need.condition.and_then(|condition| Reason::of(&condition.reason));
+        let reason = need
+            .condition
+            .and_then(|condition| Reason::of(&condition.reason));
         let of_itself = is_account(&resource.kind).then_some(&resource);
         Self {
             kind: "ResourceStatus",
@@ -91,7 +106,10 @@ impl Page {
             next: next(&resource),
             last_operation: resource.status.get("lastOperation").cloned(),
             events: events.iter().map(Happened::of).collect(),
-            account: account.as_ref().or(of_itself).map(|account| AccountLine::of(account, None, metrics.as_deref())),
+            account: account
+                .as_ref()
+                .or(of_itself)
+                .map(|account| AccountLine::of(account, None, metrics.as_deref())),
             operator,
             advice: reason.filter(|_| state != State::Well).map(advice::about),
             commands: commands(&resource),
@@ -125,47 +143,92 @@ impl Happened {
 }
 
 fn there(status: &Value) -> Value {
-    let fields = status.as_object().into_iter().flatten().filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()));
-    Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
+    let fields = status
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()));
+    Value::Object(
+        fields
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Map<_, _>>(),
+    )
 }
 
 fn differs(resource: &Seen) -> Option<String> {
-    let synced = resource.condition("Synced").filter(|synced| synced.status == "False");
+    let synced = resource
+        .condition("Synced")
+        .filter(|synced| synced.status == "False");
     let waiting = resource.text("/waiting/changes").map(str::to_owned);
     synced.map(|synced| synced.message.clone()).or(waiting)
 }
 
 /// The changes that will happen without any action of the user, and their times.
 fn next(resource: &Seen) -> Vec<Next> {
-    let time = |pointer: &str| resource.text(pointer).and_then(|text| text.parse::<Timestamp>().ok());
+    let time = |pointer: &str| {
+        resource
+            .text(pointer)
+            .and_then(|text| text.parse::<Timestamp>().ok())
+    };
     let mut next = Vec::new();
     if let Some(changes) = resource.text("/waiting/changes") {
-        next.push(Next { what: format!("what waits is done: {changes}"), at: time("/waiting/until") });
+        next.push(Next {
+            what: format!("what waits is done: {changes}"),
+            at: time("/waiting/until"),
+        });
     }
     if let Some(change) = resource.text("/schedule/next") {
-        next.push(Next { what: format!("the schedule: {change}"), at: None });
+        next.push(Next {
+            what: format!("the schedule: {change}"),
+            at: None,
+        });
     }
     if let Some(at) = time("/maintenance/nextRestart") {
-        next.push(Next { what: "the regular restart".to_owned(), at: Some(at) });
+        next.push(Next {
+            what: "the regular restart".to_owned(),
+            at: Some(at),
+        });
     }
     let rotation: Option<Rotation> = serde_json::from_value(resource.spec["rotation"].clone()).ok();
     let created = time("/rotatedAt").or_else(|| time("/createdAt"));
     if let Some(at) = created.and_then(|created| due_regularly(rotation.as_ref(), created)) {
-        next.push(Next { what: "the key is replaced".to_owned(), at: Some(at) });
+        next.push(Next {
+            what: "the key is replaced".to_owned(),
+            at: Some(at),
+        });
     }
-    for key in resource.status["previousKeys"].as_array().into_iter().flatten() {
+    for key in resource.status["previousKeys"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         let name = key["name"].as_str().unwrap_or_default();
         let at = key["revokeAt"].as_str().and_then(|text| text.parse().ok());
-        next.push(Next { what: format!("the replaced key {name} is revoked"), at });
+        next.push(Next {
+            what: format!("the replaced key {name} is revoked"),
+            at,
+        });
     }
     next
 }
 
 /// The commands that help, the most specific first.
 fn commands(resource: &Seen) -> Vec<String> {
-    let namespace = resource.meta.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
-    let describe = format!("kubectl{namespace} describe {} {}", resource.kind.to_lowercase(), resource.name());
-    act::helping(resource).into_iter().chain([describe]).collect()
+    let namespace = resource
+        .meta
+        .namespace
+        .as_deref()
+        .map(|name| format!(" -n {name}"))
+        .unwrap_or_default();
+    let describe = format!(
+        "kubectl{namespace} describe {} {}",
+        resource.kind.to_lowercase(),
+        resource.name()
+    );
+    act::helping(resource)
+        .into_iter()
+        .chain([describe])
+        .collect()
 }
 
 /// The scalars of a value, each with its path.
@@ -176,20 +239,36 @@ pub fn flat(value: &Value) -> Vec<(String, String)> {
 }
 
 fn flatten(place: String, value: &Value, rows: &mut Vec<(String, String)>) {
-    let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(name, value)| flatten(below(name), value, rows)),
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            items.iter().enumerate().for_each(|(index, value)| flatten(format!("{place}[{index}]"), value, rows));
+    let below = |name: &str| {
+        if place.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{place}.{name}")
         }
-        Value::Array(items) => rows.push((place, items.iter().map(scalar).collect::<Vec<_>>().join(", "))),
+    };
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(name, value)| flatten(below(name), value, rows)),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| flatten(format!("{place}[{index}]"), value, rows));
+        }
+        Value::Array(items) => rows.push((
+            place,
+            items.iter().map(scalar).collect::<Vec<_>>().join(", "),
+        )),
         Value::Null => {}
         other => rows.push((place, scalar(other))),
     }
 }
 
 fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| json!(value).to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| json!(value).to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -199,12 +278,16 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_by_its_scalars() {
-        let value = json!({"size": {"fixed": 1}, "names": ["a", "b"], "keys": [{"id": 7}], "none": null});
+        let value =
+            json!({"size": {"fixed": 1}, "names": ["a", "b"], "keys": [{"id": 7}], "none": null});
         let rows = flat(&value);
         let expected = [("size.fixed", "1"), ("names", "a, b"), ("keys[0].id", "7")];
         assert_eq!(rows.len(), 3);
         for (place, text) in expected {
-            assert!(rows.contains(&(place.to_owned(), text.to_owned())), "{place}: {rows:?}");
+            assert!(
+                rows.contains(&(place.to_owned(), text.to_owned())),
+                "{place}: {rows:?}"
+            );
         }
     }
 
@@ -222,7 +305,10 @@ mod tests {
                 "spec": {"restartToken": nasty, "postgresSettings": {nasty: nasty}},
                 "status": {"conditions": [condition], "state": nasty, "waiting": {"changes": nasty}, "lastOperation": {"action": nasty}},
             });
-            Seen::of(&Kind::named(kind).unwrap(), serde_json::from_value(object).unwrap())
+            Seen::of(
+                &Kind::named(kind).unwrap(),
+                serde_json::from_value(object).unwrap(),
+            )
         };
         let event = json!({"metadata": {}, "eventTime": null, "reason": "Refused", "note": nasty});
         let page = Page::of(FoundOne {

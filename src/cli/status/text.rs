@@ -11,17 +11,28 @@ use super::fleet::{AccountLine, Fleet, Item, State};
 use super::page::{Page, flat};
 
 pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> {
-    let place = fleet.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
-    writeln!(out, "{HEADING}dbplane in {place}{HEADING:#}; {}", operator(fleet.operator.as_ref()))?;
+    let place = fleet
+        .namespace
+        .as_ref()
+        .map_or("all namespaces".to_owned(), |name| {
+            format!("namespace {name}")
+        });
+    writeln!(
+        out,
+        "{HEADING}dbplane in {place}{HEADING:#}; {}",
+        operator(fleet.operator.as_ref())
+    )?;
     if fleet.counts.is_empty() {
         writeln!(out, "There are no resources of dbplane.")?;
     } else {
         writeln!(out)?;
         counts(fleet).write(out, "")?;
     }
-    for (state, items) in
-        [(State::NeedsPerson, &fleet.needs_person), (State::Waits, &fleet.waits), (State::UnderWay, &fleet.under_way)]
-    {
+    for (state, items) in [
+        (State::NeedsPerson, &fleet.needs_person),
+        (State::Waits, &fleet.waits),
+        (State::UnderWay, &fleet.under_way),
+    ] {
         if !items.is_empty() {
             let color = style(state.needs());
             writeln!(out, "\n{color}{}{color:#}", heading(state))?;
@@ -33,8 +44,17 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
         accounts(fleet.accounts.iter(), wide).write(out, "  ")?;
     }
     if let Some(first) = fleet.needs_person.first() {
-        let namespace = first.namespace.as_ref().map(|name| format!(" -n {name}")).unwrap_or_default();
-        writeln!(out, "\nWhat to do: {} status{namespace} {}", program(), first.target())?;
+        let namespace = first
+            .namespace
+            .as_ref()
+            .map(|name| format!(" -n {name}"))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "\nWhat to do: {} status{namespace} {}",
+            program(),
+            first.target()
+        )?;
     }
     not_read(&fleet.not_read, out)
 }
@@ -51,18 +71,41 @@ fn heading(state: State) -> &'static str {
 fn operator(operator: Option<&Operator>) -> String {
     match operator {
         None => "whether an operator leads cannot be read".to_owned(),
-        Some(Operator { leader: Some(leader), .. }) => format!("the operator {leader} has the lead"),
-        Some(Operator { namespace, leader: None }) => {
-            format!("nobody leads by a Lease in namespace {namespace} (an operator without --leader-elect has none)")
+        Some(Operator {
+            leader: Some(leader),
+            ..
+        }) => format!("the operator {leader} has the lead"),
+        Some(Operator {
+            namespace,
+            leader: None,
+        }) => {
+            format!(
+                "nobody leads by a Lease in namespace {namespace} (an operator without --leader-elect has none)"
+            )
         }
     }
 }
 
 fn counts(fleet: &Fleet) -> Table {
-    let mut table = Table::headed(&["KIND", "ALL", "NEEDS A PERSON", "WAITS", "UNDER WAY", "WELL"]);
+    let mut table = Table::headed(&[
+        "KIND",
+        "ALL",
+        "NEEDS A PERSON",
+        "WAITS",
+        "UNDER WAY",
+        "WELL",
+    ]);
     for count in &fleet.counts {
-        let number =
-            |count: usize, state: State| (count.to_string(), if count == 0 { PLAIN } else { style(state.needs()) });
+        let number = |count: usize, state: State| {
+            (
+                count.to_string(),
+                if count == 0 {
+                    PLAIN
+                } else {
+                    style(state.needs())
+                },
+            )
+        };
         table.row([
             (count.kind.clone(), PLAIN),
             (count.all.to_string(), PLAIN),
@@ -90,7 +133,14 @@ fn listed(items: &[Item], with_namespace: bool, wide: bool, state: State) -> Tab
         if wide {
             cells.push((time(item.since), PLAIN));
         }
-        cells.push((if wide { item.message.clone() } else { shortened(&item.message) }, PLAIN));
+        cells.push((
+            if wide {
+                item.message.clone()
+            } else {
+                shortened(&item.message)
+            },
+            PLAIN,
+        ));
         table.row(cells);
     }
     table
@@ -104,14 +154,27 @@ fn shortened(message: &str) -> String {
 }
 
 fn accounts<'a>(lines: impl Iterator<Item = &'a AccountLine>, wide: bool) -> Table {
-    let mut heads = vec!["ACCOUNT", "READY", "REASON", "RESOURCES", "PROJECTS", "BUDGET"];
+    let mut heads = vec![
+        "ACCOUNT",
+        "READY",
+        "REASON",
+        "RESOURCES",
+        "PROJECTS",
+        "BUDGET",
+    ];
     if wide {
         heads.extend(["KEYS OF THE ORGANIZATION", "MESSAGE"]);
     }
     let mut table = Table::headed(&heads);
     for line in lines {
-        let place = line.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let place = line
+            .namespace
+            .as_ref()
+            .map(|namespace| format!("{namespace}/"))
+            .unwrap_or_default();
+        let number = |number: Option<u64>| {
+            number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+        };
         let mut cells = vec![
             (format!("{} {place}{}", line.kind, line.name), PLAIN),
             (line.ready.clone(), style(line.state.needs())),
@@ -121,7 +184,10 @@ fn accounts<'a>(lines: impl Iterator<Item = &'a AccountLine>, wide: bool) -> Tab
             (budget(line), PLAIN),
         ];
         if wide {
-            cells.extend([(number(line.organization_keys), PLAIN), (line.message.clone(), PLAIN)]);
+            cells.extend([
+                (number(line.organization_keys), PLAIN),
+                (line.message.clone(), PLAIN),
+            ]);
         }
         table.row(cells);
     }
@@ -145,12 +211,18 @@ fn not_read(not_read: &[String], out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "\n{HEADING}Not read{HEADING:#}")?;
-    not_read.iter().try_for_each(|text| writeln!(out, "  {text}"))
+    not_read
+        .iter()
+        .try_for_each(|text| writeln!(out, "  {text}"))
 }
 
 pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
     let item = &page.resource;
-    let place = item.namespace.as_ref().map(|name| format!(" in namespace {name}")).unwrap_or_default();
+    let place = item
+        .namespace
+        .as_ref()
+        .map(|name| format!(" in namespace {name}"))
+        .unwrap_or_default();
     let color = style(page.needs.needs());
     writeln!(
         out,
@@ -163,29 +235,60 @@ pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
     section(out, "Declared", &rows(&page.declared))?;
     section(out, "There", &rows(&page.there))?;
     if let Some(differs) = &page.differs {
-        writeln!(out, "\n{HEADING}Differs{HEADING:#}\n  {}", one_line(differs))?;
+        writeln!(
+            out,
+            "\n{HEADING}Differs{HEADING:#}\n  {}",
+            one_line(differs)
+        )?;
     }
     section(out, "Conditions", &conditions(page, wide))?;
-    let next = page.next.iter().map(|next| [time(next.at), next.what.clone()]);
-    section(out, "What comes next, at the latest", &next.collect::<Vec<_>>())?;
+    let next = page
+        .next
+        .iter()
+        .map(|next| [time(next.at), next.what.clone()]);
+    section(
+        out,
+        "What comes next, at the latest",
+        &next.collect::<Vec<_>>(),
+    )?;
     let operation = page.last_operation.as_ref().map(rows).unwrap_or_default();
     section(out, "Last operation of the platform", &operation)?;
     let events = page.events.iter().map(|event| {
-        let [reason, note] = [&event.reason, &event.note].map(|text| text.clone().unwrap_or_default());
+        let [reason, note] =
+            [&event.reason, &event.note].map(|text| text.clone().unwrap_or_default());
         [time(event.at), format!("{reason}: {note}")]
     });
     section(out, "Last events", &events.collect::<Vec<_>>())?;
     if let Some(account) = &page.account {
         let text = format!("{} {}, {}", account.ready, account.reason, budget(account));
-        section(out, "Account", &[[format!("{} {}", account.kind, account.name), format!("Ready {text}")]])?;
+        section(
+            out,
+            "Account",
+            &[[
+                format!("{} {}", account.kind, account.name),
+                format!("Ready {text}"),
+            ]],
+        )?;
     }
-    writeln!(out, "\n{HEADING}Operator{HEADING:#}\n  {}", operator(page.operator.as_ref()))?;
+    writeln!(
+        out,
+        "\n{HEADING}Operator{HEADING:#}\n  {}",
+        operator(page.operator.as_ref())
+    )?;
     if let Some(advice) = &page.advice {
-        writeln!(out, "\n{HEADING}What {} means, and what to do{HEADING:#}", item.reason)?;
-        advice.lines().try_for_each(|line| writeln!(out, "  {line}"))?;
+        writeln!(
+            out,
+            "\n{HEADING}What {} means, and what to do{HEADING:#}",
+            item.reason
+        )?;
+        advice
+            .lines()
+            .try_for_each(|line| writeln!(out, "  {line}"))?;
     }
     writeln!(out, "\n{HEADING}Commands that help{HEADING:#}")?;
-    page.commands.iter().try_for_each(|command| writeln!(out, "  {command}"))?;
+    page.commands
+        .iter()
+        .try_for_each(|command| writeln!(out, "  {command}"))?;
     not_read(&page.not_read, out)
 }
 
@@ -197,13 +300,23 @@ fn reason(page: &Page) -> String {
 }
 
 fn rows(value: &serde_json::Value) -> Vec<[String; 2]> {
-    flat(value).into_iter().map(|(place, text)| [place, text]).collect()
+    flat(value)
+        .into_iter()
+        .map(|(place, text)| [place, text])
+        .collect()
 }
 
 fn conditions(page: &Page, wide: bool) -> Vec<[String; 2]> {
     let said = page.conditions.iter().map(|said| {
-        let since = if wide { format!(" since {}", said.since) } else { String::new() };
-        [said.type_.clone(), format!("{} {}{since}: {}", said.status, said.reason, said.message)]
+        let since = if wide {
+            format!(" since {}", said.since)
+        } else {
+            String::new()
+        };
+        [
+            said.type_.clone(),
+            format!("{} {}{since}: {}", said.status, said.reason, said.message),
+        ]
     });
     said.collect()
 }

@@ -83,21 +83,34 @@ fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
             .into_iter()
             .map(|kind| {
                 let labels = selector.clone().filter(|_| !is_account(kind.name()));
-                (kind, watcher::Config { label_selector: labels, ..watcher::Config::default() })
+                (
+                    kind,
+                    watcher::Config {
+                        label_selector: labels,
+                        ..watcher::Config::default()
+                    },
+                )
             })
             .collect(),
         Subject::One { kind, name } => {
-            vec![(kind.clone(), watcher::Config::default().fields(&format!("metadata.name={name}")))]
+            vec![(
+                kind.clone(),
+                watcher::Config::default().fields(&format!("metadata.name={name}")),
+            )]
         }
     };
-    let watches = watches.into_iter().map(|(kind, config): (Kind, watcher::Config)| {
-        let api = kind.api(&collector.client, collector.namespace.as_deref());
-        // The initial list causes one event, at its end.
-        let news = watcher::watcher(api, config).default_backoff().filter_map(async |event| match event {
-            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
-            Ok(_) => Some(()),
+    let watches = watches
+        .into_iter()
+        .map(|(kind, config): (Kind, watcher::Config)| {
+            let api = kind.api(&collector.client, collector.namespace.as_deref());
+            // The initial list causes one event, at its end.
+            let news = watcher::watcher(api, config)
+                .default_backoff()
+                .filter_map(async |event| match event {
+                    Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
+                    Ok(_) => Some(()),
+                });
+            news.boxed()
         });
-        news.boxed()
-    });
     select_all(watches).boxed()
 }

@@ -28,7 +28,11 @@ struct Line<'a> {
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
     let line = |(file, checked, finding)| {
         let (file, checked): (&super::File, &super::Checked) = (file, checked);
-        Line { file: &file.name, object: checked.object.as_deref(), finding }
+        Line {
+            file: &file.name,
+            object: checked.object.as_deref(),
+            finding,
+        }
     };
     let document = Document {
         findings: report.findings().map(line).collect(),

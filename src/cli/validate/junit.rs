@@ -30,12 +30,18 @@ fn case(file: &str, checked: &Checked) -> TestCase {
         findings @ [first, ..] => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             let lines: Vec<String> = findings.iter().map(|finding| line(file, finding)).collect();
-            status.set_message(first.to_string()).set_type(first.check.name()).set_description(lines.join("\n"));
+            status
+                .set_message(first.to_string())
+                .set_type(first.check.name())
+                .set_description(lines.join("\n"));
             status
         }
     };
     let line = checked.position.line;
-    let name = checked.object.clone().unwrap_or_else(|| format!("document at line {line}"));
+    let name = checked
+        .object
+        .clone()
+        .unwrap_or_else(|| format!("document at line {line}"));
     let mut case = TestCase::new(name, status);
     case.set_classname(file);
     case.extra.insert("file".into(), file.into());
@@ -45,13 +51,22 @@ fn case(file: &str, checked: &Checked) -> TestCase {
 
 fn line(file: &str, finding: &Finding) -> String {
     let position = finding.position;
-    let help = finding.help.as_ref().map(|help| format!("\n    {help}")).unwrap_or_default();
-    format!("{file}:{}:{}: {finding}{help}", position.line, position.column)
+    let help = finding
+        .help
+        .as_ref()
+        .map(|help| format!("\n    {help}"))
+        .unwrap_or_default();
+    format!(
+        "{file}:{}:{}: {finding}{help}",
+        position.line, position.column
+    )
 }
 
 fn not_read(unreadable: &Unreadable) -> TestSuite {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-    status.set_message(&*unreadable.cause).set_type("unreadable");
+    status
+        .set_message(&*unreadable.cause)
+        .set_type("unreadable");
     let mut suite = TestSuite::new(&*unreadable.file);
     suite.add_test_case(TestCase::new("can be read", status));
     suite

@@ -10,7 +10,12 @@ use super::{Error, Report};
 use crate::validate::Check;
 
 /// The characters of a path that need no encoding in a relative URI.
-const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
     let rules: Vec<Value> = Check::ALL
@@ -69,11 +74,20 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
 fn uri(name: &str) -> String {
     let path = Path::new(name);
     let plain: String = match path.components().next() {
-        Some(Component::CurDir) => path.components().skip(1).collect::<std::path::PathBuf>().display().to_string(),
+        Some(Component::CurDir) => path
+            .components()
+            .skip(1)
+            .collect::<std::path::PathBuf>()
+            .display()
+            .to_string(),
         _ => name.to_owned(),
     };
     let encoded = utf8_percent_encode(&plain, IN_PATHS).to_string();
-    if path.is_absolute() { format!("file://{encoded}") } else { encoded }
+    if path.is_absolute() {
+        format!("file://{encoded}")
+    } else {
+        encoded
+    }
 }
 
 #[cfg(test)]

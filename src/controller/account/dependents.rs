@@ -30,30 +30,45 @@ pub struct Dependent {
 
 /// The resources that refer to an account, without deleted ones that no longer need it.
 pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
-    let mut search = Search { env, account, found: Vec::new() };
+    let mut search = Search {
+        env,
+        account,
+        found: Vec::new(),
+    };
     E::Kinds::each(&mut search);
-    search.found.sort_by(|one, other| one.label.cmp(&other.label));
+    search
+        .found
+        .sort_by(|one, other| one.label.cmp(&other.label));
     search.found
 }
 
 /// A project that a resource of the account names and may use the account for.
 pub fn project<E: Environment>(env: &E, account: &AccountName) -> Option<String> {
     let dependents = of(env, account);
-    let granted =
-        uses(&dependents).into_iter().find(|(project, namespace)| is_granted(env, account, namespace, project));
+    let granted = uses(&dependents)
+        .into_iter()
+        .find(|(project, namespace)| is_granted(env, account, namespace, project));
     granted.map(|(project, _)| project.to_owned())
 }
 
 /// The projects that these resources name and may use the account for.
-pub fn named<E: Environment>(env: &E, account: &AccountName, dependents: &[Dependent]) -> BTreeSet<String> {
-    let granted =
-        uses(dependents).into_iter().filter(|(project, namespace)| is_granted(env, account, namespace, project));
+pub fn named<E: Environment>(
+    env: &E,
+    account: &AccountName,
+    dependents: &[Dependent],
+) -> BTreeSet<String> {
+    let granted = uses(dependents)
+        .into_iter()
+        .filter(|(project, namespace)| is_granted(env, account, namespace, project));
     granted.map(|(project, _)| project.to_owned()).collect()
 }
 
 /// The projects that resources name, each with the namespaces of those resources.
 fn uses(dependents: &[Dependent]) -> BTreeSet<(&str, &str)> {
-    dependents.iter().filter_map(|it| Some((it.project.as_deref()?, it.namespace.as_str()))).collect()
+    dependents
+        .iter()
+        .filter_map(|it| Some((it.project.as_deref()?, it.namespace.as_str())))
+        .collect()
 }
 
 /// The projects of resources that are being deleted, each with its newest deletion time.
@@ -62,14 +77,25 @@ pub fn leaving<E: Environment>(
     account: &AccountName,
     dependents: &[Dependent],
 ) -> BTreeMap<String, Timestamp> {
-    let of = dependents.iter().filter_map(|it| Some((it.deleting?, it.namespace.as_str(), it.project.as_deref()?)));
+    let of = dependents
+        .iter()
+        .filter_map(|it| Some((it.deleting?, it.namespace.as_str(), it.project.as_deref()?)));
     let of: BTreeSet<_> = of.collect();
     // The map keeps the last value of a key, which is the newest.
-    let newest: BTreeMap<_, _> =
-        of.into_iter().map(|(since, namespace, project)| ((project, namespace), since)).collect();
-    let granted = newest.into_iter().filter(|((project, namespace), _)| is_granted(env, account, namespace, project));
-    let granted: BTreeSet<_> = granted.map(|((project, _), since)| (since, project.to_owned())).collect();
-    granted.into_iter().map(|(since, project)| (project, since)).collect()
+    let newest: BTreeMap<_, _> = of
+        .into_iter()
+        .map(|(since, namespace, project)| ((project, namespace), since))
+        .collect();
+    let granted = newest
+        .into_iter()
+        .filter(|((project, namespace), _)| is_granted(env, account, namespace, project));
+    let granted: BTreeSet<_> = granted
+        .map(|((project, _), since)| (since, project.to_owned()))
+        .collect();
+    granted
+        .into_iter()
+        .map(|(since, project)| (project, since))
+        .collect()
 }
 
 struct Search<'a, E> {
@@ -80,11 +106,18 @@ struct Search<'a, E> {
 
 impl<E: Environment> KindVisitor for Search<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let objects = self.env.objects_by::<K>(&Key::Account(self.account.clone()));
-        let dependents = objects.iter().map(|object| dependent::<K, E>(self.env, object));
-        self.found.extend(dependents.filter(|dependent| dependent.needs_it || dependent.deleting.is_none()));
+        let objects = self
+            .env
+            .objects_by::<K>(&Key::Account(self.account.clone()));
+        let dependents = objects
+            .iter()
+            .map(|object| dependent::<K, E>(self.env, object));
+        self.found.extend(
+            dependents.filter(|dependent| dependent.needs_it || dependent.deleting.is_none()),
+        );
         if K::USES_ACCOUNT {
-            self.found.extend(unreadable::<K, E>(self.env, self.account));
+            self.found
+                .extend(unreadable::<K, E>(self.env, self.account));
         }
     }
 }
@@ -108,7 +141,9 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
 /// kept in its annotations.
 fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let metas = env.unreadable::<K::Object>();
-    let concerned = metas.iter().filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
+    let concerned = metas
+        .iter()
+        .filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
     let protected = concerned.filter(|meta| has_finalizer(meta) && is_recorded(meta));
     protected
         .map(|meta| Dependent {
@@ -141,7 +176,11 @@ pub struct User {
 
 /// The accounts whose credentials are in a Secret.
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, secret: &str) -> Vec<User> {
-    let mut search = Users { env, secret: (namespace, secret), found: Vec::new() };
+    let mut search = Users {
+        env,
+        secret: (namespace, secret),
+        found: Vec::new(),
+    };
     E::Kinds::each(&mut search);
     search.found
 }
@@ -149,7 +188,11 @@ pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, secret: &str) -
 /// True if an account reads this Secret, or may: an unreadable account keeps every Secret that it
 /// could name.
 pub fn may_be_read_by_an_account<E: Environment>(env: &E, namespace: &str, secret: &str) -> bool {
-    let mut unreadable = UnreadableAccounts { env, namespace, found: false };
+    let mut unreadable = UnreadableAccounts {
+        env,
+        namespace,
+        found: false,
+    };
     E::Kinds::each(&mut unreadable);
     unreadable.found || !users_of_secret(env, namespace, secret).is_empty()
 }
@@ -162,9 +205,15 @@ struct UnreadableAccounts<'a, E> {
 
 impl<E: Environment> KindVisitor for UnreadableAccounts<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let may = |namespace: Option<&str>| namespace.is_none_or(|namespace| namespace == self.namespace);
+        let may =
+            |namespace: Option<&str>| namespace.is_none_or(|namespace| namespace == self.namespace);
         self.found = self.found
-            || K::IS_ACCOUNT && self.env.unreadable::<K::Object>().iter().any(|meta| may(meta.namespace.as_deref()));
+            || K::IS_ACCOUNT
+                && self
+                    .env
+                    .unreadable::<K::Object>()
+                    .iter()
+                    .any(|meta| may(meta.namespace.as_deref()));
     }
 }
 
@@ -178,13 +227,19 @@ impl<E: Environment> KindVisitor for Users<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let (namespace, name) = self.secret;
         let objects = self.env.objects_by::<K>(&Key::secret(namespace, name));
-        let readers = objects.iter().filter(|object| reads_secret::<K>(object, self.secret));
-        let user = |object: &K::Object| User { uid: uid(object), finalizers: object.finalizers().to_vec() };
+        let readers = objects
+            .iter()
+            .filter(|object| reads_secret::<K>(object, self.secret));
+        let user = |object: &K::Object| User {
+            uid: uid(object),
+            finalizers: object.finalizers().to_vec(),
+        };
         self.found.extend(readers.map(|object| user(object)));
     }
 }
 
 /// True if an object reads its credentials from this Secret.
 fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
-    K::credentials(object).is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
+    K::credentials(object)
+        .is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
 }

@@ -27,7 +27,10 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
     object: &A,
 ) -> Result<Facts<E::Client>, kube::Error> {
     let reference = object.credential();
-    let secret = env.cluster().secret(&reference.namespace, &reference.name).await?;
+    let secret = env
+        .cluster()
+        .secret(&reference.namespace, &reference.name)
+        .await?;
     let (credential, connection) = match entry(secret.as_ref(), &reference) {
         Ok(key) => connected(env, object, key),
         Err(missing) => (Credential::Missing(missing), None),
@@ -35,17 +38,40 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
     let users = dependents::of(env, &object.account_name());
     let finalizers = env.settings().finalizers(object);
     let observed = AccountObserved {
-        meta: Meta { has_finalizer: has_finalizer_named(object.meta(), &finalizers.account), ..object.meta_observed() },
+        meta: Meta {
+            has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
+            ..object.meta_observed()
+        },
         shared: env.settings().is_shared(object),
         credential,
-        check: connection.as_ref().and_then(|connection| connection.check.clone()),
-        suspended: connection.as_ref().and_then(|connection| connection.platform.suspended()),
+        check: connection
+            .as_ref()
+            .and_then(|connection| connection.check.clone()),
+        suspended: connection
+            .as_ref()
+            .and_then(|connection| connection.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
-        blocking: users.iter().filter(|user| user.needs_it).map(|user| user.label.clone()).collect(),
-        blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting.is_some()),
-        projects: projects(env, object, (&users, secret.as_ref()), connection.as_deref()),
-        reported: object.status().filter(|status| status.observed_generation == object.meta().generation).cloned(),
-        keys: connection.as_ref().and_then(|connection| env.count_keys(&object.account_name(), connection)),
+        blocking: users
+            .iter()
+            .filter(|user| user.needs_it)
+            .map(|user| user.label.clone())
+            .collect(),
+        blocking_deleted: users
+            .iter()
+            .any(|user| user.needs_it && user.deleting.is_some()),
+        projects: projects(
+            env,
+            object,
+            (&users, secret.as_ref()),
+            connection.as_deref(),
+        ),
+        reported: object
+            .status()
+            .filter(|status| status.observed_generation == object.meta().generation)
+            .cloned(),
+        keys: connection
+            .as_ref()
+            .and_then(|connection| env.count_keys(&object.account_name(), connection)),
         too_large: env.too_large(&object.account_name()),
         unreadable: env.unreadable_entries(&object.account_name()),
         secret: match &secret {
@@ -53,7 +79,10 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
             None => None,
         },
     };
-    Ok(Facts { observed, connection })
+    Ok(Facts {
+        observed,
+        connection,
+    })
 }
 
 /// The projects that resources name, and those that the credentials of this Secret have seen.
@@ -64,17 +93,21 @@ fn projects<A: AnyAccount, E: Environment>(
     connection: Option<&Connection<E::Client>>,
 ) -> ProjectsObserved {
     let name = object.account_name();
-    let source = connection.zip(secret).map(|(connection, secret)| SeenProjects {
-        organization_id: connection.access.organization_id.clone(),
-        secret_uid: secret.uid().unwrap_or_default(),
-        secret_version: secret.resource_version().unwrap_or_default(),
-        projects: connection.seen.clone(),
-    });
+    let source = connection
+        .zip(secret)
+        .map(|(connection, secret)| SeenProjects {
+            organization_id: connection.access.organization_id.clone(),
+            secret_uid: secret.uid().unwrap_or_default(),
+            secret_version: secret.resource_version().unwrap_or_default(),
+            projects: connection.seen.clone(),
+        });
     ProjectsObserved {
         named: dependents::named(env, &name, users),
         leaving: dependents::leaving(env, &name, users),
         seen: source,
-        reported: object.status().and_then(|status| status.seen_projects.clone()),
+        reported: object
+            .status()
+            .and_then(|status| status.seen_projects.clone()),
         settle: env.settings().limits.settle,
     }
 }
@@ -85,27 +118,41 @@ async fn protection<E: Environment>(
     finalizer: &str,
 ) -> Result<SecretProtection, kube::Error> {
     let namespace = secret.namespace().unwrap_or_default();
-    let deleting = secret.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+    let deleting = secret
+        .metadata
+        .deletion_timestamp
+        .as_ref()
+        .map(|time| time.0);
     Ok(SecretProtection {
         protected: has_finalizer_named(&secret.metadata, finalizer),
         deleting,
         // Asks the API server itself: a store may not know yet that the namespace is being deleted.
-        namespace_deleting: deleting.is_some() && env.cluster().is_namespace_terminating(&namespace).await?,
+        namespace_deleting: deleting.is_some()
+            && env.cluster().is_namespace_terminating(&namespace).await?,
     })
 }
 
 /// The API key, or what is missing.
 pub fn entry(secret: Option<&Secret>, reference: &CredentialRef) -> Result<SecretString, String> {
-    let CredentialRef { namespace, name, key } = reference;
+    let CredentialRef {
+        namespace,
+        name,
+        key,
+    } = reference;
     let secret = secret.ok_or_else(|| {
         format!("Secret {namespace}/{name} does not exist. Create it with the platform's API key under {key}.")
     })?;
     let entry = secret.data.as_ref().and_then(|data| data.get(key));
-    let bytes = entry
-        .ok_or_else(|| format!("Secret {namespace}/{name} has no entry {key}. Put the platform's API key there."))?;
-    let text = std::str::from_utf8(&bytes.0).map(str::trim).unwrap_or_default();
+    let bytes = entry.ok_or_else(|| {
+        format!("Secret {namespace}/{name} has no entry {key}. Put the platform's API key there.")
+    })?;
+    let text = std::str::from_utf8(&bytes.0)
+        .map(str::trim)
+        .unwrap_or_default();
     if text.is_empty() {
-        return Err(format!("The entry {key} of Secret {namespace}/{name} holds no API key."));
+        return Err(format!(
+            "The entry {key} of Secret {namespace}/{name} holds no API key."
+        ));
     }
     Ok(SecretString::from(text))
 }
@@ -117,13 +164,19 @@ fn connected<A: AnyAccount, E: Environment>(
     key: SecretString,
 ) -> (Credential, Option<Arc<Connection<E::Client>>>) {
     let (name, access) = (object.account_name(), object.access());
-    let before = env.state().account(&name).and_then(|entry| entry.connection);
+    let before = env
+        .state()
+        .account(&name)
+        .and_then(|entry| entry.connection);
     if let Some(before) = before.filter(|before| before.is_made_of(access, &key)) {
         return (Credential::Usable, Some(before));
     }
     match env.connect(&name, access, &key) {
         Ok(platform) => {
-            let poll_interval = access.poll_interval.as_ref().and_then(crate::api::Duration::value);
+            let poll_interval = access
+                .poll_interval
+                .as_ref()
+                .and_then(crate::api::Duration::value);
             let connection = Connection {
                 number: env.state().next_connection(),
                 platform,

@@ -71,7 +71,11 @@ pub struct CredentialRef {
 
 impl AnyAccount for Account {
     fn account_name(&self) -> AccountName {
-        AccountName { kind: AccountKind::Account, namespace: self.namespace(), name: self.name_any() }
+        AccountName {
+            kind: AccountKind::Account,
+            namespace: self.namespace(),
+            name: self.name_any(),
+        }
     }
 
     fn access(&self) -> &PlatformAccess {
@@ -90,7 +94,11 @@ impl AnyAccount for Account {
 
 impl AnyAccount for ClusterAccount {
     fn account_name(&self) -> AccountName {
-        AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: self.name_any() }
+        AccountName {
+            kind: AccountKind::ClusterAccount,
+            namespace: None,
+            name: self.name_any(),
+        }
     }
 
     fn access(&self) -> &PlatformAccess {
@@ -125,7 +133,11 @@ impl<A: AnyAccount> Kind for Accounts<A> {
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
-    async fn gather<E: Environment>(env: &E, object: &A, _now: Timestamp) -> Result<Facts<E::Client>, kube::Error> {
+    async fn gather<E: Environment>(
+        env: &E,
+        object: &A,
+        _now: Timestamp,
+    ) -> Result<Facts<E::Client>, kube::Error> {
         gather::gather(env, object).await
     }
 
@@ -141,9 +153,17 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         env.state().check_wanted(&object.account_name());
     }
 
-    fn announce<E: Environment>(env: &E, object: &A, facts: &Facts<E::Client>, observed: &AccountObserved) {
+    fn announce<E: Environment>(
+        env: &E,
+        object: &A,
+        facts: &Facts<E::Client>,
+        observed: &AccountObserved,
+    ) {
         let entry = AccountEntry {
-            connection: facts.connection.clone().map(|connection| remembering(connection, observed)),
+            connection: facts
+                .connection
+                .clone()
+                .map(|connection| remembering(connection, observed)),
             gone: account::gone(observed),
             availability: account::availability(observed),
             protected: account::is_protected(observed),
@@ -156,17 +176,28 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         }
     }
 
-    async fn perform<E: Environment>(env: &E, object: &A, step: &AccountStep) -> Result<(), StepError> {
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &A,
+        step: &AccountStep,
+    ) -> Result<(), StepError> {
         perform::perform(env, object, *step).await
     }
 
-    fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> AccountStatus {
+    fn status(
+        report: &Report,
+        object: &A,
+        observed: &AccountObserved,
+        now: Timestamp,
+    ) -> AccountStatus {
         let old = object.status().cloned().unwrap_or_default();
         account::status(report, observed, &old, now)
     }
 
     fn credentials(object: &A) -> Option<(String, String)> {
-        let CredentialRef { namespace, name, .. } = object.credential();
+        let CredentialRef {
+            namespace, name, ..
+        } = object.credential();
         Some((namespace, name))
     }
 
@@ -179,10 +210,18 @@ impl<A: AnyAccount> Kind for Accounts<A> {
 
 /// Adds the projects that were seen through the connection. The status has them only while the
 /// Secret keeps its version.
-fn remembering<P: Clone>(connection: Arc<Connection<P>>, observed: &AccountObserved) -> Arc<Connection<P>> {
-    let seen = account::seen(observed).map(|seen| seen.projects).unwrap_or_default();
+fn remembering<P: Clone>(
+    connection: Arc<Connection<P>>,
+    observed: &AccountObserved,
+) -> Arc<Connection<P>> {
+    let seen = account::seen(observed)
+        .map(|seen| seen.projects)
+        .unwrap_or_default();
     match connection.seen == seen {
         true => connection,
-        false => Arc::new(Connection { seen, ..connection.as_ref().clone() }),
+        false => Arc::new(Connection {
+            seen,
+            ..connection.as_ref().clone()
+        }),
     }
 }

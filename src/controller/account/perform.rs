@@ -24,12 +24,20 @@ pub(super) async fn perform<A: AnyAccount, E: Environment>(
 ) -> Result<(), StepError> {
     match step {
         AccountStep::Protect { account, secret } => protect(env, object, (account, secret)).await,
-        AccountStep::Unprotect { account, secret } => unprotect(env, object, (account, secret)).await,
+        AccountStep::Unprotect { account, secret } => {
+            unprotect(env, object, (account, secret)).await
+        }
         AccountStep::UnprotectSecret => protect_secret(env, object, false).await,
         AccountStep::Check => {
             let name = object.account_name();
-            if let Some(connection) = env.state().account(&name).and_then(|entry| entry.connection) {
-                let check = check(env, object, &connection).await.after(connection.check.as_ref());
+            if let Some(connection) = env
+                .state()
+                .account(&name)
+                .and_then(|entry| entry.connection)
+            {
+                let check = check(env, object, &connection)
+                    .await
+                    .after(connection.check.as_ref());
                 if check.is_refused() {
                     connection.platform.refused();
                 }
@@ -74,17 +82,29 @@ async fn unprotect<A: AnyAccount, E: Environment>(
     Ok(())
 }
 
-async fn protect_secret<A: AnyAccount, E: Environment>(env: &E, object: &A, protected: bool) -> Result<(), StepError> {
+async fn protect_secret<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    protected: bool,
+) -> Result<(), StepError> {
     let reference = object.credential();
     let finalizer = env.settings().finalizers(object).credential;
     let secret = (reference.namespace.as_str(), reference.name.as_str());
     let what = format!("the finalizer of Secret {}/{}", secret.0, secret.1);
-    secrets::protect(env.cluster(), secret, &finalizer, protected).await.map_err(writing(&what))?;
+    secrets::protect(env.cluster(), secret, &finalizer, protected)
+        .await
+        .map_err(writing(&what))?;
     let (action, text) = match protected {
-        true => (labels::PROTECT_SECRET, "stays until nothing needs the account"),
+        true => (
+            labels::PROTECT_SECRET,
+            "stays until nothing needs the account",
+        ),
         false => (labels::UNPROTECT_SECRET, "is no longer held"),
     };
-    let done = ActionLine { secret: Some(secret.1), ..ActionLine::of(action) };
+    let done = ActionLine {
+        secret: Some(secret.1),
+        ..ActionLine::of(action)
+    };
     done.log(&format!("Secret {}/{} {text}.", secret.0, secret.1));
     Ok(())
 }
@@ -98,12 +118,18 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     let credential = object.credential();
     let users = dependents::users_of_secret(env, &credential.namespace, &credential.name);
     let finalizer = env.settings().finalizers(object).account;
-    users.iter().any(|user| user.finalizers.contains(&finalizer) && user.uid != uid(object))
+    users
+        .iter()
+        .any(|user| user.finalizers.contains(&finalizer) && user.uid != uid(object))
 }
 
 /// Checks what the resources of the account will need: the project list, or if that is not allowed,
 /// the computes of a project in use.
-async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
+async fn check<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    connection: &Connection<E::Client>,
+) -> Check {
     let began = env.now();
     let platform = connection.platform.probing();
     let in_use = dependents::project(env, &object.account_name());
@@ -117,7 +143,10 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
                 warn!(account, list = "projects", entries = %others, "entries of a list cannot be read");
             }
             // An unreadable entry with an ID shows that its project exists.
-            let ids = projects.into_iter().map(|project| project.id).chain(others.ids().cloned());
+            let ids = projects
+                .into_iter()
+                .map(|project| project.id)
+                .chain(others.ids().cloned());
             let ids: Vec<String> = ids.collect::<BTreeSet<_>>().into_iter().collect();
             // An unreadable entry without an ID may be any project.
             if others.ids().count() == others.len() {
@@ -131,14 +160,23 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
             restricted(&platform, in_use.as_deref(), why).await
         }
         Err(Fault::TooLarge { message }) => {
-            restricted(&platform, in_use.as_deref(), format!("Its projects are not counted: {message}.")).await
+            restricted(
+                &platform,
+                in_use.as_deref(),
+                format!("Its projects are not counted: {message}."),
+            )
+            .await
         }
         Err(fault) => Verdict::Failed(fault),
     };
     if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
         (&verdict, &connection.access.organization_id)
     {
-        keys = platform.list_keys(organization).await.ok().map(|keys| keys.count());
+        keys = platform
+            .list_keys(organization)
+            .await
+            .ok()
+            .map(|keys| keys.count());
         capabilities.key_listing = keys.is_some();
     }
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
@@ -149,8 +187,28 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
         capabilities.scale_to_zero = support.scale_to_zero;
     }
     let at = env.now();
-    let absent = absent.into_iter().map(|project| (project, Absence { since: at, again: began })).collect();
-    Check { began, at, verdict, capabilities, keys, unreadable, answers: Answers::default(), absent }
+    let absent = absent
+        .into_iter()
+        .map(|project| {
+            (
+                project,
+                Absence {
+                    since: at,
+                    again: began,
+                },
+            )
+        })
+        .collect();
+    Check {
+        began,
+        at,
+        verdict,
+        capabilities,
+        keys,
+        unreadable,
+        answers: Answers::default(),
+        absent,
+    }
 }
 
 /// The projects of resources that are being deleted that this list lacks and that the platform
@@ -180,7 +238,9 @@ async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: Strin
             Ok(_) => Verdict::Restricted(why),
             // One resource whose project is out of reach, or has too many computes, must not take
             // the account from all others.
-            Err(fault) if fault.is_refusal() || matches!(fault, Fault::TooLarge { .. }) => Verdict::Restricted(why),
+            Err(fault) if fault.is_refusal() || matches!(fault, Fault::TooLarge { .. }) => {
+                Verdict::Restricted(why)
+            }
             Err(fault) => Verdict::Failed(fault),
         },
     }

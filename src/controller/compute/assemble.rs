@@ -23,9 +23,16 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         uid: uid(object),
         identity: facts.record.clone().map(|record| record.identity),
         wish: facts.record.clone().ok().and_then(|record| record.wish),
-        waiting_since: object.status.as_ref().and_then(|status| Some(status.waiting.as_ref()?.since)),
+        waiting_since: object
+            .status
+            .as_ref()
+            .and_then(|status| Some(status.waiting.as_ref()?.since)),
         restart_annotation: object.request(names::RESTART),
-        not_created: object.annotations().get(names::NOT_CREATED).map(|text| listed(text)).unwrap_or_default(),
+        not_created: object
+            .annotations()
+            .get(names::NOT_CREATED)
+            .map(|text| listed(text))
+            .unwrap_or_default(),
         account: facts.access.view.clone(),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: platform
@@ -34,7 +41,10 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
             .unwrap_or_default(),
         platform,
         project_gone: facts.access.project_gone,
-        connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
+        connection_secret: connection::written(
+            object.spec.connection.as_deref(),
+            facts.secret.as_ref(),
+        ),
         unused_secrets: facts.unused_secrets.clone(),
         secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),
@@ -50,9 +60,14 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
 }
 
 /// The claims of others on this platform.
-fn claimed<P>(object: &Compute, facts: &Facts<P>, (platform, names): (&str, NameSupport)) -> Claims {
+fn claimed<P>(
+    object: &Compute,
+    facts: &Facts<P>,
+    (platform, names): (&str, NameSupport),
+) -> Claims {
     let (identity, others) = (facts.known(), &facts.others);
-    let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| facts.settings.platforms.of(url));
+    let canonical =
+        |identity: ComputeIdentity| identity.with_platforms(|url| facts.settings.platforms.of(url));
     let readable = others.computes.iter().map(|(other, admitted)| Other {
         meta: &other.metadata,
         spec: Some(&other.spec),
@@ -65,8 +80,17 @@ fn claimed<P>(object: &Compute, facts: &Facts<P>, (platform, names): (&str, Name
         identity: canonical(identity::of_unreadable(meta).unwrap_or_default().identity),
         admitted: true,
     });
-    let mine = Mine { object, identity: &identity, platform, told: Told::now(names), now: facts.now };
-    Claims { incomplete: others.incomplete, ..claims(mine, readable.chain(unreadable), &others.reserved) }
+    let mine = Mine {
+        object,
+        identity: &identity,
+        platform,
+        told: Told::now(names),
+        now: facts.now,
+    };
+    Claims {
+        incomplete: others.incomplete,
+        ..claims(mine, readable.chain(unreadable), &others.reserved)
+    }
 }
 
 fn listed(text: &str) -> BTreeSet<String> {

@@ -50,14 +50,24 @@ impl Excerpt {
     ) -> Self {
         let listed = latest.since(wrote.map(|wrote| wrote.ended));
         let shown = listed.map(|snapshot| (snapshot.at, matters.excerpt(snapshot)));
-        let shown = shown.or_else(|| matters.answered(wrote).map(|answer| (answer.at, Self::answered(answer))));
+        let shown = shown.or_else(|| {
+            matters
+                .answered(wrote)
+                .map(|answer| (answer.at, Self::answered(answer)))
+        });
         match (shown, &latest.fault) {
-            (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
-                Self::failed(fault)
-            }
-            (Some((at, excerpt)), Some(_)) if now < reliable_until(at) => {
-                Self { stale_from: Some(reliable_until(at)), ..excerpt }
-            }
+            (
+                _,
+                Some(
+                    fault @ (Fault::Unauthorized { .. }
+                    | Fault::Forbidden { .. }
+                    | Fault::NotFound { .. }),
+                ),
+            ) => Self::failed(fault),
+            (Some((at, excerpt)), Some(_)) if now < reliable_until(at) => Self {
+                stale_from: Some(reliable_until(at)),
+                ..excerpt
+            },
             (_, Some(fault)) => Self::failed(fault),
             (Some((_, excerpt)), None) => excerpt,
             (None, None) => Self::default(),
@@ -65,7 +75,10 @@ impl Excerpt {
     }
 
     fn taken(at: Timestamp, computes: Listed<domain::Compute>) -> Self {
-        Self { snapshot: SnapshotState::Taken { at, computes }, ..Self::default() }
+        Self {
+            snapshot: SnapshotState::Taken { at, computes },
+            ..Self::default()
+        }
     }
 
     fn answered(Answer { at, compute }: &Answer) -> Self {
@@ -73,7 +86,10 @@ impl Excerpt {
     }
 
     fn failed(fault: &Fault) -> Self {
-        Self { snapshot: SnapshotState::Failed(fault.clone()), ..Self::default() }
+        Self {
+            snapshot: SnapshotState::Failed(fault.clone()),
+            ..Self::default()
+        }
     }
 }
 
@@ -102,9 +118,20 @@ impl Matters {
     /// `repeated` is set if other computes on the branch may result from an answered create.
     pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
         let answered = known.made.iter().filter(|_| repeated);
-        let creates = || known.intent.iter().chain(&known.unanswered).chain(answered.clone());
-        let branches = creates().map(|create| create.branch.clone()).chain([object.spec.branch_id.clone()]);
-        let computes = [known.binding.as_ref().map(|binding| binding.id.clone()), object.spec.compute_id.clone()];
+        let creates = || {
+            known
+                .intent
+                .iter()
+                .chain(&known.unanswered)
+                .chain(answered.clone())
+        };
+        let branches = creates()
+            .map(|create| create.branch.clone())
+            .chain([object.spec.branch_id.clone()]);
+        let computes = [
+            known.binding.as_ref().map(|binding| binding.id.clone()),
+            object.spec.compute_id.clone(),
+        ];
         Self {
             branches: branches.collect(),
             computes: computes.into_iter().flatten().collect(),
@@ -123,12 +150,22 @@ impl Matters {
     /// A resource that has found its compute searches no branch, so that a pass costs the same in a
     /// project of any size.
     fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
-        let entry = |id: &String| if let Shown::Entry(compute) = snapshot.compute(id) { Some(compute) } else { None };
+        let entry = |id: &String| {
+            if let Shown::Entry(compute) = snapshot.compute(id) {
+                Some(compute)
+            } else {
+                None
+            }
+        };
         let named: Vec<_> = self.computes.iter().filter_map(entry).collect();
         if self.has_found() && named.len() == self.computes.len() {
             let marked = self.marks.iter().flat_map(|mark| snapshot.named(mark));
             let besides = marked.chain(self.twins.iter().filter_map(entry));
-            let found: BTreeMap<_, _> = named.into_iter().chain(besides).map(|it| (&it.id, it)).collect();
+            let found: BTreeMap<_, _> = named
+                .into_iter()
+                .chain(besides)
+                .map(|it| (&it.id, it))
+                .collect();
             let found = found.into_values().cloned().collect();
             return Excerpt::taken(snapshot.at, Listed::new(found, snapshot.unreadable.clone()));
         }
@@ -136,7 +173,10 @@ impl Matters {
             self.branches.contains(&compute.branch_id)
                 || self.computes.contains(&compute.id)
                 || self.twins.contains(&compute.id)
-                || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
+                || compute
+                    .name
+                    .as_ref()
+                    .is_some_and(|name| self.marks.contains(name))
         };
         let found = snapshot.items.iter().filter(matters).cloned().collect();
         Excerpt {
@@ -150,12 +190,23 @@ impl Matters {
     fn returned(&self, computes: &[domain::Compute]) -> Vec<PostgresSettings> {
         // If nothing was requested, no compute is examined.
         let asked = self.asked.iter().filter(|asked| !asked.is_empty());
-        let with_settings = || computes.iter().map(|compute| &compute.settings.postgres).filter(|it| !it.is_empty());
+        let with_settings = || {
+            computes
+                .iter()
+                .map(|compute| &compute.settings.postgres)
+                .filter(|it| !it.is_empty())
+        };
         let is_shown = |(name, value): &(&String, &String)| {
-            with_settings().take(MOST_EXAMPLES).any(|shown| shown.0.get(*name) == Some(*value))
+            with_settings()
+                .take(MOST_EXAMPLES)
+                .any(|shown| shown.0.get(*name) == Some(*value))
         };
         let shown = |asked: &PostgresSettings| {
-            let shown = asked.0.iter().filter(is_shown).map(|(name, value)| (name.clone(), value.clone()));
+            let shown = asked
+                .0
+                .iter()
+                .filter(is_shown)
+                .map(|(name, value)| (name.clone(), value.clone()));
             PostgresSettings(shown.collect())
         };
         asked.map(shown).filter(|shown| !shown.is_empty()).collect()
@@ -180,19 +231,34 @@ impl Matters {
         let settled = self.has_found() && remembered.memory.missing_since.is_none();
         let waits = self.replica && !(self.bound || self.intended || self.unanswered);
         let matters = ComputeMatters {
-            branches: if settled || waits { Vec::new() } else { self.branches.clone() },
+            branches: if settled || waits {
+                Vec::new()
+            } else {
+                self.branches.clone()
+            },
             computes: self.computes.union(&self.twins).cloned().collect(),
-            names: if self.has_found() { self.marks.iter().cloned().collect() } else { Vec::new() },
+            names: if self.has_found() {
+                self.marks.iter().cloned().collect()
+            } else {
+                Vec::new()
+            },
         };
         let demanded = self.answered(remembered.wrote.as_ref()).is_none();
-        ComputeInterest { matters, pending, after: remembered.wrote_at().filter(|_| demanded) }
+        ComputeInterest {
+            matters,
+            pending,
+            after: remembered.wrote_at().filter(|_| demanded),
+        }
     }
 }
 
 /// The settings that a create has requested. Intents of earlier versions do not record them.
 fn asked(create: &CreateIntent, object: &Compute) -> PostgresSettings {
     let declared = || PostgresSettings(object.spec.postgres_settings.clone());
-    create.asked.as_ref().map_or_else(declared, |asked| asked.postgres.clone())
+    create
+        .asked
+        .as_ref()
+        .map_or_else(declared, |asked| asked.postgres.clone())
 }
 
 #[cfg(test)]
@@ -214,7 +280,11 @@ mod tests {
         let at = NOW - Duration::from_secs(ago);
         let snapshot = Snapshot::new(Tick::at(1), (at, at), Vec::new());
         let attempted = Some(Tick::at(2));
-        LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: Some(fault.clone()), attempted }
+        LatestSnapshot {
+            snapshot: Some(Arc::new(snapshot)),
+            fault: Some(fault.clone()),
+            attempted,
+        }
     }
 
     /// The matters of a resource that is bound to `ep-a`.
@@ -240,15 +310,55 @@ mod tests {
 
     #[test]
     fn others_on_the_branch_concern_who_looks_for_a_compute_there() {
-        let branches = |matters: &Matters| matters.interest(&ResourceState::default(), false).matters.branches.len();
-        let unbound = || Matters { bound: false, computes: BTreeSet::new(), ..bound() };
+        let branches = |matters: &Matters| {
+            matters
+                .interest(&ResourceState::default(), false)
+                .matters
+                .branches
+                .len()
+        };
+        let unbound = || Matters {
+            bound: false,
+            computes: BTreeSet::new(),
+            ..bound()
+        };
         for (what, matters, expected) in [
             ("who has found its own", bound(), 0),
             ("a primary that is to be created", unbound(), 1),
-            ("a replica that is to be created", Matters { replica: true, ..unbound() }, 0),
-            ("a replica that may be created", Matters { replica: true, intended: true, ..unbound() }, 1),
-            ("a replica that may come late", Matters { replica: true, unanswered: true, ..unbound() }, 1),
-            ("whose create may have been repeated", Matters { repeated: true, ..bound() }, 1),
+            (
+                "a replica that is to be created",
+                Matters {
+                    replica: true,
+                    ..unbound()
+                },
+                0,
+            ),
+            (
+                "a replica that may be created",
+                Matters {
+                    replica: true,
+                    intended: true,
+                    ..unbound()
+                },
+                1,
+            ),
+            (
+                "a replica that may come late",
+                Matters {
+                    replica: true,
+                    unanswered: true,
+                    ..unbound()
+                },
+                1,
+            ),
+            (
+                "whose create may have been repeated",
+                Matters {
+                    repeated: true,
+                    ..bound()
+                },
+                1,
+            ),
         ] {
             assert_eq!(branches(&matters), expected, "{what}");
         }
@@ -256,7 +366,10 @@ mod tests {
 
     #[test]
     fn who_has_found_its_compute_sees_others_with_its_marks() {
-        let named = |id: &str, name: &str| domain::Compute { name: Some(name.to_owned()), ..compute(id, "br-main") };
+        let named = |id: &str, name: &str| domain::Compute {
+            name: Some(name.to_owned()),
+            ..compute(id, "br-main")
+        };
         let computes = vec![
             named("ep-a", "m-2"),
             named("ep-b", "m-1"),
@@ -265,10 +378,28 @@ mod tests {
             compute("ep-e", "br-main"),
         ];
         let snapshot = Snapshot::new(Tick::at(1), (NOW, NOW), computes);
-        let matters = Matters { marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]), ..bound() };
-        let SnapshotState::Taken { computes, .. } = matters.excerpt(&snapshot).snapshot else { panic!("none") };
-        assert_eq!(computes.shown().iter().map(|compute| compute.id.as_str()).collect::<Vec<_>>(), ["ep-a", "ep-c"]);
-        assert_eq!(matters.interest(&ResourceState::default(), false).matters.names, ["m-0", "m-2"]);
+        let matters = Matters {
+            marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]),
+            ..bound()
+        };
+        let SnapshotState::Taken { computes, .. } = matters.excerpt(&snapshot).snapshot else {
+            panic!("none")
+        };
+        assert_eq!(
+            computes
+                .shown()
+                .iter()
+                .map(|compute| compute.id.as_str())
+                .collect::<Vec<_>>(),
+            ["ep-a", "ep-c"]
+        );
+        assert_eq!(
+            matters
+                .interest(&ResourceState::default(), false)
+                .matters
+                .names,
+            ["m-0", "m-2"]
+        );
     }
 
     #[test]
@@ -276,10 +407,14 @@ mod tests {
         let asked = PostgresSettings([("work_mem".to_owned(), "64MB".to_owned())].into());
         let shows = |value: &str| {
             let mut compute = crate::platform::fake::compute("ep-a", "br-main");
-            compute.settings.postgres = PostgresSettings([("work_mem".to_owned(), value.to_owned())].into());
+            compute.settings.postgres =
+                PostgresSettings([("work_mem".to_owned(), value.to_owned())].into());
             compute
         };
-        let matters = Matters { asked: vec![asked.clone()], ..bound() };
+        let matters = Matters {
+            asked: vec![asked.clone()],
+            ..bound()
+        };
         let mut computes = vec![shows("65536kB"); MOST_EXAMPLES];
         *computes.last_mut().unwrap() = shows("64MB");
         assert_eq!(matters.returned(&computes), [asked]);
@@ -292,36 +427,65 @@ mod tests {
         let message = || "not allowed".to_owned();
         for fault in [
             Fault::Unauthorized { message: message() },
-            Fault::Forbidden { status: 403, message: message() },
-            Fault::Forbidden { status: 404, message: message() },
+            Fault::Forbidden {
+                status: 403,
+                message: message(),
+            },
+            Fault::Forbidden {
+                status: 404,
+                message: message(),
+            },
             Fault::NotFound { message: message() },
         ] {
-            assert_eq!(excerpt(&unread(1, &fault)).snapshot, SnapshotState::Failed(fault));
+            assert_eq!(
+                excerpt(&unread(1, &fault)).snapshot,
+                SnapshotState::Failed(fault)
+            );
         }
     }
 
     #[test]
     fn an_unreachable_platform_is_what_it_was_for_a_while() {
         for fault in [
-            Fault::Transport { message: "refused".to_owned() },
-            Fault::Server { status: 502, message: "bad gateway".to_owned() },
-            Fault::Throttled { status: 429, retry_after: None },
+            Fault::Transport {
+                message: "refused".to_owned(),
+            },
+            Fault::Server {
+                status: 502,
+                message: "bad gateway".to_owned(),
+            },
+            Fault::Throttled {
+                status: 429,
+                retry_after: None,
+            },
         ] {
             let young = excerpt(&unread(1, &fault));
             assert_eq!(young.stale_from, Some(NOW + Duration::from_secs(89)));
             // The snapshot keeps its start time, so nothing wrong is concluded from its age.
             assert_eq!(
                 young.snapshot,
-                SnapshotState::Taken { at: NOW - Duration::from_secs(1), computes: Listed::default() }
+                SnapshotState::Taken {
+                    at: NOW - Duration::from_secs(1),
+                    computes: Listed::default()
+                }
             );
-            assert_eq!(excerpt(&unread(90, &fault)).snapshot, SnapshotState::Failed(fault));
+            assert_eq!(
+                excerpt(&unread(90, &fault)).snapshot,
+                SnapshotState::Failed(fault)
+            );
         }
     }
 
     #[test]
     fn an_answer_shows_what_no_list_shows_yet() {
-        let starting = || domain::Compute { current_state: ComputeState::Init, ..compute("ep-a", "br-main") };
-        let answered = |compute| Wrote { ended: Tick::at(5), answer: Some(Box::new(Answer { at: NOW, compute })) };
+        let starting = || domain::Compute {
+            current_state: ComputeState::Init,
+            ..compute("ep-a", "br-main")
+        };
+        let answered = |compute| Wrote {
+            ended: Tick::at(5),
+            answer: Some(Box::new(Answer { at: NOW, compute })),
+        };
         let of = |latest: &LatestSnapshot, matters: &Matters, wrote: &Wrote| {
             Excerpt::of(latest, matters, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
         };
@@ -331,29 +495,82 @@ mod tests {
             matters.interest(&remembered, false).after.is_some()
         };
         let none = LatestSnapshot::default();
-        let shown = SnapshotState::Taken { at: NOW, computes: vec![starting()].into() };
+        let shown = SnapshotState::Taken {
+            at: NOW,
+            computes: vec![starting()].into(),
+        };
         assert_eq!(of(&none, &bound(), &answered(starting())), shown);
         assert!(!demands(&bound(), &answered(starting())));
         for (matters, wrote) in [
             (bound(), Tick::at(5).into()),
             // Changes are based on a list.
             (bound(), answered(compute("ep-a", "br-main"))),
-            (bound(), answered(domain::Compute { id: "ep-b".to_owned(), ..starting() })),
-            (Matters { bound: false, ..bound() }, answered(starting())),
-            (Matters { unanswered: true, ..bound() }, answered(starting())),
-            (Matters { deleting: true, ..bound() }, answered(starting())),
+            (
+                bound(),
+                answered(domain::Compute {
+                    id: "ep-b".to_owned(),
+                    ..starting()
+                }),
+            ),
+            (
+                Matters {
+                    bound: false,
+                    ..bound()
+                },
+                answered(starting()),
+            ),
+            (
+                Matters {
+                    unanswered: true,
+                    ..bound()
+                },
+                answered(starting()),
+            ),
+            (
+                Matters {
+                    deleting: true,
+                    ..bound()
+                },
+                answered(starting()),
+            ),
         ] {
-            assert_eq!(of(&none, &matters, &wrote), SnapshotState::Pending, "{wrote:?}");
+            assert_eq!(
+                of(&none, &matters, &wrote),
+                SnapshotState::Pending,
+                "{wrote:?}"
+            );
             assert!(demands(&matters, &wrote), "{wrote:?}");
         }
         let listed = |began| {
-            let snapshot = Snapshot::new(Tick::at(began), (NOW, NOW), vec![compute("ep-a", "br-main")]);
-            LatestSnapshot { snapshot: Some(Arc::new(snapshot)), ..LatestSnapshot::default() }
+            let snapshot = Snapshot::new(
+                Tick::at(began),
+                (NOW, NOW),
+                vec![compute("ep-a", "br-main")],
+            );
+            LatestSnapshot {
+                snapshot: Some(Arc::new(snapshot)),
+                ..LatestSnapshot::default()
+            }
         };
-        assert_eq!(of(&listed(5), &bound(), &answered(starting())), shown, "it began before the answer");
-        let shown = SnapshotState::Taken { at: NOW, computes: vec![compute("ep-a", "br-main")].into() };
+        assert_eq!(
+            of(&listed(5), &bound(), &answered(starting())),
+            shown,
+            "it began before the answer"
+        );
+        let shown = SnapshotState::Taken {
+            at: NOW,
+            computes: vec![compute("ep-a", "br-main")].into(),
+        };
         assert_eq!(of(&listed(6), &bound(), &answered(starting())), shown);
-        let refused = LatestSnapshot { fault: Some(Fault::Unauthorized { message: "no".to_owned() }), ..none };
-        assert!(matches!(of(&refused, &bound(), &answered(starting())), SnapshotState::Failed(_)));
+        let refused = LatestSnapshot {
+            fault: Some(Fault::Unauthorized {
+                message: "no".to_owned(),
+            }),
+            ..none
+        };
+        assert!(matches!(
+            of(&refused, &bound(), &answered(starting())),
+            SnapshotState::Failed(_)
+        ));
     }
 }

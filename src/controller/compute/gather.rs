@@ -17,7 +17,8 @@ use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{
-    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, looks_besides, may_rest_on_older_list,
+    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, looks_besides,
+    may_rest_on_older_list,
 };
 use crate::decide::connection::CredentialsView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
@@ -71,7 +72,11 @@ impl<P> Facts<P> {
 
     /// The platform's support for names, as seen in any project.
     pub fn names(&self) -> NameSupport {
-        self.access.connection.as_ref().map(|connection| connection.names).unwrap_or_default()
+        self.access
+            .connection
+            .as_ref()
+            .map(|connection| connection.names)
+            .unwrap_or_default()
     }
 }
 
@@ -83,7 +88,11 @@ pub(super) async fn gather<E: Environment>(
     let platforms = &env.settings().platforms;
     let record = identity::of_compute(object)
         .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))));
-    let Record { identity: known, wish, .. } = record.clone().unwrap_or_default();
+    let Record {
+        identity: known,
+        wish,
+        ..
+    } = record.clone().unwrap_or_default();
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
     let (excerpt, remembered) = look(env, object, (&known, sought), &access, now);
@@ -92,7 +101,12 @@ pub(super) async fn gather<E: Environment>(
     let unused_secrets = secret::unused(env, object).await?;
     Ok(Facts {
         // Read last: no await may come between this and the reservation that the decision makes.
-        others: others(env, object, &known, (access.connection.as_deref(), &excerpt.snapshot)),
+        others: others(
+            env,
+            object,
+            &known,
+            (access.connection.as_deref(), &excerpt.snapshot),
+        ),
         record,
         access,
         excerpt,
@@ -125,7 +139,11 @@ fn look<E: Environment>(
     let mut remembered = env.state().looking(&uid, connection.number);
     let repeated = looks_besides(known, env.settings().limits.settle, now);
     let matters = Matters::of(object, sought, repeated);
-    let mut latest = env.latest_snapshot(object, connection, matters.interest(&remembered, remembered.awaiting));
+    let mut latest = env.latest_snapshot(
+        object,
+        connection,
+        matters.interest(&remembered, remembered.awaiting),
+    );
     let awaiting = is_awaiting(object, sought, &remembered, &latest);
     let begins = known.binding.is_none() && remembered.wrote.is_none();
     let demands = begins && !may_rest_on(env, object, sought, connection, &latest);
@@ -135,11 +153,22 @@ fn look<E: Environment>(
     if env.state().awaiting(&uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, matters.interest(&remembered, awaiting));
     }
-    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), &latest);
+    access::tell_of_list(
+        env,
+        &AccountName::of(&object.spec.account_ref, object),
+        &latest,
+    );
     // At least one poll is given the chance to succeed.
-    let grace = connection.poll_interval.saturating_add(env.settings().limits.settle);
+    let grace = connection
+        .poll_interval
+        .saturating_add(env.settings().limits.settle);
     let reliable_until = |at| later(at, grace);
-    let excerpt = Excerpt::of(&latest, &matters, (remembered.wrote.as_ref(), now), reliable_until);
+    let excerpt = Excerpt::of(
+        &latest,
+        &matters,
+        (remembered.wrote.as_ref(), now),
+        reliable_until,
+    );
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
         env.state().answer_outdated(&uid);
     }
@@ -155,14 +184,26 @@ fn may_rest_on<E: Environment>(
     connection: &Connection<E::Client>,
     latest: &LatestSnapshot,
 ) -> bool {
-    let computes = latest.snapshot.as_ref().map(|snapshot| snapshot.items.as_slice()).unwrap_or_default();
+    let computes = latest
+        .snapshot
+        .as_ref()
+        .map(|snapshot| snapshot.items.as_slice())
+        .unwrap_or_default();
     let names = access::names_shown(env, object, connection, Support::among(computes).names);
     may_rest_on_older_list(&object.spec, known, (computes, names))
 }
 
-fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceState, latest: &LatestSnapshot) -> bool {
+fn is_awaiting(
+    object: &Compute,
+    known: &ComputeIdentity,
+    remembered: &ResourceState,
+    latest: &LatestSnapshot,
+) -> bool {
     latest.snapshot.as_ref().is_some_and(|snapshot| {
-        let shown = known.binding.as_ref().map(|binding| snapshot.compute(&binding.id));
+        let shown = known
+            .binding
+            .as_ref()
+            .map(|binding| snapshot.compute(&binding.id));
         let deleting = object.metadata.deletion_timestamp.is_some();
         crate::decide::compute::is_awaiting(known, deleting, &remembered.memory, shown)
     })
@@ -176,43 +217,85 @@ fn others<E: Environment>(
     known: &ComputeIdentity,
     (connection, snapshot): (Option<&Connection<E::Client>>, &SnapshotState),
 ) -> Others {
-    let Some(connection) = connection else { return Others::default() };
+    let Some(connection) = connection else {
+        return Others::default();
+    };
     let (me, ids) = (uid(object), ids(snapshot));
-    let (platform, project) = (env.settings().platform(connection), object.spec.project_id.clone());
+    let (platform, project) = (
+        env.settings().platform(connection),
+        object.spec.project_id.clone(),
+    );
     let reserved = |what| {
-        let place = ReservedPlace { platform: platform.clone(), project: project.clone(), what };
+        let place = ReservedPlace {
+            platform: platform.clone(),
+            project: project.clone(),
+            what,
+        };
         env.state().reserved_by_others(&me, &place)
     };
-    let create = Reserved::Create { branch: object.spec.branch_id.clone(), type_: object.spec.type_ };
-    let computes = ids.iter().filter_map(|id| Some((id.clone(), reserved(Reserved::Compute(id.clone())).pop()?.0)));
+    let create = Reserved::Create {
+        branch: object.spec.branch_id.clone(),
+        type_: object.spec.type_,
+    };
+    let computes = ids
+        .iter()
+        .filter_map(|id| Some((id.clone(), reserved(Reserved::Compute(id.clone())).pop()?.0)));
     // Before the statuses are read: a reservation that has ended is in a status.
-    let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
-    let at_stake = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
+    let reserved = Reservations {
+        creates: reserved(create),
+        computes: computes.collect(),
+    };
+    let at_stake = at_stake(&object.spec, known, &ids)
+        .into_iter()
+        .map(Key::Claim);
     // An additional compute of a create may be another resource's, or may be declared by one.
     let made = known.made.iter().filter(|_| ids.len() > 1);
-    let branches =
-        made.clone().map(|create| Subject::Branch { project: project.clone(), branch: create.branch.clone() });
+    let branches = made.clone().map(|create| Subject::Branch {
+        project: project.clone(),
+        branch: create.branch.clone(),
+    });
     let besides = ids.iter().filter(|_| made.clone().next().is_some());
-    let besides = besides.map(|id| Subject::Compute { project: project.clone(), id: id.clone() });
+    let besides = besides.map(|id| Subject::Compute {
+        project: project.clone(),
+        id: id.clone(),
+    });
     let besides = besides.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]);
     let keys = at_stake.chain(branches.map(Key::Claim)).chain(besides);
     let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
-    let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
+    let mut computes: BTreeMap<String, Arc<Compute>> = claimants
+        .map(|other| (uid(other.as_ref()), other))
+        .collect();
     computes.remove(&me);
     let is_admitted = |other: &Compute| {
         let account = AccountName::of(&other.spec.account_ref, other);
         let namespace = other.metadata.namespace.as_deref().unwrap_or_default();
         access::is_granted(env, &account, namespace, &other.spec.project_id)
     };
-    let computes = computes.into_values().map(|other| (other.clone(), is_admitted(&other))).collect();
+    let computes = computes
+        .into_values()
+        .map(|other| (other.clone(), is_admitted(&other)))
+        .collect();
     let mut unreadable = env.unreadable::<Compute>();
     let incomplete = !unreadable.is_empty();
     unreadable.retain(|meta| is_recorded(meta));
-    Others { computes, unreadable, incomplete, reserved }
+    Others {
+        computes,
+        unreadable,
+        incomplete,
+        reserved,
+    }
 }
 
 /// The IDs in the snapshot, also of unreadable entries that show one.
 fn ids(snapshot: &SnapshotState) -> BTreeSet<String> {
-    let SnapshotState::Taken { computes, .. } = snapshot else { return BTreeSet::new() };
-    computes.shown().iter().map(|compute| &compute.id).chain(computes.unreadable().ids()).cloned().collect()
+    let SnapshotState::Taken { computes, .. } = snapshot else {
+        return BTreeSet::new();
+    };
+    computes
+        .shown()
+        .iter()
+        .map(|compute| &compute.id)
+        .chain(computes.unreadable().ids())
+        .cloned()
+        .collect()
 }

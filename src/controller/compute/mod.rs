@@ -100,7 +100,12 @@ impl Kind for Computes {
         now: Timestamp,
     ) {
         observed.memory = env.state().learned(&observed.uid, |memory| {
-            memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
+            memory.operation_shown(
+                object
+                    .status
+                    .as_ref()
+                    .and_then(|status| status.last_operation.as_ref()),
+            );
             compute::foresee(memory, &object.spec, observed.meta.generation, now);
             let known = facts.known();
             memory.note_unresolved(known.recorded(), now);
@@ -115,19 +120,40 @@ impl Kind for Computes {
         });
     }
 
-    fn decide(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Decision<ComputeStep> {
+    fn decide(
+        object: &Compute,
+        observed: &ComputeObserved,
+        now: Timestamp,
+    ) -> Decision<ComputeStep> {
         compute::decide(&object.spec, observed, now)
     }
 
-    fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
-        let resolved = facts.record.as_ref().map_or(true, |record| record.identity.open_create().is_none());
-        let over = || env.state().resolved(&observed.uid, resource_version(object));
+    fn announce<E: Environment>(
+        env: &E,
+        object: &Compute,
+        facts: &Facts<E::Client>,
+        observed: &ComputeObserved,
+    ) {
+        let resolved = facts
+            .record
+            .as_ref()
+            .map_or(true, |record| record.identity.open_create().is_none());
+        let over = || {
+            env.state()
+                .resolved(&observed.uid, resource_version(object))
+        };
         if resolved && over().is_some_and(|reserved| reserved.told == Told::ByBaseline) {
             // Wake only the next in line: otherwise all that wait would be reconciled at each turn.
             // The others poll.
-            let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && waits_its_turn(other);
-            let next = on_branch(env, object).into_iter().filter(waits).min_by_key(|other| rank(other.as_ref()));
-            next.into_iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
+            let waits = |other: &Arc<Compute>| {
+                other.spec.type_ == object.spec.type_ && waits_its_turn(other)
+            };
+            let next = on_branch(env, object)
+                .into_iter()
+                .filter(waits)
+                .min_by_key(|other| rank(other.as_ref()));
+            next.into_iter()
+                .for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
         }
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
@@ -138,16 +164,32 @@ impl Kind for Computes {
         }
     }
 
-    async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &Compute,
+        step: &ComputeStep,
+    ) -> Result<(), StepError> {
         perform::perform(env, object, step).await?;
-        if matches!(step, ComputeStep::Bind { binding, restored: false, .. } if binding.origin == Origin::Created) {
+        if matches!(step, ComputeStep::Bind { binding, restored: false, .. } if binding.origin == Origin::Created)
+        {
             env.count_create(&Compute::kind(&()), CreateOutcome::Recovered);
         }
         Ok(())
     }
 
-    fn status(report: &Report, object: &Compute, observed: &ComputeObserved, now: Timestamp) -> ComputeStatus {
-        compute::status(report, &object.spec, observed, &object.status.clone().unwrap_or_default(), now)
+    fn status(
+        report: &Report,
+        object: &Compute,
+        observed: &ComputeObserved,
+        now: Timestamp,
+    ) -> ComputeStatus {
+        compute::status(
+            report,
+            &object.spec,
+            observed,
+            &object.status.clone().unwrap_or_default(),
+            now,
+        )
     }
 
     fn set_memory(observed: &mut ComputeObserved, memory: Memory) {
@@ -157,9 +199,10 @@ impl Kind for Computes {
     fn repair(object: &Compute, step: &ComputeStep) -> Option<Repair> {
         match step {
             ComputeStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
-            ComputeStep::WriteConnection { secret, .. } => {
-                Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), secret))
-            }
+            ComputeStep::WriteConnection { secret, .. } => Some(Repair::of(
+                What::Secret(Self::written_secret(object)?.to_owned()),
+                secret,
+            )),
             _ => None,
         }
     }
@@ -203,24 +246,44 @@ impl Kind for Computes {
     }
 
     fn written_secret(object: &Compute) -> Option<&str> {
-        object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
+        object
+            .spec
+            .connection
+            .as_ref()
+            .map(|connection| connection.secret_name.as_str())
     }
 
     fn read_secret(object: &Compute) -> Option<&str> {
-        Some(object.spec.connection.as_ref()?.credentials_from.as_ref()?.name.as_str())
+        Some(
+            object
+                .spec
+                .connection
+                .as_ref()?
+                .credentials_from
+                .as_ref()?
+                .name
+                .as_str(),
+        )
     }
 
     fn unused_secrets(object: &Compute) -> &[String] {
-        object.status.as_ref().map_or(&[], |status| status.unused_secrets.as_slice())
+        object
+            .status
+            .as_ref()
+            .map_or(&[], |status| status.unused_secrets.as_slice())
     }
 
     fn has(object: &Compute) -> Result<Vec<String>, InvalidAnnotation> {
-        Ok(of_compute(object)?.identity_or_wish().has(&object.spec.project_id))
+        Ok(of_compute(object)?
+            .identity_or_wish()
+            .has(&object.spec.project_id))
     }
 
     fn keys(object: &Compute) -> Vec<Key> {
         let claimed = compute::claimed(object).into_iter().map(Key::Claim);
-        claimed.chain(compute::wanted(&object.spec).into_iter().map(Key::Want)).collect()
+        claimed
+            .chain(compute::wanted(&object.spec).into_iter().map(Key::Want))
+            .collect()
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &Compute) {
@@ -237,22 +300,43 @@ impl Kind for Computes {
 /// Wakes the Computes that may have waited for the create or the compute of `object`.
 fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
     for subject in compute::subjects(object) {
-        let others = [Key::Claim(subject.clone()), Key::Want(subject)].map(|key| env.objects_by::<Computes>(&key));
-        others.iter().flatten().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
+        let others = [Key::Claim(subject.clone()), Key::Want(subject)]
+            .map(|key| env.objects_by::<Computes>(&key));
+        others
+            .iter()
+            .flatten()
+            .for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
     }
 }
 
 /// True if its status says that another create, or another resource, comes first.
 fn waits_its_turn(compute: &Compute) -> bool {
-    let reasons = [Reason::Creating, Reason::ConfirmingCreate, Reason::ClaimedByAnother].map(Reason::as_str);
+    let reasons = [
+        Reason::Creating,
+        Reason::ConfirmingCreate,
+        Reason::ClaimedByAnother,
+    ]
+    .map(Reason::as_str);
     let conditions = compute.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|it| it.type_ == "Ready" && reasons.contains(&it.reason.as_str()))
+    conditions
+        .into_iter()
+        .any(|it| it.type_ == "Ready" && reasons.contains(&it.reason.as_str()))
 }
 
 /// The other Computes that declare the branch.
 fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
-    let Compute { spec: ComputeSpec { project_id, branch_id, .. }, .. } = object;
-    let branch = Subject::Branch { project: project_id.clone(), branch: branch_id.clone() };
+    let Compute {
+        spec: ComputeSpec {
+            project_id,
+            branch_id,
+            ..
+        },
+        ..
+    } = object;
+    let branch = Subject::Branch {
+        project: project_id.clone(),
+        branch: branch_id.clone(),
+    };
     let mut others = env.objects_by::<Computes>(&Key::Want(branch));
     others.retain(|other| uid(other.as_ref()) != uid(object));
     others

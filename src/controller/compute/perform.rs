@@ -13,8 +13,8 @@ use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    ActionLine, Recording, acted, count_create, failed, hold, in_time, is_refusal, not_recorded, patch_metadata,
-    publish, record, restore,
+    ActionLine, Recording, acted, count_create, failed, hold, in_time, is_refusal, not_recorded,
+    patch_metadata, publish, record, restore,
 };
 use super::super::pass::outcome::conclude;
 use super::super::pass::{PROJECT_GONE, released};
@@ -25,33 +25,75 @@ use crate::api::{Compute, Management};
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, resource_version};
 use crate::decide::compute::{self, ComputeStep, Holder, Reserved, ReservedPlace};
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told};
+use crate::decide::identity::{
+    self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told,
+};
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
 use crate::domain::{Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
 
-pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
+pub async fn perform<E: Environment>(
+    env: &E,
+    object: &Compute,
+    step: &ComputeStep,
+) -> Result<(), StepError> {
     let work = Work { env, object };
     match step {
-        ComputeStep::Create { intent, new, restart, seen } => work.create(intent, new, restart, *seen).await,
-        ComputeStep::Bind { binding, restart, unanswered, made, restored } => {
-            work.link(binding, restart, (unanswered, made), *restored).await
+        ComputeStep::Create {
+            intent,
+            new,
+            restart,
+            seen,
+        } => work.create(intent, new, restart, *seen).await,
+        ComputeStep::Bind {
+            binding,
+            restart,
+            unanswered,
+            made,
+            restored,
+        } => {
+            work.link(binding, restart, (unanswered, made), *restored)
+                .await
         }
         ComputeStep::DropIntent { unanswered } => {
-            work.record(|known| ComputeIdentity { intent: None, unanswered: unanswered.clone(), ..known }).await
+            work.record(|known| ComputeIdentity {
+                intent: None,
+                unanswered: unanswered.clone(),
+                ..known
+            })
+            .await
         }
         ComputeStep::RecordBinding { binding } => {
-            work.record(|known| ComputeIdentity { binding: Some(binding.clone()), ..known }).await
+            work.record(|known| ComputeIdentity {
+                binding: Some(binding.clone()),
+                ..known
+            })
+            .await
         }
         ComputeStep::RecordUnanswered { unanswered } => {
-            work.record(|known| ComputeIdentity { unanswered: unanswered.clone(), ..known }).await
+            work.record(|known| ComputeIdentity {
+                unanswered: unanswered.clone(),
+                ..known
+            })
+            .await
         }
         ComputeStep::RecordTwins { twins } => {
-            work.record(|known| ComputeIdentity { twins: twins.clone(), ..known }).await
+            work.record(|known| ComputeIdentity {
+                twins: twins.clone(),
+                ..known
+            })
+            .await
         }
         ComputeStep::Restore { record } => restore(env, object, record.as_deref()).await,
-        ComputeStep::Change { id, change, parts, because, drift, restart } => {
+        ComputeStep::Change {
+            id,
+            change,
+            parts,
+            because,
+            drift,
+            restart,
+        } => {
             work.change(id, change, because, restart.as_ref()).await?;
             env.state().change_sent(&uid(object), parts, env.now());
             if *drift {
@@ -60,8 +102,12 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             Ok(())
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
-        ComputeStep::RecordRestart { record, restarted } => work.record_restart(record, restarted.as_deref()).await,
-        ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
+        ComputeStep::RecordRestart { record, restarted } => {
+            work.record_restart(record, restarted.as_deref()).await
+        }
+        ComputeStep::WriteConnection { secret, without } => {
+            work.write_connection(secret, without).await
+        }
         ComputeStep::Ask { id } => work.ask(id).await,
         ComputeStep::AskOperations { id } => work.ask_operations(id).await,
         ComputeStep::Delete { id } => work.delete(id, format!("Deleted compute {id}.")).await,
@@ -69,7 +115,12 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
             // The resource is the last place that records them.
-            publish(env, object, &Event::warning(Reason::StrayCompute.as_str(), event)).await;
+            publish(
+                env,
+                object,
+                &Event::warning(Reason::StrayCompute.as_str(), event),
+            )
+            .await;
             work.remove_finalizer().await
         }
         ComputeStep::ReleaseWithProject { event } => {
@@ -80,7 +131,10 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
 }
 
 /// The record of an object with a change applied.
-fn recording<'a>(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Recording<'a> {
+fn recording<'a>(
+    object: &Compute,
+    change: impl FnOnce(ComputeIdentity) -> ComputeIdentity,
+) -> Recording<'a> {
     let known = identity::of_compute(object).unwrap_or_default().identity;
     Recording::of(identity::written(&change(known), &object.metadata))
 }
@@ -100,17 +154,34 @@ impl<E: Environment> Work<'_, E> {
         seen: Timestamp,
     ) -> Result<(), StepError> {
         let uid = uid(self.object);
-        let before = identity::of_compute(self.object).unwrap_or_default().identity.binding;
+        let before = identity::of_compute(self.object)
+            .unwrap_or_default()
+            .identity
+            .binding;
         let (branch, type_) = (intent.branch.clone(), self.object.spec.type_);
         let told = compute::turn(type_, intent.told());
-        if !self.reserve(intent.platform.as_ref(), Reserved::Create { branch, type_ }, told) {
+        if !self.reserve(
+            intent.platform.as_ref(),
+            Reserved::Create { branch, type_ },
+            told,
+        ) {
             return Ok(());
         }
-        let place = self.admitted_create(intent, seen).await.inspect_err(|_| self.env.state().gave_up(&uid));
-        let Some(platform) = place? else { return Ok(()) };
-        let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
+        let place = self
+            .admitted_create(intent, seen)
+            .await
+            .inspect_err(|_| self.env.state().gave_up(&uid));
+        let Some(platform) = place? else {
+            return Ok(());
+        };
+        let intent = &CreateIntent {
+            at: self.env.now(),
+            ..intent.clone()
+        };
         let intended = self.record_intent(intent).await?;
-        let answer = platform.create_compute(&self.object.spec.project_id, new).await;
+        let answer = platform
+            .create_compute(&self.object.spec.project_id, new)
+            .await;
         count_create(self.env, self.object, &answer);
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
@@ -126,7 +197,13 @@ impl<E: Environment> Work<'_, E> {
             origin: Origin::Created,
             at: intent.at,
         };
-        self.env.state().compute_created(&uid, Answer { at: intent.at, compute: created.clone() });
+        self.env.state().compute_created(
+            &uid,
+            Answer {
+                at: intent.at,
+                compute: created.clone(),
+            },
+        );
         let bound = recording(&intended, |known| ComputeIdentity {
             binding: Some(binding),
             intent: None,
@@ -135,24 +212,45 @@ impl<E: Environment> Work<'_, E> {
             ..known
         });
         let news = self.bind(&intended, bound).await?;
-        let text = format!("Created compute {} on branch {}.", created.id, intent.branch);
+        let text = format!(
+            "Created compute {} on branch {}.",
+            created.id, intent.branch
+        );
         let event = match before {
             Some(before) => {
-                let because = format!("Compute {} no longer exists. {text} Its host is another one.", before.id);
+                let because = format!(
+                    "Compute {} no longer exists. {text} Its host is another one.",
+                    before.id
+                );
                 Event::warning("Recreated", because)
             }
             None => Event::once("Created", text),
         };
-        self.done(labels::action(Action::Create), &created.id, &event, news).await;
+        self.done(labels::action(Action::Create), &created.id, &event, news)
+            .await;
         Ok(())
     }
 
     async fn record_intent(&self, intent: &CreateIntent) -> Result<Compute, StepError> {
         let (held, first) = self.hold().await?;
-        self.env.state().call_recorded(&uid(self.object), Action::Create, intent.at);
-        let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
+        self.env
+            .state()
+            .call_recorded(&uid(self.object), Action::Create, intent.at);
+        let intended = |known| ComputeIdentity {
+            intent: Some(intent.clone()),
+            binding: None,
+            ..known
+        };
         let told = Some(&compute::creating());
-        let recorded = record(self.env, &held, Recording { told, ..recording(&held, intended) }).await;
+        let recorded = record(
+            self.env,
+            &held,
+            Recording {
+                told,
+                ..recording(&held, intended)
+            },
+        )
+        .await;
         self.answered(first, &recorded);
         let recorded = recorded.map_err(not_recorded(self.env, self.object, Action::Create))?;
         in_time(self.env, (Action::Create, intent.at))?;
@@ -204,19 +302,37 @@ impl<E: Environment> Work<'_, E> {
             restart: Some(restart.clone()),
             ..known
         };
-        if !self.reserve(binding.platform.as_ref(), Reserved::Compute(binding.id.clone()), Told::ByBaseline) {
+        if !self.reserve(
+            binding.platform.as_ref(),
+            Reserved::Compute(binding.id.clone()),
+            Told::ByBaseline,
+        ) {
             return Ok(());
         }
         let (held, first) = self.hold().await?;
         let news = self.bind(&held, recording(&held, bound)).await;
         self.answered(first, &news);
         let news = news?;
-        let text = if restored { format!("Found compute {} again.", binding.id) } else { linked(binding) };
-        self.done(labels::LINK, &binding.id, &Event::once("Linked", text), news).await;
+        let text = if restored {
+            format!("Found compute {} again.", binding.id)
+        } else {
+            linked(binding)
+        };
+        self.done(
+            labels::LINK,
+            &binding.id,
+            &Event::once("Linked", text),
+            news,
+        )
+        .await;
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, bound: Recording<'_>) -> Result<Vec<Event>, kube::Error> {
+    async fn bind(
+        &self,
+        object: &Compute,
+        bound: Recording<'_>,
+    ) -> Result<Vec<Event>, kube::Error> {
         let news = conclude::<Computes, E>(self.env, object, bound).await?;
         self.env.state().compute_bound(&uid(object));
         Ok(news)
@@ -224,15 +340,28 @@ impl<E: Environment> Work<'_, E> {
 
     async fn ask(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let answer = self.platform(&connection).has_compute(&self.object.spec.project_id, id).await;
+        let answer = self
+            .platform(&connection)
+            .has_compute(&self.object.spec.project_id, id)
+            .await;
         let exists = answer.map_err(failed(Action::Ask))?;
-        self.env.state().compute_asked(&uid(self.object), Asked { at: self.env.now(), exists });
+        self.env.state().compute_asked(
+            &uid(self.object),
+            Asked {
+                at: self.env.now(),
+                exists,
+            },
+        );
         Ok(())
     }
 
     async fn ask_operations(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let listed = match self.platform(&connection).list_operations(&self.object.spec.project_id, id).await {
+        let listed = match self
+            .platform(&connection)
+            .list_operations(&self.object.spec.project_id, id)
+            .await
+        {
             Ok(listed) => {
                 let (operations, unreadable) = listed.into_parts();
                 if !unreadable.is_empty() {
@@ -243,46 +372,93 @@ impl<E: Environment> Work<'_, E> {
             Err(Fault::Unsupported { .. }) => None,
             Err(fault) => return Err(failed(Action::AskOperations)(fault)),
         };
-        self.env.state().operations_asked(&uid(self.object), listed.as_deref(), self.env.now());
+        self.env
+            .state()
+            .operations_asked(&uid(self.object), listed.as_deref(), self.env.now());
         Ok(())
     }
 
     /// The next list shows whether the compute is gone.
     async fn delete(&self, id: &str, told: String) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
+        let answer = self
+            .platform(&connection)
+            .delete_compute(&self.object.spec.project_id, &id.to_owned())
+            .await;
         self.wrote();
         if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
-            self.env.state().compute_deleted(&uid(self.object), id, self.env.now());
+            self.env
+                .state()
+                .compute_deleted(&uid(self.object), id, self.env.now());
         }
-        let answer = answer.or_else(|fault| if matches!(fault, Fault::NotFound { .. }) { Ok(()) } else { Err(fault) });
+        let answer = answer.or_else(|fault| {
+            if matches!(fault, Fault::NotFound { .. }) {
+                Ok(())
+            } else {
+                Err(fault)
+            }
+        });
         self.settle(Action::Delete, answer)?;
-        self.done(labels::action(Action::Delete), id, &Event::once("Deleted", told), Vec::new()).await;
+        self.done(
+            labels::action(Action::Delete),
+            id,
+            &Event::once("Deleted", told),
+            Vec::new(),
+        )
+        .await;
         Ok(())
     }
 
     /// Reserves the compute first, so that no resource is bound to it meanwhile.
     async fn delete_twin(&self, id: &str) -> Result<(), StepError> {
         let platform = self.env.settings().platform(&*self.connection()?);
-        if !self.reserve(Some(&platform), Reserved::Compute(id.to_owned()), Told::ByBaseline) {
+        if !self.reserve(
+            Some(&platform),
+            Reserved::Compute(id.to_owned()),
+            Told::ByBaseline,
+        ) {
             return Ok(());
         }
-        let told = format!("Deleted compute {id}, which a create of this resource had made besides, and nobody used.");
+        let told = format!(
+            "Deleted compute {id}, which a create of this resource had made besides, and nobody used."
+        );
         let deleted = self.delete(id, told).await;
         self.env.state().gave_up(&uid(self.object));
         deleted
     }
 
-    async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
-        let (Some(connection), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
+    async fn write_connection(
+        &self,
+        secret: &ConnectionSecret,
+        without: &BTreeSet<String>,
+    ) -> Result<(), StepError> {
+        let (Some(connection), Some(owner)) =
+            (&self.object.spec.connection, Owner::of(self.object))
+        else {
             return Ok(());
         };
-        let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
-        super::super::connection::write(self.env, self.object, (connection, &owner), (secret, without), before).await
+        let before = self
+            .object
+            .status
+            .as_ref()
+            .and_then(|status| status.connection_secret.as_ref());
+        super::super::connection::write(
+            self.env,
+            self.object,
+            (connection, &owner),
+            (secret, without),
+            before,
+        )
+        .await
     }
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
-        patch_metadata(self.env, self.object, &MetadataPatch::new().finalizer(false)).await?;
+        patch_metadata(
+            self.env,
+            self.object,
+            &MetadataPatch::new().finalizer(false),
+        )
+        .await?;
         self.env.stop_observing(self.object);
         released::<Computes, E>(self.env, self.object);
         Ok(())
@@ -292,19 +468,39 @@ impl<E: Environment> Work<'_, E> {
     /// decision; the next pass sees which one.
     fn reserve(&self, platform: Option<&String>, what: Reserved, told: Told) -> bool {
         let project = self.object.spec.project_id.clone();
-        let place = ReservedPlace { platform: platform.cloned().unwrap_or_default(), project, what };
-        self.env.state().reserve(&uid(self.object), place, Holder::of(&self.object.metadata), told)
+        let place = ReservedPlace {
+            platform: platform.cloned().unwrap_or_default(),
+            project,
+            what,
+        };
+        self.env.state().reserve(
+            &uid(self.object),
+            place,
+            Holder::of(&self.object.metadata),
+            told,
+        )
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` if the process
     /// stops meanwhile.
-    async fn admitted(&self, at: &Connection<E::Client>, action: Action) -> Result<Option<E::Client>, StepError> {
-        self.env.admit_change(&self.platform(at)).await.map_err(failed(action))
+    async fn admitted(
+        &self,
+        at: &Connection<E::Client>,
+        action: Action,
+    ) -> Result<Option<E::Client>, StepError> {
+        self.env
+            .admit_change(&self.platform(at))
+            .await
+            .map_err(failed(action))
     }
 
     /// Like `admitted`, for a create. If the list with its baseline is too old by then, the place
     /// is kept for the next pass, which has a newer one.
-    async fn admitted_create(&self, intent: &CreateIntent, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
+    async fn admitted_create(
+        &self,
+        intent: &CreateIntent,
+        seen: Timestamp,
+    ) -> Result<Option<E::Client>, StepError> {
         let uid = uid(self.object);
         let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
         let connection = self.connection_to(intent.platform.as_deref())?;
@@ -317,31 +513,45 @@ impl<E: Environment> Work<'_, E> {
             return Ok(place);
         }
         if place.is_some() {
-            self.env.state().keep_place(&uid, self.env.now(), self.env.tick());
+            self.env
+                .state()
+                .keep_place(&uid, self.env.now(), self.env.tick());
         }
         Ok(None)
     }
 
     /// The client, with its calls counted for the namespace of the resource.
     fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
-        connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
+        connection
+            .platform
+            .for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
     /// A connection to the recorded platform.
     fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {
-        let identity = identity::of_compute(self.object).unwrap_or_default().identity;
+        let identity = identity::of_compute(self.object)
+            .unwrap_or_default()
+            .identity;
         self.connection_to(identity.platform())
     }
 
-    fn connection_to(&self, platform: Option<&str>) -> Result<SharedConnection<E::Client>, StepError> {
+    fn connection_to(
+        &self,
+        platform: Option<&str>,
+    ) -> Result<SharedConnection<E::Client>, StepError> {
         match platform {
-            Some(platform) => access::connection_to(self.env, self.object, platform, Action::Change),
+            Some(platform) => {
+                access::connection_to(self.env, self.object, platform, Action::Change)
+            }
             // Earlier versions did not record the platform.
             None => access::connection(self.env, self.object, Action::Change),
         }
     }
 
-    async fn record(&self, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Result<(), StepError> {
+    async fn record(
+        &self,
+        change: impl FnOnce(ComputeIdentity) -> ComputeIdentity,
+    ) -> Result<(), StepError> {
         record(self.env, self.object, recording(self.object, change)).await?;
         Ok(())
     }
@@ -349,22 +559,38 @@ impl<E: Environment> Work<'_, E> {
     /// A call that changes something has ended: only snapshots that begin from now on show its
     /// effect.
     fn wrote(&self) {
-        self.env.state().platform_written(&uid(self.object), self.env.tick());
+        self.env
+            .state()
+            .platform_written(&uid(self.object), self.env.tick());
     }
 
     fn settle<T>(&self, action: Action, answer: Result<T, Fault>) -> Result<T, StepError> {
-        self.env.state().compute_changed(&uid(self.object), action, answer.as_ref().err());
+        self.env
+            .state()
+            .compute_changed(&uid(self.object), action, answer.as_ref().err());
         answer.map_err(failed(action))
     }
 
     fn started(&self, operations: Vec<Operation>) {
-        self.env.state().operations_started(&uid(self.object), &shown(operations));
+        self.env
+            .state()
+            .operations_started(&uid(self.object), &shown(operations));
     }
 
     /// Reports what was done, and then the new parts of the report.
     async fn done(&self, action: &'static str, id: &str, event: &Event, news: Vec<Event>) {
         let project = Some(self.object.spec.project_id.as_str());
-        acted(self.env, self.object, ActionLine { project, compute: Some(id), ..ActionLine::of(action) }, event).await;
+        acted(
+            self.env,
+            self.object,
+            ActionLine {
+                project,
+                compute: Some(id),
+                ..ActionLine::of(action)
+            },
+            event,
+        )
+        .await;
         for event in &news {
             self.env.cluster().publish(self.object, event).await;
         }

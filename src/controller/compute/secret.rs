@@ -6,19 +6,44 @@ use crate::api::{Compute, Management};
 use crate::cluster::{Owner, SecretState};
 use crate::decide::connection::CredentialsView;
 
-pub(super) async fn of<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    connection::of(env, object, object.spec.connection.as_deref(), Owner::of(object)).await
+pub(super) async fn of<E: Environment>(
+    env: &E,
+    object: &Compute,
+) -> Result<Option<(Owner, SecretState)>, kube::Error> {
+    connection::of(
+        env,
+        object,
+        object.spec.connection.as_deref(),
+        Owner::of(object),
+    )
+    .await
 }
 
 /// The user and the password, if they are to be written.
-pub(super) async fn credentials<E: Environment>(env: &E, object: &Compute) -> Result<CredentialsView, kube::Error> {
-    let declared = object.spec.connection.as_deref().filter(|_| object.spec.management == Management::Full);
+pub(super) async fn credentials<E: Environment>(
+    env: &E,
+    object: &Compute,
+) -> Result<CredentialsView, kube::Error> {
+    let declared = object
+        .spec
+        .connection
+        .as_deref()
+        .filter(|_| object.spec.management == Management::Full);
     connection::credentials(env, object, declared).await
 }
 
 /// The Secrets that it wrote while spec.connection named them.
-pub(super) async fn unused<E: Environment>(env: &E, object: &Compute) -> Result<Vec<String>, kube::Error> {
-    let Some(status) = &object.status else { return Ok(Vec::new()) };
-    let wrote: Vec<&String> = status.unused_secrets.iter().chain(&status.connection_secret).collect();
+pub(super) async fn unused<E: Environment>(
+    env: &E,
+    object: &Compute,
+) -> Result<Vec<String>, kube::Error> {
+    let Some(status) = &object.status else {
+        return Ok(Vec::new());
+    };
+    let wrote: Vec<&String> = status
+        .unused_secrets
+        .iter()
+        .chain(&status.connection_secret)
+        .collect();
     connection::unused(env, object, object.spec.connection.as_deref(), &wrote).await
 }

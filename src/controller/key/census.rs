@@ -18,16 +18,25 @@ pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
     for object in env.objects::<ProjectKeys>() {
         let name = AccountName::of(&object.spec.account_ref, object.as_ref());
         // Accounts that do not exist have no UID, and are counted together.
-        let uid = uids.entry(name.clone()).or_insert_with_key(|name| access::uid(env, name).unwrap_or_default());
-        let counted = accounts.entry(uid.clone()).or_insert_with(|| of_account(env, &name, uid));
-        object.status.iter().for_each(|status| count(counted, status));
+        let uid = uids
+            .entry(name.clone())
+            .or_insert_with_key(|name| access::uid(env, name).unwrap_or_default());
+        let counted = accounts
+            .entry(uid.clone())
+            .or_insert_with(|| of_account(env, &name, uid));
+        object
+            .status
+            .iter()
+            .for_each(|status| count(counted, status));
     }
     accounts.into_values().collect()
 }
 
 fn of_account<E: Environment>(env: &E, name: &AccountName, uid: &str) -> AccountKeys {
     let connection = env.state().account(name).and_then(|entry| entry.connection);
-    let organization = connection.and_then(|connection| env.count_keys(name, &connection)).map(|counted| counted.what);
+    let organization = connection
+        .and_then(|connection| env.count_keys(name, &connection))
+        .map(|counted| counted.what);
     AccountKeys::of(uid.to_owned(), organization)
 }
 
@@ -35,7 +44,11 @@ fn count(counted: &mut AccountKeys, status: &ProjectKeyStatus) {
     if status.key_id.is_some() {
         counted.add(KeyState::InUse, status.created_at.map(Timestamp::as_second));
     }
-    for (state, keys) in [(KeyState::Previous, &status.previous_keys), (KeyState::Lost, &status.lost_keys)] {
-        keys.iter().for_each(|key| counted.add(state, Some(key.since.as_second())));
+    for (state, keys) in [
+        (KeyState::Previous, &status.previous_keys),
+        (KeyState::Lost, &status.lost_keys),
+    ] {
+        keys.iter()
+            .for_each(|key| counted.add(state, Some(key.since.as_second())));
     }
 }

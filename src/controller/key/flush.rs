@@ -29,7 +29,8 @@ const FLUSH_TRY: Duration = Duration::from_secs(5);
 const FLUSH_QUESTION: Duration = Duration::from_secs(2);
 
 /// Why a key is not saved although the platform itself has created it.
-const REFUSED: &str = "the platform does not accept it, and the key before it works; the next process revokes it";
+const REFUSED: &str =
+    "the platform does not accept it, and the key before it works; the next process revokes it";
 
 /// Saves the keys that only memory holds, until all are saved or `grace` is over.
 pub async fn flush<E: Environment>(env: &E, grace: Duration) {
@@ -40,7 +41,12 @@ pub async fn flush<E: Environment>(env: &E, grace: Duration) {
             return;
         }
         let until = deadline.min(Instant::now() + FLUSH_TRY);
-        join_all(unsaved.iter().map(|(id, key)| flush_one(env, (id, key), until))).await;
+        join_all(
+            unsaved
+                .iter()
+                .map(|(id, key)| flush_one(env, (id, key), until)),
+        )
+        .await;
         if Instant::now() >= deadline {
             for (_, key) in env.state().unsaved_keys() {
                 key.log_loss(
@@ -55,8 +61,15 @@ pub async fn flush<E: Environment>(env: &E, grace: Duration) {
 
 async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), until: Instant) {
     let reference = ObjectRef::new(&key.name).within(&key.namespace);
-    let Some(object) = env.object::<ProjectKey>(&reference).filter(|object| uid(object.as_ref()) == id) else {
-        if env.unreadable::<ProjectKey>().iter().any(|meta| meta.uid.as_deref() == Some(id)) {
+    let Some(object) = env
+        .object::<ProjectKey>(&reference)
+        .filter(|object| uid(object.as_ref()) == id)
+    else {
+        if env
+            .unreadable::<ProjectKey>()
+            .iter()
+            .any(|meta| meta.uid.as_deref() == Some(id))
+        {
             env.state().take_unsaved_key(id);
             key.log_loss("its ProjectKey cannot be read; once that is corrected, the key is revoked and replaced");
         } else {
@@ -70,7 +83,12 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
     }
     match timeout_at(until, write_unsaved(env, &object, key)).await {
         Ok(Ok(Saved::Written)) => {
-            let lines = error_span!("flush", kind = "ProjectKey", namespace = key.namespace, name = key.name);
+            let lines = error_span!(
+                "flush",
+                kind = "ProjectKey",
+                namespace = key.namespace,
+                name = key.name
+            );
             lines.in_scope(|| wrote_key(&object.spec.secret.name, &key.key));
             env.state().take_unsaved_key(id);
         }
@@ -86,7 +104,12 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
 /// True if the platform refuses a key that it has to accept before it replaces a working one.
 /// Without an answer the key is written: its secret is nowhere else.
 async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedKey) -> bool {
-    let Some(before) = key.trial.filter(|probe| !matches!(probe, Probe::Accepted(_))) else { return false };
+    let Some(before) = key
+        .trial
+        .filter(|probe| !matches!(probe, Probe::Accepted(_)))
+    else {
+        return false;
+    };
     let connection = access::of(env, object).connection;
     let asked = async {
         let answer = connection?
@@ -96,6 +119,10 @@ async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedK
             .await;
         tried(before, answer, env.now()).ok()
     };
-    let probe = timeout(FLUSH_QUESTION, asked).await.ok().flatten().unwrap_or(before);
+    let probe = timeout(FLUSH_QUESTION, asked)
+        .await
+        .ok()
+        .flatten()
+        .unwrap_or(before);
     matches!(probe, Probe::Refused { .. })
 }

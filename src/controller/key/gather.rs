@@ -74,7 +74,11 @@ pub(super) async fn gather<E: Environment>(
 }
 
 fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
-    let mut search = Search { env, object, found: Vec::new() };
+    let mut search = Search {
+        env,
+        object,
+        found: Vec::new(),
+    };
     E::Kinds::each(&mut search);
     search.found
 }
@@ -100,7 +104,14 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
             name: other.name_any(),
             rank: rank(other),
         };
-        let others = self.env.objects_by::<K>(&Key::secret(&namespace, &object.spec.secret.name));
-        self.found.extend(others.iter().filter(|other| writes_the_same(other)).map(|other| rival(other)));
+        let others = self
+            .env
+            .objects_by::<K>(&Key::secret(&namespace, &object.spec.secret.name));
+        self.found.extend(
+            others
+                .iter()
+                .filter(|other| writes_the_same(other))
+                .map(|other| rival(other)),
+        );
     }
 }

@@ -19,7 +19,9 @@ use crate::decide::names::{AccountFinalizers, is_for_credentials};
 
 /// The accounts that read this Secret.
 pub(super) fn accounts<E: Environment>(env: &E, secret: &SecretState) -> Vec<KeyAccount> {
-    let SecretState::Ours(secret) = secret else { return Vec::new() };
+    let SecretState::Ours(secret) = secret else {
+        return Vec::new();
+    };
     let mut own = BTreeSet::from([AccountFinalizers::whole().credential]);
     let mut found = of_kind::<Account, E>(env, secret, &mut own);
     found.extend(of_kind::<ClusterAccount, E>(env, secret, &mut own));
@@ -27,16 +29,28 @@ pub(super) fn accounts<E: Environment>(env: &E, secret: &SecretState) -> Vec<Key
     found
 }
 
-fn of_kind<A: AnyAccount, E: Environment>(env: &E, secret: &Secret, own: &mut BTreeSet<String>) -> Vec<KeyAccount> {
+fn of_kind<A: AnyAccount, E: Environment>(
+    env: &E,
+    secret: &Secret,
+    own: &mut BTreeSet<String>,
+) -> Vec<KeyAccount> {
     let place = (secret.namespace().unwrap_or_default(), secret.name_any());
     let accounts = env.objects_by::<Accounts<A>>(&Key::Secret(place.0, place.1));
-    own.extend(accounts.iter().map(|account| env.settings().finalizers(account.as_ref()).credential));
-    accounts.iter().map(|account| view(env, account.as_ref(), secret)).collect()
+    own.extend(
+        accounts
+            .iter()
+            .map(|account| env.settings().finalizers(account.as_ref()).credential),
+    );
+    accounts
+        .iter()
+        .map(|account| view(env, account.as_ref(), secret))
+        .collect()
 }
 
 fn view<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret) -> KeyAccount {
     let dependents = dependents::of(env, &account.account_name()).into_iter();
-    let needing = dependents.filter(|dependent| dependent.needs_it && dependent.kind != ProjectKey::kind(&()));
+    let needing = dependents
+        .filter(|dependent| dependent.needs_it && dependent.kind != ProjectKey::kind(&()));
     KeyAccount {
         label: label(account),
         users: needing.map(|dependent| dependent.label).collect(),
@@ -48,10 +62,15 @@ fn view<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret) ->
 /// something older.
 fn follows<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret) -> bool {
     let name = account.account_name();
-    let Some(entry) = env.state().account(&name) else { return false };
-    let Some(connection) = entry.connection else { return true };
+    let Some(entry) = env.state().account(&name) else {
+        return false;
+    };
+    let Some(connection) = entry.connection else {
+        return true;
+    };
     let held = gather::entry(Some(secret), &account.credential());
-    let is_held = held.is_ok_and(|key| key.expose_secret() == connection.credential.expose_secret());
+    let is_held =
+        held.is_ok_and(|key| key.expose_secret() == connection.credential.expose_secret());
     is_held && entry.availability == Availability::Usable && !env.state().uses_former_key(&name)
 }
 
@@ -59,8 +78,11 @@ fn follows<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret)
 /// manage them. What those operators use is not visible here; the overlap of a rotation covers
 /// them.
 fn unknown(secret: &Secret, none_known: bool, own: &BTreeSet<String>) -> Option<KeyAccount> {
-    let (ours, others): (Vec<&String>, Vec<&String>) =
-        secret.finalizers().iter().filter(|name| is_for_credentials(name)).partition(|name| own.contains(*name));
+    let (ours, others): (Vec<&String>, Vec<&String>) = secret
+        .finalizers()
+        .iter()
+        .filter(|name| is_for_credentials(name))
+        .partition(|name| own.contains(*name));
     let unreadable = none_known && !ours.is_empty();
     (unreadable || !others.is_empty()).then(|| KeyAccount {
         label: "an account that cannot be read here".to_owned(),
@@ -80,13 +102,18 @@ mod tests {
         let own = BTreeSet::from([AccountFinalizers::whole().credential, shop.clone()]);
         let found = |finalizers: &[&str], none_known: bool| {
             let mut secret = Secret::default();
-            secret.metadata.finalizers = Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
+            secret.metadata.finalizers =
+                Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
             unknown(&secret, none_known, &own).map(|account| (account.users.len(), account.follows))
         };
         let whole = AccountFinalizers::whole().credential;
         assert_eq!(found(&["example.com/theirs"], true), None);
         assert_eq!(found(&[&whole, &shop], false), None, "the account is known");
-        assert_eq!(found(&[&whole], true), Some((1, false)), "it cannot be read, and works with what it had");
+        assert_eq!(
+            found(&[&whole], true),
+            Some((1, false)),
+            "it cannot be read, and works with what it had"
+        );
         assert_eq!(found(&[&whole, &other], false), Some((1, true)));
         assert_eq!(found(&[&other], true), Some((1, true)));
     }

@@ -47,7 +47,13 @@ pub(super) fn look<E: Environment>(
     known: &ProjectKeyIdentity,
     access: &Access<E::Client>,
 ) -> Listed {
-    let (AccountView::Usable { organization: Some(_) }, Some(connection)) = (&access.view, &access.connection) else {
+    let (
+        AccountView::Usable {
+            organization: Some(_),
+        },
+        Some(connection),
+    ) = (&access.view, &access.connection)
+    else {
         if access.connection.is_none() {
             // The account is gone, so the keys are no longer read through it.
             env.stop_listing(object);
@@ -57,21 +63,35 @@ pub(super) fn look<E: Environment>(
     let interest = interest(object, known, &env.settings().cluster);
     let matters = interest.matters.clone();
     let latest = env.latest_keys(object, connection, interest);
-    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), &latest);
+    access::tell_of_list(
+        env,
+        &AccountName::of(&object.spec.account_ref, object),
+        &latest,
+    );
     Listed { latest, matters }
 }
 
 /// The recorded keys, and those that the resource may have created in addition.
-pub(super) fn interest(object: &ProjectKey, known: &ProjectKeyIdentity, cluster: &ClusterId) -> KeyInterest {
+pub(super) fn interest(
+    object: &ProjectKey,
+    known: &ProjectKeyIdentity,
+    cluster: &ClusterId,
+) -> KeyInterest {
     let records = &known.records;
     let ids = records.current.iter().map(|key| key.id);
-    let ids = ids.chain(records.previous.iter().map(|key| key.id)).chain(records.lost.iter().filter_map(|key| key.id));
+    let ids = ids
+        .chain(records.previous.iter().map(|key| key.id))
+        .chain(records.lost.iter().filter_map(|key| key.id));
     let matters = KeyMatters {
         ids: ids.collect(),
         names: known.names().map(str::to_owned).collect(),
         beginning: key::attempts(&object.spec, object_key(&object.metadata), cluster),
     };
-    Interest { matters, pending: false, after: None }
+    Interest {
+        matters,
+        pending: false,
+        after: None,
+    }
 }
 
 /// True if the platform offers no list of keys, or not to this credential.
@@ -82,24 +102,46 @@ pub(super) fn is_not_offered(fault: &Fault) -> bool {
 impl Listed {
     /// A list that began before the last change of the resource's keys is ignored. If a list could
     /// not be read, the last one still shows the state at its time.
-    pub(super) fn excerpt(&self, (key, wrote): (&KeyState, Option<Tick>), now: Timestamp) -> Excerpt {
+    pub(super) fn excerpt(
+        &self,
+        (key, wrote): (&KeyState, Option<Tick>),
+        now: Timestamp,
+    ) -> Excerpt {
         let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
         let not_offered_until = cannot_revoke.filter(|until| now < *until);
         let (listed, known) = match self.latest.since(wrote) {
             _ if self.is_not_offered(key) => (KeyListing::NotOffered, KeyListing::NotOffered),
             None => (KeyListing::NotRead, KeyListing::NotRead),
             Some(list) => {
-                let keys = domain::Listed::new(list.excerpt(&self.matters), list.unreadable.clone());
+                let keys =
+                    domain::Listed::new(list.excerpt(&self.matters), list.unreadable.clone());
                 let known = KeyListing::Read { at: list.at, keys };
                 let is_recent = now < later(list.ended, RECENT);
-                (if is_recent { known.clone() } else { KeyListing::NotRead }, known)
+                (
+                    if is_recent {
+                        known.clone()
+                    } else {
+                        KeyListing::NotRead
+                    },
+                    known,
+                )
             }
         };
         match not_offered_until {
-            None => Excerpt { listing: listed.clone(), listed, known, not_offered_until },
+            None => Excerpt {
+                listing: listed.clone(),
+                listed,
+                known,
+                not_offered_until,
+            },
             Some(_) => {
                 let (listing, known) = (KeyListing::NotOffered, KeyListing::NotOffered);
-                Excerpt { listing, listed, known, not_offered_until }
+                Excerpt {
+                    listing,
+                    listed,
+                    known,
+                    not_offered_until,
+                }
             }
         }
     }
@@ -119,7 +161,9 @@ impl Listed {
     }
 
     fn is_not_offered(&self, key: &KeyState) -> bool {
-        let asked = key.anew.is_none_or(|anew| self.latest.attempted > Some(anew));
+        let asked = key
+            .anew
+            .is_none_or(|anew| self.latest.attempted > Some(anew));
         asked && self.is_refused()
     }
 }
@@ -151,12 +195,25 @@ mod tests {
         let keys = vec![entry(1, "ci-1"), entry(2, "theirs")];
         let list = KeyList::new(Tick::at(5), (at(0), at(5)), keys);
         let attempted = Some(Tick::at(if fault.is_some() { 7 } else { 5 }));
-        let matters = KeyMatters { beginning: "ci-".to_owned(), ..KeyMatters::default() };
-        Listed { latest: LatestKeys { snapshot: Some(Arc::new(list)), fault, attempted }, matters }
+        let matters = KeyMatters {
+            beginning: "ci-".to_owned(),
+            ..KeyMatters::default()
+        };
+        Listed {
+            latest: LatestKeys {
+                snapshot: Some(Arc::new(list)),
+                fault,
+                attempted,
+            },
+            matters,
+        }
     }
 
     fn unsupported() -> Fault {
-        Fault::Unsupported { status: 405, message: String::new() }
+        Fault::Unsupported {
+            status: 405,
+            message: String::new(),
+        }
     }
 
     /// The known keys, and whether the list proves what is missing.
@@ -165,7 +222,9 @@ mod tests {
     }
 
     fn ids(listing: &KeyListing) -> Option<Vec<i64>> {
-        let KeyListing::Read { at: begun, keys } = listing else { return None };
+        let KeyListing::Read { at: begun, keys } = listing else {
+            return None;
+        };
         assert_eq!(*begun, at(0), "the time at which it was begun");
         Some(keys.shown().iter().map(|key| key.id).collect())
     }
@@ -182,42 +241,92 @@ mod tests {
     fn a_list_shows_nothing_of_a_later_change() {
         for (wrote, read) in [(4, true), (5, false), (6, false)] {
             let remembered = (&KeyState::default(), Some(Tick::at(wrote)));
-            assert_eq!(ids(&listed(None).excerpt(remembered, at(6)).known).is_some(), read, "{wrote}");
+            assert_eq!(
+                ids(&listed(None).excerpt(remembered, at(6)).known).is_some(),
+                read,
+                "{wrote}"
+            );
         }
     }
 
     #[test]
     fn a_list_that_could_not_be_read_shows_nothing_new() {
-        let fault = Fault::Server { status: 500, message: String::new() };
+        let fault = Fault::Server {
+            status: 500,
+            message: String::new(),
+        };
         let excerpt = listed(Some(fault.clone())).excerpt((&KeyState::default(), None), at(60));
         assert_eq!(seen(&excerpt), (Some(vec![1]), false));
-        let never = Listed { latest: LatestKeys { fault: Some(fault), ..LatestKeys::default() }, ..Listed::default() };
-        assert_eq!(never.excerpt((&KeyState::default(), None), at(6)).listing, KeyListing::NotRead);
-        assert_eq!(Listed::default().excerpt((&KeyState::default(), None), at(6)).listing, KeyListing::NotRead);
+        let never = Listed {
+            latest: LatestKeys {
+                fault: Some(fault),
+                ..LatestKeys::default()
+            },
+            ..Listed::default()
+        };
+        assert_eq!(
+            never.excerpt((&KeyState::default(), None), at(6)).listing,
+            KeyListing::NotRead
+        );
+        assert_eq!(
+            Listed::default()
+                .excerpt((&KeyState::default(), None), at(6))
+                .listing,
+            KeyListing::NotRead
+        );
     }
 
     #[test]
     fn what_is_not_offered_is_believed_until_people_ask_to_look_anew() {
         let listed = listed(Some(unsupported()));
-        for (anew, not_offered) in [(None, true), (Some(6), true), (Some(7), false), (Some(8), false)] {
+        for (anew, not_offered) in [
+            (None, true),
+            (Some(6), true),
+            (Some(7), false),
+            (Some(8), false),
+        ] {
             let anew = anew.map(Tick::at);
-            let key = KeyState { anew, ..KeyState::default() };
-            let expected = if not_offered { KeyListing::NotOffered } else { KeyListing::NotRead };
-            assert_eq!(listed.excerpt((&key, anew), at(6)).listing, expected, "{anew:?}");
+            let key = KeyState {
+                anew,
+                ..KeyState::default()
+            };
+            let expected = if not_offered {
+                KeyListing::NotOffered
+            } else {
+                KeyListing::NotRead
+            };
+            assert_eq!(
+                listed.excerpt((&key, anew), at(6)).listing,
+                expected,
+                "{anew:?}"
+            );
         }
     }
 
     #[test]
     fn that_keys_cannot_be_revoked_is_believed_for_a_while() {
-        let key = KeyState { not_offered: Some(at(0)), ..KeyState::default() };
+        let key = KeyState {
+            not_offered: Some(at(0)),
+            ..KeyState::default()
+        };
         let believed = listed(None).excerpt((&key, None), at(119));
-        assert_eq!((believed.listing, believed.not_offered_until), (KeyListing::NotOffered, Some(at(120))));
+        assert_eq!(
+            (believed.listing, believed.not_offered_until),
+            (KeyListing::NotOffered, Some(at(120)))
+        );
         // While it is recent, the list still proves what is missing.
         for (second, recent) in [(34, true), (35, false)] {
             let excerpt = listed(None).excerpt((&key, None), at(second));
-            assert_eq!((ids(&excerpt.listed).is_some(), excerpt.listing), (recent, KeyListing::NotOffered), "{second}");
+            assert_eq!(
+                (ids(&excerpt.listed).is_some(), excerpt.listing),
+                (recent, KeyListing::NotOffered),
+                "{second}"
+            );
         }
         let over = listed(None).excerpt((&key, None), at(120));
-        assert_eq!((ids(&over.known), over.not_offered_until), (Some(vec![1]), None));
+        assert_eq!(
+            (ids(&over.known), over.not_offered_until),
+            (Some(vec![1]), None)
+        );
     }
 }

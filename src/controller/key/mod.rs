@@ -107,13 +107,23 @@ impl Kind for ProjectKeys {
         key::decide(&object.spec, observed, now)
     }
 
-    fn announce<E: Environment>(env: &E, object: &ProjectKey, facts: &Facts<E::Client>, observed: &KeyObserved) {
+    fn announce<E: Environment>(
+        env: &E,
+        object: &ProjectKey,
+        facts: &Facts<E::Client>,
+        observed: &KeyObserved,
+    ) {
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
         }
         let name = AccountName::of(&object.spec.account_ref, object);
         let reported = env.state().account(&name).map(|entry| entry.many_keys);
-        if facts.listed.count().map(are_many).is_some_and(|many| reported.is_some_and(|reported| reported != many)) {
+        if facts
+            .listed
+            .count()
+            .map(are_many)
+            .is_some_and(|many| reported.is_some_and(|reported| reported != many))
+        {
             access::wake(env, &name);
         }
         if key::may_miss_its_project(observed) {
@@ -122,12 +132,27 @@ impl Kind for ProjectKeys {
         }
     }
 
-    async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &ProjectKey,
+        step: &KeyStep,
+    ) -> Result<(), StepError> {
         perform::perform(env, object, step).await
     }
 
-    fn status(report: &Report, object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> ProjectKeyStatus {
-        key::status(report, observed, &object.status.clone().unwrap_or_default(), &object.spec, now)
+    fn status(
+        report: &Report,
+        object: &ProjectKey,
+        observed: &KeyObserved,
+        now: Timestamp,
+    ) -> ProjectKeyStatus {
+        key::status(
+            report,
+            observed,
+            &object.status.clone().unwrap_or_default(),
+            &object.spec,
+            now,
+        )
     }
 
     fn set_memory(observed: &mut KeyObserved, memory: Memory) {
@@ -137,9 +162,10 @@ impl Kind for ProjectKeys {
     fn repair(object: &ProjectKey, step: &KeyStep) -> Option<Repair> {
         match step {
             KeyStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
-            KeyStep::RewriteSecret => {
-                Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), object.meta().generation))
-            }
+            KeyStep::RewriteSecret => Some(Repair::of(
+                What::Secret(Self::written_secret(object)?.to_owned()),
+                object.meta().generation,
+            )),
             _ => None,
         }
     }

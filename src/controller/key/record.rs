@@ -5,7 +5,9 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{ActionLine, Recording, altered, patch_metadata, publish, secret_written};
+use super::super::pass::calls::{
+    ActionLine, Recording, altered, patch_metadata, publish, secret_written,
+};
 use super::super::pass::{PROJECT_GONE, released};
 use super::ProjectKeys;
 use crate::api::ProjectKey;
@@ -25,17 +27,28 @@ pub(super) fn recording<'a>(
 
 /// A record of these keys, without an open create.
 pub(super) fn recording_keys<'a>(object: &ProjectKey, records: &KeyRecords) -> Recording<'a> {
-    recording(object, |_| ProjectKeyIdentity { records: records.clone().tidied(), intent: None })
+    recording(object, |_| ProjectKeyIdentity {
+        records: records.clone().tidied(),
+        intent: None,
+    })
 }
 
 /// Logs that a key is in its Secret.
 pub(super) fn wrote_key(secret: &str, key: &KeyIdentity) {
-    let done = ActionLine { key: Some(&key.name), key_id: Some(key.id), ..ActionLine::wrote_secret(secret) };
+    let done = ActionLine {
+        key: Some(&key.name),
+        key_id: Some(key.id),
+        ..ActionLine::wrote_secret(secret)
+    };
     done.log(&format!("Wrote key {} into Secret {secret}.", key.name));
 }
 
 /// Removes the finalizer. `gone` is the text of the event if the project no longer exists.
-pub(super) async fn release<E: Environment>(env: &E, object: &ProjectKey, gone: Option<&str>) -> Result<(), StepError> {
+pub(super) async fn release<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    gone: Option<&str>,
+) -> Result<(), StepError> {
     if let Some(text) = gone {
         publish(env, object, &Event::warning(PROJECT_GONE, text)).await;
     }
@@ -57,5 +70,8 @@ pub(super) fn stored<E: Environment>(
         return secret_written(env, &uid(object), written.map(drop), name);
     };
     let message = format!("{message} No other key is created meanwhile.");
-    Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
+    Err(StepError::Failed(
+        Action::WriteSecret,
+        Problem::Secret(message),
+    ))
 }

@@ -19,7 +19,8 @@ pub(super) enum Saved {
 }
 
 /// Why the secret of a key that was given up is lost.
-pub(super) const GIVEN_UP: &str = "another process took its creation for interrupted; the key is replaced";
+pub(super) const GIVEN_UP: &str =
+    "another process took its creation for interrupted; the key is replaced";
 
 /// Writes a key from memory into its Secret, unless another process has given up the key meanwhile.
 /// The Secret is read before the record: a process that gives up the key writes its successor
@@ -29,7 +30,9 @@ pub(super) async fn write_unsaved<E: Environment>(
     object: &ProjectKey,
     unsaved: &UnsavedKey,
 ) -> Result<Saved, StepError> {
-    let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
+    let Some(owner) = Owner::of(object) else {
+        return Ok(Saved::Written);
+    };
     // The platform of the key: the account may lead to another one by now.
     let url = match access::base_url(env, object) {
         url if unsaved.intent.platform.as_ref() == Some(&env.settings().platforms.of(&url)) => url,
@@ -39,17 +42,31 @@ pub(super) async fn write_unsaved<E: Environment>(
     let cluster = env.cluster();
     let own = match secrets::own(cluster, &owner, name).await {
         Ok(own) => own,
-        Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
+        Err(error) => {
+            return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written);
+        }
     };
-    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().known());
-    if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
+    let now = cluster
+        .current(object)
+        .await?
+        .map(|now| identity::of_key(&now).unwrap_or_default().known());
+    if now
+        .as_ref()
+        .is_some_and(|identity| !identity.expects(&unsaved.key.name))
+    {
         return Ok(Saved::GivenUp);
     }
     let records = now.unwrap_or_default().records;
     let in_use = own.as_deref().filter(|_| !unsaved.intent.previous_revoked);
-    let before = in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
+    let before =
+        in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
     let before = before.or_else(|| secret::previous(own.as_deref()?, &records));
-    let content = secret::content(&object.spec, (&unsaved.key, &unsaved.secret), before.as_ref(), &url);
+    let content = secret::content(
+        &object.spec,
+        (&unsaved.key, &unsaved.secret),
+        before.as_ref(),
+        &url,
+    );
     let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
     stored(env, object, written, &content).map(|()| Saved::Written)
 }

@@ -41,24 +41,46 @@ pub(super) fn content(
     base_url: &str,
 ) -> SecretContent {
     let templates = template(spec, key, secret.expose_secret(), base_url);
-    let mut data: BTreeMap<String, SecretString> =
-        templates.into_iter().map(|(entry, text)| (entry, SecretString::from(text))).collect();
+    let mut data: BTreeMap<String, SecretString> = templates
+        .into_iter()
+        .map(|(entry, text)| (entry, SecretString::from(text)))
+        .collect();
     data.insert(spec.secret.key.clone(), secret.clone());
     let mut annotations = spec.secret.annotations.clone();
     annotations.insert(SECRET_KEY_ID.to_owned(), key.id.to_string());
     annotations.insert(SECRET_DIGEST.to_owned(), digest(secret));
-    annotations.insert(SECRET_KEY.to_owned(), serde_json::to_string(key).unwrap_or_default());
+    annotations.insert(
+        SECRET_KEY.to_owned(),
+        serde_json::to_string(key).unwrap_or_default(),
+    );
     if let (Some(entry), Some(previous)) = (&spec.secret.previous_key, previous) {
         let (entry, id, name) = (entry.clone(), previous.id, previous.name.clone());
         data.insert(entry.clone(), previous.secret.clone());
-        let mark = PreviousMark { entry, id, name, digest: digest(&previous.secret) };
-        annotations.insert(SECRET_PREVIOUS.to_owned(), serde_json::to_string(&mark).unwrap_or_default());
+        let mark = PreviousMark {
+            entry,
+            id,
+            name,
+            digest: digest(&previous.secret),
+        };
+        annotations.insert(
+            SECRET_PREVIOUS.to_owned(),
+            serde_json::to_string(&mark).unwrap_or_default(),
+        );
     }
     let mut labels = spec.secret.labels.clone();
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
-    let shape = shape([data.keys().collect(), labels.keys().collect(), spec.secret.annotations.keys().collect()]);
+    let shape = shape([
+        data.keys().collect(),
+        labels.keys().collect(),
+        spec.secret.annotations.keys().collect(),
+    ]);
     annotations.insert(SECRET_SHAPE.to_owned(), shape);
-    SecretContent { type_: Some(spec.secret.type_.clone()), data, labels, annotations }
+    SecretContent {
+        type_: Some(spec.secret.type_.clone()),
+        data,
+        labels,
+        annotations,
+    }
 }
 
 /// The prefix of stand-ins for secrets that cannot be read.
@@ -71,11 +93,29 @@ pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
     let words = |name: &str| SecretString::from(format!("{NOT_READ}-{name}"));
     let key = records.current.as_ref()?;
     let previous = records.previous.last();
-    let previous = previous.map(|key| Previous { id: key.id, name: key.name.clone(), secret: words(&key.name) });
-    let content = content(&object.spec, (key, &words(&key.name)), previous.as_ref(), base_url);
-    let mut secret = secrets::empty(&Owner::of(object)?, (&object.spec.secret.name, content.type_.as_deref()));
+    let previous = previous.map(|key| Previous {
+        id: key.id,
+        name: key.name.clone(),
+        secret: words(&key.name),
+    });
+    let content = content(
+        &object.spec,
+        (key, &words(&key.name)),
+        previous.as_ref(),
+        base_url,
+    );
+    let mut secret = secrets::empty(
+        &Owner::of(object)?,
+        (&object.spec.secret.name, content.type_.as_deref()),
+    );
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
-    secret.data = Some(content.data.iter().map(|(entry, value)| (entry.clone(), bytes(value))).collect());
+    secret.data = Some(
+        content
+            .data
+            .iter()
+            .map(|(entry, value)| (entry.clone(), bytes(value)))
+            .collect(),
+    );
     secret.labels_mut().extend(content.labels);
     secret.annotations_mut().extend(content.annotations);
     Some(secret)
@@ -89,28 +129,52 @@ pub fn secret_contents(
     records: &KeyRecords,
     base_url: &str,
 ) -> (SecretContents, Option<SecretString>) {
-    let Some(key) =
-        secret.annotations().get(SECRET_KEY).and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok())
+    let Some(key) = secret
+        .annotations()
+        .get(SECRET_KEY)
+        .and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok())
     else {
         return (SecretContents::Nothing, None);
     };
-    let Some(value) = text(secret, &spec.secret.key) else { return (SecretContents::Altered, None) };
+    let Some(value) = text(secret, &spec.secret.key) else {
+        return (SecretContents::Altered, None);
+    };
     if secret.annotations().get(SECRET_DIGEST) != Some(&digest(&value)) {
         return (SecretContents::Altered, None);
     }
-    let wanted = content(spec, (&key, &value), previous(secret, records).as_ref(), base_url);
+    let wanted = content(
+        spec,
+        (&key, &value),
+        previous(secret, records).as_ref(),
+        base_url,
+    );
     let as_declared = wanted.differing(secret).is_empty() && leftover(secret, &wanted).is_none();
     (SecretContents::Key { key, as_declared }, Some(value))
 }
 
 /// The previous key in the Secret, as long as it is valid.
 pub(super) fn previous(secret: &Secret, records: &KeyRecords) -> Option<Previous> {
-    let PreviousMark { entry, id, name, digest: written } = mark(secret)?;
+    let PreviousMark {
+        entry,
+        id,
+        name,
+        digest: written,
+    } = mark(secret)?;
     let value = text(secret, &entry).filter(|value| digest(value) == written)?;
-    let is_previous = records.previous.iter().any(|key| key.id == id && key.name == name);
+    let is_previous = records
+        .previous
+        .iter()
+        .any(|key| key.id == id && key.name == name);
     // Another key has replaced it in the Secret, and that is not recorded yet.
-    let is_about_to_be = records.current.as_ref().is_some_and(|key| key.id == id && key.name == name);
-    (is_previous || is_about_to_be).then_some(Previous { id, name, secret: value })
+    let is_about_to_be = records
+        .current
+        .as_ref()
+        .is_some_and(|key| key.id == id && key.name == name);
+    (is_previous || is_about_to_be).then_some(Previous {
+        id,
+        name,
+        secret: value,
+    })
 }
 
 /// The key in the Secret, which is about to become the previous one.
@@ -120,12 +184,20 @@ pub(super) fn about_to_be_previous(
     records: &KeyRecords,
     base_url: &str,
 ) -> Option<Previous> {
-    let (SecretContents::Key { key, .. }, Some(secret)) = secret_contents(&object.spec, found, records, base_url)
+    let (SecretContents::Key { key, .. }, Some(secret)) =
+        secret_contents(&object.spec, found, records, base_url)
     else {
         return None;
     };
-    let is_in_use = records.current.as_ref().is_some_and(|current| current.id == key.id);
-    is_in_use.then_some(Previous { id: key.id, name: key.name, secret })
+    let is_in_use = records
+        .current
+        .as_ref()
+        .is_some_and(|current| current.id == key.id);
+    is_in_use.then_some(Previous {
+        id: key.id,
+        name: key.name,
+        secret,
+    })
 }
 
 /// The entry of a previous key that should no longer be there.
@@ -146,12 +218,18 @@ pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> 
     let formerly_owned = || Owner::of(object).is_some_and(|owner| owner.formerly_owned(secret));
     match secret_contents(&object.spec, secret, &KeyRecords::default(), base_url).0 {
         SecretContents::Key { key, .. } => KeySecretView::Restored { key, version },
-        SecretContents::Nothing if is_empty && formerly_owned() => KeySecretView::Unowned { version },
-        SecretContents::Nothing | SecretContents::Altered => KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned()),
+        SecretContents::Nothing if is_empty && formerly_owned() => {
+            KeySecretView::Unowned { version }
+        }
+        SecretContents::Nothing | SecretContents::Altered => {
+            KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned())
+        }
     }
 }
 
 fn text(secret: &Secret, entry: &str) -> Option<SecretString> {
     let bytes = secret.data.as_ref()?.get(entry)?;
-    String::from_utf8(bytes.0.clone()).ok().map(SecretString::from)
+    String::from_utf8(bytes.0.clone())
+        .ok()
+        .map(SecretString::from)
 }

@@ -35,9 +35,14 @@ pub(super) fn turn_to_ask<E: Environment>(
         return None;
     }
     let spacing = MINUTE * 100 / SHARE / access.connection?.requests_per_minute().max(1);
-    let of = (AccountName::of(&object.spec.account_ref, object), object.namespace().unwrap_or_default());
+    let of = (
+        AccountName::of(&object.spec.account_ref, object),
+        object.namespace().unwrap_or_default(),
+    );
     let turn = env.state().turn_to_ask(&uid(object), &of, spacing, now);
     // As if it had been probed one period before its turn.
-    let before = turn.checked_sub(env.settings().limits.key_check).unwrap_or(now);
+    let before = turn
+        .checked_sub(env.settings().limits.key_check)
+        .unwrap_or(now);
     (turn > now).then_some(Probe::NotAsked(Some(before)))
 }

@@ -23,9 +23,16 @@ use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
 const OTHER: &str = "Other";
 
 pub fn census(env: &Live) -> Census {
-    let mut kinds = CountKinds { env, kinds: Vec::new() };
+    let mut kinds = CountKinds {
+        env,
+        kinds: Vec::new(),
+    };
     AllKinds::each(&mut kinds);
-    Census { kinds: kinds.kinds, accounts: accounts(env), keys: key::census(env) }
+    Census {
+        kinds: kinds.kinds,
+        accounts: accounts(env),
+        keys: key::census(env),
+    }
 }
 
 struct CountKinds<'a> {
@@ -36,11 +43,21 @@ struct CountKinds<'a> {
 impl KindVisitor for CountKinds<'_> {
     fn visit<K: Kind>(&mut self) {
         let objects = self.env.stores.all::<K::Object>();
-        let conditions = objects.iter().map(|object| object.status().map(Status::conditions).unwrap_or_default());
+        let conditions = objects
+            .iter()
+            .map(|object| object.status().map(Status::conditions).unwrap_or_default());
         let kind = K::Object::kind(&()).into_owned();
-        let waiting =
-            self.env.state.waiting(&kind).into_iter().map(|(reason, count)| (reason.as_str(), count)).collect();
-        self.kinds.push(KindCensus { waiting, ..of_kind(kind, conditions) });
+        let waiting = self
+            .env
+            .state
+            .waiting(&kind)
+            .into_iter()
+            .map(|(reason, count)| (reason.as_str(), count))
+            .collect();
+        self.kinds.push(KindCensus {
+            waiting,
+            ..of_kind(kind, conditions)
+        });
     }
 }
 
@@ -51,9 +68,15 @@ fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> Kind
     let (mut stalled, mut unsynced) = (HashMap::<_, usize>::new(), HashMap::<_, usize>::new());
     for conditions in all {
         let of = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
-        let seen = of("Ready").map(|condition| (condition.status.as_str(), condition.reason.as_str()));
-        *ready.entry(seen.unwrap_or(("Unknown", Reason::Pending.as_str()))).or_default() += 1;
-        for (type_, status, reasons) in [("Stalled", "True", &mut stalled), ("Synced", "False", &mut unsynced)] {
+        let seen =
+            of("Ready").map(|condition| (condition.status.as_str(), condition.reason.as_str()));
+        *ready
+            .entry(seen.unwrap_or(("Unknown", Reason::Pending.as_str())))
+            .or_default() += 1;
+        for (type_, status, reasons) in [
+            ("Stalled", "True", &mut stalled),
+            ("Synced", "False", &mut unsynced),
+        ] {
             if let Some(condition) = of(type_).filter(|condition| condition.status == status) {
                 *reasons.entry(condition.reason.as_str()).or_default() += 1;
             }
@@ -64,11 +87,20 @@ fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> Kind
             *unsynced.entry(stray).or_default() += 1;
         }
     }
-    let mut counted = KindCensus { kind, ..KindCensus::default() };
+    let mut counted = KindCensus {
+        kind,
+        ..KindCensus::default()
+    };
     for ((status, reason), count) in ready {
-        *counted.ready.entry((known_status(status), known(reason))).or_default() += count;
+        *counted
+            .ready
+            .entry((known_status(status), known(reason)))
+            .or_default() += count;
     }
-    for (reasons, counts) in [(stalled, &mut counted.stalled), (unsynced, &mut counted.unsynced)] {
+    for (reasons, counts) in [
+        (stalled, &mut counted.stalled),
+        (unsynced, &mut counted.unsynced),
+    ] {
         for (reason, count) in reasons {
             *counts.entry(known(reason)).or_default() += count;
         }
@@ -78,22 +110,36 @@ fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> Kind
 
 /// The known reason, or `OTHER`: a status can contain any text, but labels come from closed sets.
 fn known(reason: &str) -> &'static str {
-    Reason::ALL.iter().map(|known| known.as_str()).find(|known| *known == reason).unwrap_or(OTHER)
+    Reason::ALL
+        .iter()
+        .map(|known| known.as_str())
+        .find(|known| *known == reason)
+        .unwrap_or(OTHER)
 }
 
 fn known_status(status: &str) -> &'static str {
-    ["True", "False"].into_iter().find(|known| *known == status).unwrap_or("Unknown")
+    ["True", "False"]
+        .into_iter()
+        .find(|known| *known == status)
+        .unwrap_or("Unknown")
 }
 
 fn accounts(env: &Live) -> Vec<AccountCensus> {
     let known = Known {
         env,
         connections: env.state.connections(),
-        lists: [(Computes::OF, env.observers.oldest()), (Keys::OF, env.key_observers.oldest())],
+        lists: [
+            (Computes::OF, env.observers.oldest()),
+            (Keys::OF, env.key_observers.oldest()),
+        ],
     };
-    let (own, shared) = (env.stores.all::<Account>(), env.stores.all::<ClusterAccount>());
+    let (own, shared) = (
+        env.stores.all::<Account>(),
+        env.stores.all::<ClusterAccount>(),
+    );
     let own = own.iter().map(|account| known.of(account.as_ref()));
-    own.chain(shared.iter().map(|account| known.of(account.as_ref()))).collect()
+    own.chain(shared.iter().map(|account| known.of(account.as_ref())))
+        .collect()
 }
 
 /// The state of all accounts, by name.
@@ -109,15 +155,25 @@ impl Known<'_> {
         let name = account.account_name();
         let label = name.to_string();
         let connected = self.connections.get(&name);
-        let oldest = self.lists.iter().filter_map(|(of, oldest)| Some((*of, oldest.get(&label)?.as_second())));
+        let oldest = self
+            .lists
+            .iter()
+            .filter_map(|(of, oldest)| Some((*of, oldest.get(&label)?.as_second())));
         AccountCensus {
             uid: uid(account),
             kind: A::kind(&()).into_owned(),
-            connected: connected.map(|known| (known.poll_interval, known.platform.budget().figures())),
+            connected: connected
+                .map(|known| (known.poll_interval, known.platform.budget().figures())),
             oldest: oldest.collect(),
             unreadable: [
-                (Computes::OF, counted(&self.env.observers.unreadable(&label))),
-                (Keys::OF, counted(&self.env.key_observers.unreadable(&label))),
+                (
+                    Computes::OF,
+                    counted(&self.env.observers.unreadable(&label)),
+                ),
+                (
+                    Keys::OF,
+                    counted(&self.env.key_observers.unreadable(&label)),
+                ),
             ]
             .into(),
         }
@@ -147,11 +203,20 @@ mod tests {
 
     #[test]
     fn resources_are_counted_by_what_their_conditions_say() {
-        let serving = vec![condition("Ready", "True", "Available"), condition("Stalled", "True", "Refused")];
+        let serving = vec![
+            condition("Ready", "True", "Available"),
+            condition("Stalled", "True", "Refused"),
+        ];
         let all = [
             serving,
-            vec![condition("Ready", "True", "Available"), condition("Synced", "False", "Drifted")],
-            vec![condition("Ready", "False", "Creating"), condition("Stalled", "False", "Refused")],
+            vec![
+                condition("Ready", "True", "Available"),
+                condition("Synced", "False", "Drifted"),
+            ],
+            vec![
+                condition("Ready", "False", "Creating"),
+                condition("Stalled", "False", "Refused"),
+            ],
             vec![
                 condition("Ready", "Perhaps", "one of a thousand texts"),
                 condition("StrayCompute", "True", "StrayCompute"),
@@ -167,6 +232,9 @@ mod tests {
         ];
         assert_eq!(counted.ready, ready.into());
         assert_eq!(counted.stalled, [("Refused", 1)].into());
-        assert_eq!(counted.unsynced, [("Drifted", 1), ("StrayCompute", 1)].into());
+        assert_eq!(
+            counted.unsynced,
+            [("Drifted", 1), ("StrayCompute", 1)].into()
+        );
     }
 }

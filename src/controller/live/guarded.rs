@@ -27,7 +27,13 @@ impl Invalid {
         let annotations = record.map(|text| [(RECORD.to_owned(), text)].into());
         // The error quotes the unreadable part, which may be a MiB.
         let error = error.chars().take(LONGEST_ERROR).collect();
-        Self { meta: Arc::new(ObjectMeta { annotations, ..meta }), error }
+        Self {
+            meta: Arc::new(ObjectMeta {
+                annotations,
+                ..meta
+            }),
+            error,
+        }
     }
 
     pub fn record(&self) -> Option<&String> {
@@ -74,11 +80,15 @@ impl<K: Resource> Resource for Guarded<K> {
     }
 
     fn meta(&self) -> &ObjectMeta {
-        self.0.as_ref().map_or_else(|invalid| invalid.meta.as_ref(), K::meta)
+        self.0
+            .as_ref()
+            .map_or_else(|invalid| invalid.meta.as_ref(), K::meta)
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.0.as_mut().map_or_else(|invalid| Arc::make_mut(&mut invalid.meta), K::meta_mut)
+        self.0
+            .as_mut()
+            .map_or_else(|invalid| Arc::make_mut(&mut invalid.meta), K::meta_mut)
     }
 }
 
@@ -91,7 +101,11 @@ mod tests {
 
     #[test]
     fn of_an_object_that_cannot_be_read_the_record_in_the_status_is_kept_and_no_annotation() {
-        let read = |object: Value| serde_json::from_value::<Guarded<Compute>>(object).unwrap().0;
+        let read = |object: Value| {
+            serde_json::from_value::<Guarded<Compute>>(object)
+                .unwrap()
+                .0
+        };
         let annotations = json!({"dbplane.dev/record": "forged", "dbplane.dev/paused": "true"});
         let metadata = json!({"name": "a", "uid": "1", "annotations": annotations});
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p", "branchID": "b", "type": "ReadOnly"});
@@ -105,8 +119,18 @@ mod tests {
         ] {
             let invalid = read(object(&json!({"type": 7}), status.clone())).unwrap_err();
             assert_eq!(invalid.record().map(String::as_str), record, "{status}");
-            assert!(invalid.meta.annotations.as_ref().is_none_or(|all| all.len() == 1), "{invalid:?}");
-            assert_eq!((invalid.meta.uid.as_deref(), invalid.error.is_empty()), (Some("1"), false));
+            assert!(
+                invalid
+                    .meta
+                    .annotations
+                    .as_ref()
+                    .is_none_or(|all| all.len() == 1),
+                "{invalid:?}"
+            );
+            assert_eq!(
+                (invalid.meta.uid.as_deref(), invalid.error.is_empty()),
+                (Some("1"), false)
+            );
         }
     }
 }

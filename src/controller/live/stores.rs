@@ -37,28 +37,41 @@ impl Stores {
     }
 
     pub fn get<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.entry::<K>()?.stores.iter().find_map(|store| store.get(reference))
+        self.entry::<K>()?
+            .stores
+            .iter()
+            .find_map(|store| store.get(reference))
     }
 
     pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
-        let stores = self.entry::<K>().map(|entry| entry.stores.as_slice()).unwrap_or_default();
+        let stores = self
+            .entry::<K>()
+            .map(|entry| entry.stores.as_slice())
+            .unwrap_or_default();
         stores.iter().flat_map(Store::state).collect()
     }
 
     pub fn find<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
-        let Some(entry) = self.entry::<K>() else { return Vec::new() };
+        let Some(entry) = self.entry::<K>() else {
+            return Vec::new();
+        };
         let found = entry.index.find(key).into_iter();
-        found.filter_map(|reference| entry.stores.iter().find_map(|store| store.get(&reference))).collect()
+        found
+            .filter_map(|reference| entry.stores.iter().find_map(|store| store.get(&reference)))
+            .collect()
     }
 
     pub fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
-        self.entry::<K>().map(|entry| entry.unreadable.all()).unwrap_or_default()
+        self.entry::<K>()
+            .map(|entry| entry.unreadable.all())
+            .unwrap_or_default()
     }
 
     /// The channel that requeues objects of a kind. For a kind that is not registered, it has no
     /// receiver.
     pub fn waker<K: Managed>(&self) -> UnboundedSender<ObjectRef<K>> {
-        self.entry::<K>().map_or_else(|| unbounded_channel().0, |entry| entry.wake.clone())
+        self.entry::<K>()
+            .map_or_else(|| unbounded_channel().0, |entry| entry.wake.clone())
     }
 
     pub fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
@@ -96,7 +109,11 @@ impl Unreadable {
 
     /// True if this object, with this UID, cannot be read.
     pub fn has<K: Managed>(&self, object: &K) -> bool {
-        self.with(|known| known.get(&key(object.meta())).is_some_and(|invalid| invalid.meta.uid == object.meta().uid))
+        self.with(|known| {
+            known
+                .get(&key(object.meta()))
+                .is_some_and(|invalid| invalid.meta.uid == object.meta().uid)
+        })
     }
 
     /// True if the object still has this error.
@@ -120,15 +137,35 @@ impl Unreadable {
 
     /// Replaces the unreadable objects of the namespace, or of all. Returns those with a new error,
     /// and the metadata of those that are no longer unreadable.
-    pub fn replace(&self, namespace: Option<&str>, found: Vec<Invalid>) -> (Vec<Invalid>, Vec<Arc<ObjectMeta>>) {
+    pub fn replace(
+        &self,
+        namespace: Option<&str>,
+        found: Vec<Invalid>,
+    ) -> (Vec<Invalid>, Vec<Arc<ObjectMeta>>) {
         self.with(|known| {
             let concerned = |key: &Place| namespace.is_none() || key.0.as_deref() == namespace;
-            let mut before: BTreeMap<_, _> = known.extract_if(.., |key, _| concerned(key)).collect();
-            known.extend(found.iter().map(|invalid| (key(&invalid.meta), invalid.clone())));
+            let mut before: BTreeMap<_, _> =
+                known.extract_if(.., |key, _| concerned(key)).collect();
+            known.extend(
+                found
+                    .iter()
+                    .map(|invalid| (key(&invalid.meta), invalid.clone())),
+            );
             let news = |invalid: &Invalid| !invalid.is_as_before(before.get(&key(&invalid.meta)));
-            let news = found.iter().filter(|invalid| news(invalid)).cloned().collect();
-            before.retain(|key, before| known.get(key).is_none_or(|now| now.meta.uid != before.meta.uid));
-            (news, before.into_values().map(|invalid| invalid.meta).collect())
+            let news = found
+                .iter()
+                .filter(|invalid| news(invalid))
+                .cloned()
+                .collect();
+            before.retain(|key, before| {
+                known
+                    .get(key)
+                    .is_none_or(|now| now.meta.uid != before.meta.uid)
+            });
+            (
+                news,
+                before.into_values().map(|invalid| invalid.meta).collect(),
+            )
         })
     }
 
@@ -139,5 +176,7 @@ impl Unreadable {
 
 /// True if a store still has this object, with this UID.
 pub fn has<K: Managed>(store: &Store<K>, object: &K) -> bool {
-    store.get(&ObjectRef::from_obj(object)).is_some_and(|now| uid(now.as_ref()) == uid(object))
+    store
+        .get(&ObjectRef::from_obj(object))
+        .is_some_and(|now| uid(now.as_ref()) == uid(object))
 }

@@ -42,7 +42,12 @@ impl Trail {
     }
 
     pub fn step(&self, uid: &str, step: &dyn Debug, at: Timestamp) {
-        self.with(uid, |traced| traced.step = Some(Step { at, text: format!("{step:?}") }));
+        self.with(uid, |traced| {
+            traced.step = Some(Step {
+                at,
+                text: format!("{step:?}"),
+            })
+        });
     }
 
     pub fn ended(&self, uid: &str, pass: Pass, next: Timestamp, at: Timestamp) {
@@ -61,17 +66,29 @@ impl Trail {
 
     pub fn forget(&self, uid: &str) {
         if let Some(all) = &self.0 {
-            all.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+            all.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(uid);
         }
     }
 
     pub fn get(&self, uid: &str) -> Option<Traced> {
-        self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).get(uid).cloned()
+        self.0
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(uid)
+            .cloned()
     }
 
     fn with(&self, uid: &str, change: impl FnOnce(&mut Traced)) {
         if let Some(all) = &self.0 {
-            change(all.lock().unwrap_or_else(PoisonError::into_inner).entry(uid.to_owned()).or_default());
+            change(
+                all.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .entry(uid.to_owned())
+                    .or_default(),
+            );
         }
     }
 }

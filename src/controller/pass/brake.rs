@@ -13,7 +13,12 @@ use crate::decide::brake::{Asked, Rules};
 
 /// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
 /// which is then counted.
-pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<Brake> {
+pub fn held<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    step: &K::Step,
+    now: Timestamp,
+) -> Option<Brake> {
     let target = match object.meta().deletion_timestamp {
         Some(_) => K::removes(step)?,
         None => K::removes_besides(step)?,
@@ -25,12 +30,25 @@ pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step
         let account = AccountName::of(K::account(object)?, object);
         let policy = access::mass_deletion_policy(env, &account);
         let uid = uid(object);
-        let mut others =
-            Others { env, me: &uid, key: Key::Braked(account.clone(), meta.namespace.clone()), wait: false };
+        let mut others = Others {
+            env,
+            me: &uid,
+            key: Key::Braked(account.clone(), meta.namespace.clone()),
+            wait: false,
+        };
         E::Kinds::each(&mut others);
-        let rules = Rules { limit, policy, others_wait: others.wait };
+        let rules = Rules {
+            limit,
+            policy,
+            others_wait: others.wait,
+        };
         let account = account.to_string();
-        let asked = Asked { account: &account, namespace: &meta.namespace, target, uid: &uid };
+        let asked = Asked {
+            account: &account,
+            namespace: &meta.namespace,
+            target,
+            uid: &uid,
+        };
         if let Err(refusal) = env.state().admit_deletion(&asked, &rules, now) {
             return Some(refusal.brake(&kind, &meta));
         }

@@ -10,7 +10,8 @@ use super::super::labels;
 use super::super::object::{Managed, Status, uid};
 use super::refused::is_request_refused;
 use crate::cluster::{
-    Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable, resource_version,
+    Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable,
+    resource_version,
 };
 use crate::decide::memory::Problem;
 use crate::decide::released::has_finalizer;
@@ -23,7 +24,11 @@ use crate::telemetry::metrics::CreateOutcome;
 pub fn writing(what: &str) -> impl Fn(kube::Error) -> kube::Error {
     move |error| match error {
         kube::Error::Api(mut status) => {
-            let said = if status.message.is_empty() { &status.reason } else { &status.message };
+            let said = if status.message.is_empty() {
+                &status.reason
+            } else {
+                &status.message
+            };
             status.message = format!("{what}: {said}");
             kube::Error::Api(status)
         }
@@ -41,12 +46,16 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
     patch: &MetadataPatch,
 ) -> Result<K, kube::Error> {
     let patched = env.cluster().patch_metadata(object, patch).await;
-    let patched = patched.map_err(writing("the finalizer")).inspect_err(|error| {
-        if !is_refusal(error) {
-            env.state().patch_unanswered(&uid(object), resource_version(object));
-        }
-    })?;
-    env.state().wrote_version(&uid(object), resource_version(&patched));
+    let patched = patched
+        .map_err(writing("the finalizer"))
+        .inspect_err(|error| {
+            if !is_refusal(error) {
+                env.state()
+                    .patch_unanswered(&uid(object), resource_version(object));
+            }
+        })?;
+    env.state()
+        .wrote_version(&uid(object), resource_version(&patched));
     Ok(patched)
 }
 
@@ -67,11 +76,17 @@ pub struct ActionLine<'a> {
 
 impl<'a> ActionLine<'a> {
     pub fn of(action: &'static str) -> Self {
-        Self { action, ..Self::default() }
+        Self {
+            action,
+            ..Self::default()
+        }
     }
 
     pub fn wrote_secret(name: &'a str) -> Self {
-        Self { secret: Some(name), ..Self::of(labels::action(Action::WriteSecret)) }
+        Self {
+            secret: Some(name),
+            ..Self::of(labels::action(Action::WriteSecret))
+        }
     }
 
     /// Logs an action that has no event.
@@ -80,13 +95,29 @@ impl<'a> ActionLine<'a> {
     }
 
     fn line(&self, event: Option<&str>, text: &str) {
-        let Self { action, project, compute, key, key_id, secret, replica } = self;
-        info!(action, event, project, compute, key, key_id, secret, replica, "{text}");
+        let Self {
+            action,
+            project,
+            compute,
+            key,
+            key_id,
+            secret,
+            replica,
+        } = self;
+        info!(
+            action,
+            event, project, compute, key, key_id, secret, replica, "{text}"
+        );
     }
 }
 
 /// Reports an action in the log and as an event.
-pub async fn acted<K: Managed, E: Environment>(env: &E, object: &K, done: ActionLine<'_>, event: &Event) {
+pub async fn acted<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    done: ActionLine<'_>,
+    event: &Event,
+) {
     done.line(Some(&event.reason), &event.text);
     env.cluster().publish(object, event).await;
 }
@@ -101,13 +132,21 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
 }
 
 /// Restores the lost finalizer of an object, and the copy of its record.
-pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
+pub async fn restore<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    record: Option<&str>,
+) -> Result<(), StepError> {
     let finalizer = MetadataPatch::new().finalizer(true);
-    let both = record.into_iter().fold(finalizer.clone(), |patch, text| patch.record(text.to_owned()));
+    let both = record.into_iter().fold(finalizer.clone(), |patch, text| {
+        patch.record(text.to_owned())
+    });
     let restored = match patch_metadata(env, object, &both).await {
         // The API server may refuse only the copy, if annotations are near their limit. The
         // finalizer is needed in any case.
-        Err(error) if record.is_some() && is_request_refused(&error) => patch_metadata(env, object, &finalizer).await,
+        Err(error) if record.is_some() && is_request_refused(&error) => {
+            patch_metadata(env, object, &finalizer).await
+        }
         restored => restored,
     };
     restored?;
@@ -126,7 +165,11 @@ pub struct Recording<'a> {
 
 impl Recording<'_> {
     pub fn of(text: String) -> Self {
-        Self { text, held: false, told: None }
+        Self {
+            text,
+            held: false,
+            told: None,
+        }
     }
 }
 
@@ -142,7 +185,11 @@ pub async fn record<K: Managed, E: Environment>(
     };
     let mut status = object.status().cloned().unwrap_or_default();
     if let Some(report) = recording.told {
-        status.tell(report, object.meta().generation.unwrap_or_default(), env.now());
+        status.tell(
+            report,
+            object.meta().generation.unwrap_or_default(),
+            env.now(),
+        );
     }
     if let Some(record) = status.record_mut() {
         *record = Some(recording.text);
@@ -150,8 +197,13 @@ pub async fn record<K: Managed, E: Environment>(
     if object.status() == Some(&status) {
         return Ok(object);
     }
-    let recorded = env.cluster().apply_status(&object, &status).await.map_err(writing("the record in the status"))?;
-    env.state().wrote_version(&uid(&object), resource_version(&recorded));
+    let recorded = env
+        .cluster()
+        .apply_status(&object, &status)
+        .await
+        .map_err(writing("the record in the status"))?;
+    env.state()
+        .wrote_version(&uid(&object), resource_version(&recorded));
     Ok(recorded)
 }
 
@@ -176,19 +228,27 @@ pub async fn record_call<K: Managed, E: Environment>(
     recording: Recording<'_>,
 ) -> Result<K, StepError> {
     env.state().call_recorded(&uid(object), action, at);
-    let recorded = record(env, object, recording).await.map_err(not_recorded(env, object, action))?;
+    let recorded = record(env, object, recording)
+        .await
+        .map_err(not_recorded(env, object, action))?;
     in_time(env, (action, at))?;
     Ok(recorded)
 }
 
 /// Fails if recording took longer than the slack. The call could then still run when a successor
 /// takes its absence as proof.
-pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Result<(), StepError> {
+pub fn in_time<E: Environment>(
+    env: &E,
+    (action, at): (Action, Timestamp),
+) -> Result<(), StepError> {
     if env.now() < later(at, env.settings().slack()) {
         return Ok(());
     }
     let message = "The API server took too long to record the call, so it was not made. dbplane tries it again.";
-    Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
+    Err(StepError::Failed(
+        action,
+        Problem::NotRecorded(message.to_owned()),
+    ))
 }
 
 /// For `map_err`: the API server did not record the call, so it is not sent. After a conflict the
@@ -203,10 +263,14 @@ pub fn not_recorded<K: Managed, E: Environment>(
         if matches!(&error, kube::Error::Api(status) if matches!(status.code, 404 | 409)) {
             return StepError::Cluster(error);
         }
-        let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
+        let message = format!(
+            "The API server did not record the call, so it was not made: {}",
+            explained(&error)
+        );
         let problem = Problem::NotRecorded(message);
         if is_unavailable(&error) {
-            env.state().call_not_made(&uid(object), (action, problem), env.now());
+            env.state()
+                .call_not_made(&uid(object), (action, problem), env.now());
             return StepError::Cluster(error);
         }
         StepError::Failed(action, problem)
@@ -214,7 +278,11 @@ pub fn not_recorded<K: Managed, E: Environment>(
 }
 
 /// Counts a create for `object` by its answer.
-pub fn count_create<K: Managed, E: Environment, T>(env: &E, _object: &K, answer: &Result<T, Fault>) {
+pub fn count_create<K: Managed, E: Environment, T>(
+    env: &E,
+    _object: &K,
+    answer: &Result<T, Fault>,
+) {
     let outcome = match answer {
         Ok(_) => CreateOutcome::Answered,
         Err(fault) if fault.may_have_happened() => CreateOutcome::Unresolved,
@@ -230,7 +298,11 @@ pub fn failed(action: Action) -> impl Fn(Fault) -> StepError {
 
 /// Reports the parts of a Secret that were not stored as sent, and what to do. A webhook or policy
 /// that changes them would do so again.
-pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteError>) -> Option<String> {
+pub fn altered(
+    name: &str,
+    sent: &SecretContent,
+    written: &Result<Secret, WriteError>,
+) -> Option<String> {
     let differing = sent.differing(written.as_ref().ok()?);
     let what = differing.join(", ");
     (!differing.is_empty()).then(|| {
@@ -260,7 +332,10 @@ pub fn secret_written<E: Environment>(
         Err(WriteError::Cluster(error)) if is_unavailable(&error) => Err(StepError::Cluster(error)),
         Err(error) => {
             let message = format!("Secret {name} could not be written: {error}");
-            Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
+            Err(StepError::Failed(
+                Action::WriteSecret,
+                Problem::Secret(message),
+            ))
         }
     }
 }

@@ -42,24 +42,42 @@ impl Copy {
         observed: &K::Observed,
     ) -> Result<Self, kube::Error> {
         let is_wanted = |meta: &&Meta| meta.record_lost && !meta.deleting && !meta.paused;
-        let Some(meta) = K::meta(observed).filter(is_wanted) else { return Ok(Self::UP_TO_DATE) };
-        let Some(text) = meta.record.clone() else { return Ok(Self::UP_TO_DATE) };
+        let Some(meta) = K::meta(observed).filter(is_wanted) else {
+            return Ok(Self::UP_TO_DATE);
+        };
+        let Some(text) = meta.record.clone() else {
+            return Ok(Self::UP_TO_DATE);
+        };
         let memory = env.state().resource(&uid(object)).memory;
-        let refused = memory.failures().find(|(action, _)| *action == Action::CopyRecord);
+        let refused = memory
+            .failures()
+            .find(|(action, _)| *action == Action::CopyRecord);
         let refused = refused.map(|(_, failure)| labels::text(&failure.problem));
-        let backoff = memory.backoff(Action::CopyRecord, meta.generation, env.now()).map(|backoff| backoff.until);
+        let backoff = memory
+            .backoff(Action::CopyRecord, meta.generation, env.now())
+            .map(|backoff| backoff.until);
         let waits = match backoff {
             None => undone::waits_until::<K, E>(env, object, &repair(&text)).await?,
             until => until,
         };
-        Ok(Self { what: waits.map_or(What::Due(text), What::Waits), refused })
+        Ok(Self {
+            what: waits.map_or(What::Due(text), What::Waits),
+            refused,
+        })
     }
 
-    const UP_TO_DATE: Self = Self { what: What::UpToDate, refused: None };
+    const UP_TO_DATE: Self = Self {
+        what: What::UpToDate,
+        refused: None,
+    };
 
     /// When the copy may be written, if it has to wait.
     pub fn waits(&self) -> Option<Timestamp> {
-        if let What::Waits(until) = self.what { Some(until) } else { None }
+        if let What::Waits(until) = self.what {
+            Some(until)
+        } else {
+            None
+        }
     }
 
     /// Writes the copy if it is due. Returns when to decide again after a refusal; nothing else
@@ -67,10 +85,20 @@ impl Copy {
     ///
     /// # Errors
     /// If the API server was unavailable.
-    pub async fn write<K: Kind, E: Environment>(self, env: &E, object: &K::Object) -> Result<Wake, kube::Error> {
-        let What::Due(text) = self.what else { return Ok(Wake::OnChange) };
+    pub async fn write<K: Kind, E: Environment>(
+        self,
+        env: &E,
+        object: &K::Object,
+    ) -> Result<Wake, kube::Error> {
+        let What::Due(text) = self.what else {
+            return Ok(Wake::OnChange);
+        };
         let (uid, repair) = (uid(object), repair(&text));
-        let written = match env.cluster().patch_metadata(object, &MetadataPatch::new().record(text)).await {
+        let written = match env
+            .cluster()
+            .patch_metadata(object, &MetadataPatch::new().record(text))
+            .await
+        {
             // The object was deleted during the pass.
             Err(kube::Error::Api(error)) if error.code == 404 => return Ok(Wake::OnChange),
             Err(error) if is_request_refused(&error) => {
@@ -82,8 +110,12 @@ impl Copy {
                 );
                 let action = labels::action(Action::CopyRecord);
                 warn!(action, error = message, "the copy of the record is refused");
-                let (failure, generation) = (Problem::Object(message), object.meta().generation.unwrap_or_default());
-                env.state().step_failed(&uid, (Action::CopyRecord, failure), generation, env.now());
+                let (failure, generation) = (
+                    Problem::Object(message),
+                    object.meta().generation.unwrap_or_default(),
+                );
+                env.state()
+                    .step_failed(&uid, (Action::CopyRecord, failure), generation, env.now());
                 return Ok(Wake::At(env.now()));
             }
             other => other?,

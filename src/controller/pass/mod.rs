@@ -68,13 +68,17 @@ impl Pass {
 ///
 /// # Errors
 /// If the API server was unavailable or refused.
-pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<Pass, kube::Error> {
+pub async fn pass<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+) -> Result<Pass, kube::Error> {
     let uid = uid(object);
     if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
     let recorded = object.status().and_then(Status::record);
-    env.state().version_seen(&uid, resource_version(object), recorded);
+    env.state()
+        .version_seen(&uid, resource_version(object), recorded);
     if restore_record::<K, E>(env, object).await? {
         return Ok(Pass::only(after_step::<K, E>(env, object)));
     }
@@ -97,17 +101,26 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
         spans::step(&step);
         match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => {
-                repair.into_iter().for_each(|repair| env.state().repaired(&uid, repair, env.now()));
+                repair
+                    .into_iter()
+                    .for_each(|repair| env.state().repaired(&uid, repair, env.now()));
                 return Ok(Pass::only(after_step::<K, E>(env, object)));
             }
             Err(StepError::Cluster(error)) => return Err(error),
             Err(StepError::Failed(action, problem)) => {
                 let (action_name, reason) = (labels::action(action), labels::problem(&problem));
-                warn!(action = action_name, reason, error = labels::text(&problem), "a step failed");
+                warn!(
+                    action = action_name,
+                    reason,
+                    error = labels::text(&problem),
+                    "a step failed"
+                );
                 env.count_failure(&K::Object::kind(&()), action, &problem);
                 let now = env.now();
                 let generation = object.meta().generation.unwrap_or_default();
-                let memory = env.state().step_failed(&uid, (action, problem), generation, now);
+                let memory = env
+                    .state()
+                    .step_failed(&uid, (action, problem), generation, now);
                 let next = after_step::<K, E>(env, object);
                 if next == Next::OnOwnWrite {
                     // The step changed the object before it failed, so the report needs the changed
@@ -123,16 +136,32 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
         return Ok(Pass::only(Next::Now));
     }
     let wake = rest::<K, E>(env, object, &observed, &mut decision, now).await?;
-    Ok(Pass { next: Next::On(wake), report: decision.report })
+    Ok(Pass {
+        next: Next::On(wake),
+        report: decision.report,
+    })
 }
 
 /// Writes the newest record again if storage was rolled back to a status that may lack it. This
 /// precedes any decision: the record is still true on the platform. Returns whether there was one.
-async fn restore_record<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<bool, kube::Error> {
-    let Some(text) = env.state().lost_record(&uid(object)) else { return Ok(false) };
+async fn restore_record<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+) -> Result<bool, kube::Error> {
+    let Some(text) = env.state().lost_record(&uid(object)) else {
+        return Ok(false);
+    };
     // What is recorded needs the finalizer, which the restored object may lack.
     let held = object.meta().deletion_timestamp.is_none();
-    record(env, object, Recording { held, ..Recording::of(text) }).await?;
+    record(
+        env,
+        object,
+        Recording {
+            held,
+            ..Recording::of(text)
+        },
+    )
+    .await?;
     env.state().record_restored(&uid(object));
     Ok(true)
 }
@@ -150,9 +179,14 @@ async fn rest<K: Kind, E: Environment>(
         decision.wake = decision.wake.earlier(Wake::At(until));
     }
     if let (Some(report), Some(message)) = (&mut decision.report, &copy.refused) {
-        report.notices.push((Reason::RequestRefused, message.clone()));
+        report
+            .notices
+            .push((Reason::RequestRefused, message.clone()));
     }
-    let holder = decision.report.as_ref().and_then(|report| report.holder.as_ref());
+    let holder = decision
+        .report
+        .as_ref()
+        .and_then(|report| report.holder.as_ref());
     if env.state().waits_for_holder(&uid(object), holder)
         && let Some(holder) = holder
     {
@@ -163,7 +197,9 @@ async fn rest<K: Kind, E: Environment>(
         (decision.report, decision.wake) = (Some(report), wake);
     }
     let (wake, written) = report::<K, E>(env, object, observed, decision, now).await?;
-    let again = copy.write::<K, E>(env, written.as_ref().unwrap_or(object)).await?;
+    let again = copy
+        .write::<K, E>(env, written.as_ref().unwrap_or(object))
+        .await?;
     Ok(wake.earlier(again))
 }
 
@@ -175,19 +211,31 @@ fn decide<K: Kind, E: Environment>(
     now: Timestamp,
 ) -> Decision<K::Step> {
     let mut decision = K::decide(object, observed, now);
-    if let Some(brake) = decision.step.as_ref().and_then(|step| brake::held::<K, E>(env, object, step, now)) {
+    if let Some(brake) = decision
+        .step
+        .as_ref()
+        .and_then(|step| brake::held::<K, E>(env, object, step, now))
+    {
         K::set_brake(observed, brake);
         decision = K::decide(object, observed, now);
     }
-    let waits = decision.report.as_ref().filter(|_| decision.step.is_none()).and_then(Report::waits_for);
-    env.state().waits(&uid(object), &K::Object::kind(&()), waits);
+    let waits = decision
+        .report
+        .as_ref()
+        .filter(|_| decision.step.is_none())
+        .and_then(Report::waits_for);
+    env.state()
+        .waits(&uid(object), &K::Object::kind(&()), waits);
     decision
 }
 
 /// After a step that wrote to its object, the next pass waits until the watch shows that. Otherwise
 /// it follows at once.
 fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
-    match env.state().is_outdated(&uid(object), resource_version(object)) {
+    match env
+        .state()
+        .is_outdated(&uid(object), resource_version(object))
+    {
         true => Next::OnOwnWrite,
         false => Next::Now,
     }
@@ -198,13 +246,17 @@ fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
 pub(super) fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
     let there = env.object(&ObjectRef::from_obj(object));
     there.is_none_or(|there| uid(there.as_ref()) != uid(object))
-        || env.state().is_outdated(&uid(object), resource_version(object))
+        || env
+            .state()
+            .is_outdated(&uid(object), resource_version(object))
 }
 
 /// If a user requests it by an annotation, from now on only newer observations of the platform
 /// count.
 fn look_again<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    let Some(requested) = object.request(names::RECONCILE) else { return };
+    let Some(requested) = object.request(names::RECONCILE) else {
+        return;
+    };
     let handled = object.status().and_then(Status::handled_reconcile);
     if handled != Some(&requested) && env.state().reconcile_requested(&uid(object), &requested) {
         K::look_again(env, object);
@@ -235,16 +287,29 @@ async fn report<K: Kind, E: Environment>(
     decision: &Decision<K::Step>,
     now: Timestamp,
 ) -> Result<(Wake, Option<K::Object>), kube::Error> {
-    let Decision { report: Some(report), wake, .. } = decision else { return Ok((decision.wake, None)) };
+    let Decision {
+        report: Some(report),
+        wake,
+        ..
+    } = decision
+    else {
+        return Ok((decision.wake, None));
+    };
     let status = K::status(report, object, observed, now);
     // If other operators report on the object too, only a report that is new to this one is
     // written. Otherwise two operators with different views would overwrite each other forever.
-    let shared = env.settings().is_shared(object).then(|| (object.meta().generation, report.clone()));
+    let shared = env
+        .settings()
+        .is_shared(object)
+        .then(|| (object.meta().generation, report.clone()));
     let was_reported = |shared| env.state().was_reported(&uid(object), shared);
     if object.status() == Some(&status) || shared.as_ref().is_some_and(was_reported) {
         return Ok((*wake, None));
     }
-    let repair = Repair::of(What::Status, serde_json::to_string(&status).unwrap_or_default());
+    let repair = Repair::of(
+        What::Status,
+        serde_json::to_string(&status).unwrap_or_default(),
+    );
     if let Some(until) = undone::waits_until::<K, E>(env, object, &repair).await? {
         return Ok((wake.earlier(Wake::At(until)), None));
     }
@@ -257,7 +322,8 @@ async fn report<K: Kind, E: Environment>(
         }
         other => other?,
     };
-    env.state().wrote_version(&uid(object), resource_version(&written));
+    env.state()
+        .wrote_version(&uid(object), resource_version(&written));
     env.state().repaired(&uid(object), repair, now);
     if let Some(reported) = shared {
         env.state().reported(&uid(object), reported);

@@ -29,24 +29,37 @@ pub async fn conclude<K: Kind, E: Environment>(
         // The record has to be kept even if the API server refuses the rest. The next pass reports
         // the refusal.
         Err(error) if refused::is_refused(&error) => {
-            return record(env, object, Recording::of(text)).await.map(|_| Vec::new());
+            return record(env, object, Recording::of(text))
+                .await
+                .map(|_| Vec::new());
         }
         written => written?,
     };
-    env.state().wrote_version(&uid(object), resource_version(&written));
+    env.state()
+        .wrote_version(&uid(object), resource_version(&written));
     Ok(events)
 }
 
 /// The status to write for an object as known now. If it cannot be observed, the previous status
 /// with the new record.
-async fn told<K: Kind, E: Environment>(env: &E, known: &K::Object) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
+async fn told<K: Kind, E: Environment>(
+    env: &E,
+    known: &K::Object,
+) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
     let before = || (known.status().cloned().unwrap_or_default(), Vec::new());
     let now = env.now();
-    let Ok(facts) = K::gather(env, known, now).await else { return before() };
+    let Ok(facts) = K::gather(env, known, now).await else {
+        return before();
+    };
     let mut observed = K::assemble(known, &facts);
     K::learn(env, known, &facts, &mut observed, now);
     let decision = K::decide(known, &observed, now);
-    let Some(report) = decision.report else { return before() };
+    let Some(report) = decision.report else {
+        return before();
+    };
     let (report, _) = undone::beside(env, &uid(known), report, decision.wake);
-    (K::status(&report, known, &observed, now), events::of(known, &report))
+    (
+        K::status(&report, known, &observed, now),
+        events::of(known, &report),
+    )
 }

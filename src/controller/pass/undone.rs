@@ -22,11 +22,16 @@ pub async fn instead<K: Kind, E: Environment>(
     object: &K::Object,
     repair: &Repair,
 ) -> Result<Option<Pass>, kube::Error> {
-    let Some(until) = waits_until::<K, E>(env, object, repair).await? else { return Ok(None) };
+    let Some(until) = waits_until::<K, E>(env, object, repair).await? else {
+        return Ok(None);
+    };
     let (uid, now) = (uid(object), env.now());
     let is_noticed = |condition: &Condition| condition.type_ == Reason::Overwritten.as_str();
     let mut status = object.status().cloned().unwrap_or_default();
-    if let (Some((message, _)), false) = (env.state().undone(&uid, now), status.conditions().iter().any(is_noticed)) {
+    if let (Some((message, _)), false) = (
+        env.state().undone(&uid, now),
+        status.conditions().iter().any(is_noticed),
+    ) {
         let notice = (Reason::Overwritten, message.as_str());
         let generation = object.meta().generation.unwrap_or_default();
         *status.conditions_mut() = Report::noticed(status.conditions(), notice, generation, now);
@@ -51,7 +56,12 @@ pub async fn waits_until<K: Kind, E: Environment>(
         let by = who::<K, E>(env, object, &repair.what, now).await?;
         let message = repairs::message(&repair.what, by.as_deref());
         env.state().told_of_undone(&uid, message.clone());
-        env.cluster().publish(object, &Event::warning(Reason::Overwritten.as_str(), message)).await;
+        env.cluster()
+            .publish(
+                object,
+                &Event::warning(Reason::Overwritten.as_str(), message),
+            )
+            .await;
     }
     Ok(until)
 }
@@ -67,19 +77,36 @@ async fn who<K: Kind, E: Environment>(
         What::Metadata | What::Status => Some(env.cluster().managed_fields(object).await?),
         What::Secret(name) => {
             let namespace = object.namespace().unwrap_or_default();
-            env.cluster().secret(&namespace, name).await?.and_then(|secret| secret.metadata.managed_fields)
+            env.cluster()
+                .secret(&namespace, name)
+                .await?
+                .and_then(|secret| secret.metadata.managed_fields)
         }
         What::Compute(_) => None,
     };
-    let others = fields.into_iter().flatten().filter(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
-    let last = others.filter_map(|entry| Some((entry.time?.0, entry.manager?))).max();
-    Ok(last.filter(|(time, _)| repairs::is_recent(*time, now)).map(|(_, manager)| manager))
+    let others = fields
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
+    let last = others
+        .filter_map(|entry| Some((entry.time?.0, entry.manager?)))
+        .max();
+    Ok(last
+        .filter(|(time, _)| repairs::is_recent(*time, now))
+        .map(|(_, manager)| manager))
 }
 
 /// The report with a notice about the undone repair, as long as that continues, and when to check
 /// again.
 pub fn beside<E: Environment>(env: &E, uid: &str, report: Report, wake: Wake) -> (Report, Wake) {
-    let Some((message, until)) = env.state().undone(uid, env.now()) else { return (report, wake) };
-    let notices = report.notices.iter().cloned().chain([(Reason::Overwritten, message)]).collect();
+    let Some((message, until)) = env.state().undone(uid, env.now()) else {
+        return (report, wake);
+    };
+    let notices = report
+        .notices
+        .iter()
+        .cloned()
+        .chain([(Reason::Overwritten, message)])
+        .collect();
     (Report { notices, ..report }, wake.earlier(Wake::At(until)))
 }

@@ -53,7 +53,11 @@ impl Kind for ReadReplicaSets {
     type Observed = SetObserved;
     type Step = SetStep;
 
-    async fn gather<E: Environment>(env: &E, object: &ReadReplicaSet, _: Timestamp) -> Result<Facts, kube::Error> {
+    async fn gather<E: Environment>(
+        env: &E,
+        object: &ReadReplicaSet,
+        _: Timestamp,
+    ) -> Result<Facts, kube::Error> {
         gather::gather(env, object).await
     }
 
@@ -61,11 +65,19 @@ impl Kind for ReadReplicaSets {
         gather::assemble(object, facts)
     }
 
-    fn decide(object: &ReadReplicaSet, observed: &SetObserved, now: Timestamp) -> Decision<SetStep> {
+    fn decide(
+        object: &ReadReplicaSet,
+        observed: &SetObserved,
+        now: Timestamp,
+    ) -> Decision<SetStep> {
         replica_set::decide(&object.spec, observed, now)
     }
 
-    async fn perform<E: Environment>(env: &E, object: &ReadReplicaSet, step: &SetStep) -> Result<(), StepError> {
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &ReadReplicaSet,
+        step: &SetStep,
+    ) -> Result<(), StepError> {
         perform::perform(env, object, step).await
     }
 
@@ -75,15 +87,25 @@ impl Kind for ReadReplicaSets {
         observed: &SetObserved,
         now: Timestamp,
     ) -> ReadReplicaSetStatus {
-        replica_set::status(report, &object.spec, observed, &object.status.clone().unwrap_or_default(), now)
+        replica_set::status(
+            report,
+            &object.spec,
+            observed,
+            &object.status.clone().unwrap_or_default(),
+            now,
+        )
     }
 
     fn repair(object: &ReadReplicaSet, step: &SetStep) -> Option<Repair> {
         match step {
-            SetStep::Update(member) => Some(Repair::of(What::Compute(member.name.clone()), object.meta().generation)),
-            SetStep::WriteConnection { secret, .. } => {
-                Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), secret))
-            }
+            SetStep::Update(member) => Some(Repair::of(
+                What::Compute(member.name.clone()),
+                object.meta().generation,
+            )),
+            SetStep::WriteConnection { secret, .. } => Some(Repair::of(
+                What::Secret(Self::written_secret(object)?.to_owned()),
+                secret,
+            )),
             _ => None,
         }
     }
@@ -93,15 +115,31 @@ impl Kind for ReadReplicaSets {
     }
 
     fn written_secret(object: &ReadReplicaSet) -> Option<&str> {
-        object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
+        object
+            .spec
+            .connection
+            .as_ref()
+            .map(|connection| connection.secret_name.as_str())
     }
 
     fn read_secret(object: &ReadReplicaSet) -> Option<&str> {
-        Some(object.spec.connection.as_ref()?.credentials_from.as_ref()?.name.as_str())
+        Some(
+            object
+                .spec
+                .connection
+                .as_ref()?
+                .credentials_from
+                .as_ref()?
+                .name
+                .as_str(),
+        )
     }
 
     fn unused_secrets(object: &ReadReplicaSet) -> &[String] {
-        object.status.as_ref().map_or(&[], |status| status.unused_secrets.as_slice())
+        object
+            .status
+            .as_ref()
+            .map_or(&[], |status| status.unused_secrets.as_slice())
     }
 
     fn keys(object: &ReadReplicaSet) -> Vec<Key> {

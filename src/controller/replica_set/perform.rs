@@ -28,7 +28,11 @@ use crate::decide::{Action, later};
 /// the API server's clock.
 const CONFIRMED_FOR: Duration = Duration::from_secs(60);
 
-pub(super) async fn perform<E: Environment>(env: &E, object: &ReadReplicaSet, step: &SetStep) -> Result<(), StepError> {
+pub(super) async fn perform<E: Environment>(
+    env: &E,
+    object: &ReadReplicaSet,
+    step: &SetStep,
+) -> Result<(), StepError> {
     let set = Set { env, object };
     match step {
         SetStep::Create { name } => set.create(name).await,
@@ -61,94 +65,189 @@ impl<E: Environment> Set<'_, E> {
             spec: template.spec.compute().clone(),
             status: None,
         };
-        let created = self.done(Action::Create, name, self.env.cluster().create(&compute).await)?;
+        let created = self.done(
+            Action::Create,
+            name,
+            self.env.cluster().create(&compute).await,
+        )?;
         self.wrote(&created, Done::Created(name.to_owned()));
         let event = Event::normal("ReplicaCreated", format!("Created Compute {name}."));
-        self.tell(labels::action(Action::Create), name, &event).await;
+        self.tell(labels::action(Action::Create), name, &event)
+            .await;
         Ok(())
     }
 
     /// Reads the set again, because the cache may be stale: a set that is being deleted must not
     /// take Computes with it.
     async fn adopt(&self, member: &Member) -> Result<(), StepError> {
-        let Some(compute) = self.find(member) else { return Ok(()) };
+        let Some(compute) = self.find(member) else {
+            return Ok(());
+        };
         let set = self.env.cluster().current(self.object).await?;
         if set.is_none_or(|set| set.metadata.deletion_timestamp.is_some()) {
             return Ok(());
         }
-        let owners = compute.owner_references().iter().cloned().chain(self.object.controller_owner_ref(&()));
+        let owners = compute
+            .owner_references()
+            .iter()
+            .cloned()
+            .chain(self.object.controller_owner_ref(&()));
         self.own(&compute, owners.collect()).await?;
-        let event = Event::normal("ReplicaAdopted", format!("Compute {} belongs to this set now.", member.name));
-        self.tell(labels::action(Action::Adopt), &member.name, &event).await;
+        let event = Event::normal(
+            "ReplicaAdopted",
+            format!("Compute {} belongs to this set now.", member.name),
+        );
+        self.tell(labels::action(Action::Adopt), &member.name, &event)
+            .await;
         Ok(())
     }
 
     async fn release(&self, member: &Member) -> Result<(), StepError> {
-        let Some(compute) = self.find(member) else { return Ok(()) };
+        let Some(compute) = self.find(member) else {
+            return Ok(());
+        };
         let mine = uid(self.object);
-        let others = compute.owner_references().iter().filter(|owner| owner.uid != mine).cloned();
+        let others = compute
+            .owner_references()
+            .iter()
+            .filter(|owner| owner.uid != mine)
+            .cloned();
         self.own(&compute, others.collect()).await?;
-        let event =
-            Event::normal("ReplicaReleased", format!("Compute {} does not belong to this set any more.", member.name));
+        let event = Event::normal(
+            "ReplicaReleased",
+            format!(
+                "Compute {} does not belong to this set any more.",
+                member.name
+            ),
+        );
         self.tell(labels::RELEASE, &member.name, &event).await;
         Ok(())
     }
 
     async fn own(&self, compute: &Compute, owners: Vec<OwnerReference>) -> Result<(), StepError> {
-        self.patch(Action::Adopt, compute, json!({"metadata": {"ownerReferences": owners}})).await.map(drop)
+        self.patch(
+            Action::Adopt,
+            compute,
+            json!({"metadata": {"ownerReferences": owners}}),
+        )
+        .await
+        .map(drop)
     }
 
     async fn update(&self, member: &Member) -> Result<(), StepError> {
-        let Some(compute) = self.find(member) else { return Ok(()) };
+        let Some(compute) = self.find(member) else {
+            return Ok(());
+        };
         let template = &self.object.spec.template;
-        let spec = merge_patch(&json!(compute.spec), &json!(template.spec.of(&compute.spec)));
+        let spec = merge_patch(
+            &json!(compute.spec),
+            &json!(template.spec.of(&compute.spec)),
+        );
         let metadata = json!({"labels": template.metadata.labels, "annotations": template.metadata.annotations});
-        self.patch(Action::Change, &compute, json!({"metadata": metadata, "spec": spec})).await?;
-        let event = Event::normal("ReplicaChanged", format!("Changed Compute {} as the template says.", member.name));
-        self.tell(labels::action(Action::Change), &member.name, &event).await;
+        self.patch(
+            Action::Change,
+            &compute,
+            json!({"metadata": metadata, "spec": spec}),
+        )
+        .await?;
+        let event = Event::normal(
+            "ReplicaChanged",
+            format!("Changed Compute {} as the template says.", member.name),
+        );
+        self.tell(labels::action(Action::Change), &member.name, &event)
+            .await;
         Ok(())
     }
 
     async fn use_account(&self, member: &Member) -> Result<(), StepError> {
-        let Some(compute) = self.find(member) else { return Ok(()) };
+        let Some(compute) = self.find(member) else {
+            return Ok(());
+        };
         let account = &self.object.spec.template.spec.compute().account_ref;
         let patch = merge_patch(&json!(compute.spec.account_ref), &json!(account));
-        self.patch(Action::Change, &compute, json!({"spec": {"accountRef": patch}})).await?;
-        let text = format!("Changed Compute {} to the account that the template names.", member.name);
-        self.tell(labels::action(Action::Change), &member.name, &Event::normal("ReplicaChanged", text)).await;
+        self.patch(
+            Action::Change,
+            &compute,
+            json!({"spec": {"accountRef": patch}}),
+        )
+        .await?;
+        let text = format!(
+            "Changed Compute {} to the account that the template names.",
+            member.name
+        );
+        self.tell(
+            labels::action(Action::Change),
+            &member.name,
+            &Event::normal("ReplicaChanged", text),
+        )
+        .await;
         Ok(())
     }
 
     /// The number of replicas or the template declares this deletion, so the set confirms it for
     /// the brake on mass deletion.
     async fn retire(&self, member: &Member) -> Result<(), StepError> {
-        let Some(compute) = self.find(member) else { return Ok(()) };
+        let Some(compute) = self.find(member) else {
+            return Ok(());
+        };
         let until = later(self.env.now(), CONFIRMED_FOR).to_string();
         let confirmed = json!({"metadata": {"annotations": {CONFIRM_DELETION: until}}});
         let compute = self.patch(Action::Delete, &compute, confirmed).await?;
-        self.done(Action::Delete, &member.name, self.env.cluster().delete(&compute).await)?;
+        self.done(
+            Action::Delete,
+            &member.name,
+            self.env.cluster().delete(&compute).await,
+        )?;
         self.wrote(&compute, Done::Deleted);
-        let event = Event::normal("ReplicaDeleted", format!("Deleted Compute {}.", member.name));
-        self.tell(labels::action(Action::Delete), &member.name, &event).await;
+        let event = Event::normal(
+            "ReplicaDeleted",
+            format!("Deleted Compute {}.", member.name),
+        );
+        self.tell(labels::action(Action::Delete), &member.name, &event)
+            .await;
         Ok(())
     }
 
-    async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
-        let (Some(declared), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
+    async fn write_connection(
+        &self,
+        secret: &ConnectionSecret,
+        without: &BTreeSet<String>,
+    ) -> Result<(), StepError> {
+        let (Some(declared), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object))
+        else {
             return Ok(());
         };
-        let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
-        connection::write(self.env, self.object, (declared, &owner), (secret, without), before).await
+        let before = self
+            .object
+            .status
+            .as_ref()
+            .and_then(|status| status.connection_secret.as_ref());
+        connection::write(
+            self.env,
+            self.object,
+            (declared, &owner),
+            (secret, without),
+            before,
+        )
+        .await
     }
 
     /// The Compute, if it is unchanged since the decision.
     fn find(&self, member: &Member) -> Option<Arc<Compute>> {
         let namespace = self.object.namespace().unwrap_or_default();
-        let found = self.env.object(&ObjectRef::<Compute>::new(&member.name).within(&namespace))?;
-        (uid(found.as_ref()) == member.uid && found.resource_version() == member.version).then_some(found)
+        let found = self
+            .env
+            .object(&ObjectRef::<Compute>::new(&member.name).within(&namespace))?;
+        (uid(found.as_ref()) == member.uid && found.resource_version() == member.version)
+            .then_some(found)
     }
 
-    async fn patch(&self, action: Action, compute: &Compute, mut patch: Value) -> Result<Compute, StepError> {
+    async fn patch(
+        &self,
+        action: Action,
+        compute: &Compute,
+        mut patch: Value,
+    ) -> Result<Compute, StepError> {
         patch["metadata"]["resourceVersion"] = json!(compute.resource_version());
         let patched = self.env.cluster().patch(compute, &patch).await;
         let patched = self.done(action, &compute.name_any(), patched)?;
@@ -157,11 +256,18 @@ impl<E: Environment> Set<'_, E> {
     }
 
     fn wrote(&self, compute: &Compute, done: Done) {
-        self.env.state().child_written(&uid(self.object), &uid(compute), done);
+        self.env
+            .state()
+            .child_written(&uid(self.object), &uid(compute), done);
     }
 
     /// A refusal by the API server is reported; after a conflict the next pass decides again.
-    fn done<T>(&self, action: Action, name: &str, answer: Result<T, kube::Error>) -> Result<T, StepError> {
+    fn done<T>(
+        &self,
+        action: Action,
+        name: &str,
+        answer: Result<T, kube::Error>,
+    ) -> Result<T, StepError> {
         match answer {
             Err(kube::Error::Api(status))
                 if (400..500).contains(&status.code) && ![404, 409, 429].contains(&status.code) =>
@@ -178,6 +284,15 @@ impl<E: Environment> Set<'_, E> {
     }
 
     async fn tell(&self, action: &'static str, replica: &str, event: &Event) {
-        acted(self.env, self.object, ActionLine { replica: Some(replica), ..ActionLine::of(action) }, event).await;
+        acted(
+            self.env,
+            self.object,
+            ActionLine {
+                replica: Some(replica),
+                ..ActionLine::of(action)
+            },
+            event,
+        )
+        .await;
     }
 }

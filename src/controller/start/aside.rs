@@ -27,7 +27,10 @@ impl Aside {
         thread::Builder::new()
             .name("lease-and-probes".to_owned())
             .spawn(move || runtime.block_on(ended.cancelled()))?;
-        Ok(Self { runtime: handle, _end: end.drop_guard() })
+        Ok(Self {
+            runtime: handle,
+            _end: end.drop_guard(),
+        })
     }
 
     /// The runtime that spawns tasks onto the thread.

@@ -78,7 +78,15 @@ fn pass_settings(settings: &Settings, cluster: ClusterId) -> PassSettings {
 
 impl Assembly {
     pub fn new(inputs: Inputs, stop: &CancellationToken) -> Self {
-        let Inputs { client, settings, cluster, metrics, state_page, leadership, clock } = inputs;
+        let Inputs {
+            client,
+            settings,
+            cluster,
+            metrics,
+            state_page,
+            leadership,
+            clock,
+        } = inputs;
         let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
@@ -95,7 +103,13 @@ impl Assembly {
             filled: Vec::new(),
         };
         AllKinds::each(&mut parts);
-        let Parts { later, stores, controllers, filled, .. } = parts;
+        let Parts {
+            later,
+            stores,
+            controllers,
+            filled,
+            ..
+        } = parts;
         let (namespaces, namespaces_writer) = reflector::store();
         let ticks = Ticks::default();
         let (refused, refusals) = unbounded_channel();
@@ -104,7 +118,12 @@ impl Assembly {
             pass_settings: pass_settings(&settings, cluster),
             cluster: ApiServer::new(client, &settings.identity),
             observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
-            key_observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
+            key_observers: Observers::new(
+                ticks.clone(),
+                stores.waker(),
+                clock,
+                rand::random::<f64>,
+            ),
             ticks,
             stores,
             namespaces,
@@ -125,17 +144,35 @@ impl Assembly {
             settings,
         });
         let counted = Arc::downgrade(&env);
-        env.metrics.counted.by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
+        env.metrics.counted.by(move || {
+            counted
+                .upgrade()
+                .map(|env| census(env.as_ref()))
+                .unwrap_or_default()
+        });
         // This is the only place that sets it.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared::of(&env));
         if let Some(page) = state_page {
             let told = Arc::downgrade(&shared);
-            page.by(move |wanted| told.upgrade().map(|shared| state_page::state(&shared, wanted)).unwrap_or_default());
+            page.by(move |wanted| {
+                told.upgrade()
+                    .map(|shared| state_page::state(&shared, wanted))
+                    .unwrap_or_default()
+            });
         }
-        let running = controllers.into_iter().map(|controller| controller(&shared, stop)).collect();
-        let mut assembly = Self { env, running, filled };
-        assembly.running.push(put_back::notice(assembly.env.clone(), doubts, stop.clone()).boxed());
+        let running = controllers
+            .into_iter()
+            .map(|controller| controller(&shared, stop))
+            .collect();
+        let mut assembly = Self {
+            env,
+            running,
+            filled,
+        };
+        assembly
+            .running
+            .push(put_back::notice(assembly.env.clone(), doubts, stop.clone()).boxed());
         assembly.add_relays(&scopes, (namespaces_writer, refusals), stop);
         assembly
     }
@@ -161,12 +198,22 @@ impl Assembly {
     fn add_relays(
         &mut self,
         scopes: &[Option<String>],
-        (writer, refusals): (Writer<PartialObjectMeta<Namespace>>, UnboundedReceiver<String>),
+        (writer, refusals): (
+            Writer<PartialObjectMeta<Namespace>>,
+            UnboundedReceiver<String>,
+        ),
         stop: &CancellationToken,
     ) {
-        self.running.push(withdrawn::notice(self.env.clone(), refusals, stop.clone()).boxed());
+        self.running
+            .push(withdrawn::notice(self.env.clone(), refusals, stop.clone()).boxed());
         let client = self.env.cluster.client();
-        let credentials = self.env.settings.credentials_namespaces.iter().cloned().map(Some);
+        let credentials = self
+            .env
+            .settings
+            .credentials_namespaces
+            .iter()
+            .cloned()
+            .map(Some);
         let elsewhere = credentials.filter(|scope| scopes != [None] && !scopes.contains(scope));
         for scope in scopes.iter().cloned().chain(elsewhere) {
             let api: Api<PartialObjectMeta<Secret>> = match scope {
@@ -175,13 +222,15 @@ impl Assembly {
             };
             let listed = CancellationToken::new();
             self.filled.push(listed.clone().cancelled_owned().boxed());
-            self.running.push(relay::secrets(self.env.clone(), api, listed, stop.clone()).boxed());
+            self.running
+                .push(relay::secrets(self.env.clone(), api, listed, stop.clone()).boxed());
         }
         // An operator that is confined to namespaces may not read the namespace objects themselves.
         if scopes == [None] {
             self.filled.push(filled(&self.env.namespaces));
             let api = Api::all(client.clone());
-            self.running.push(relay::namespaces(self.env.clone(), api, writer, stop.clone()).boxed());
+            self.running
+                .push(relay::namespaces(self.env.clone(), api, writer, stop.clone()).boxed());
         }
     }
 }
@@ -208,7 +257,10 @@ impl KindVisitor for Parts<'_> {
             feed::<K>(self.client, scope, (&index, &unreadable), begins)
         };
         let feeds: Vec<Feed<K::Object>> = if K::Object::is_namespaced() {
-            self.scopes.iter().map(|scope| feed(scope.as_deref())).collect()
+            self.scopes
+                .iter()
+                .map(|scope| feed(scope.as_deref()))
+                .collect()
         } else if !self.cluster_accounts {
             Vec::new()
         } else {
@@ -217,15 +269,27 @@ impl KindVisitor for Parts<'_> {
         let stores: Vec<_> = feeds.iter().map(|feed| feed.store.clone()).collect();
         self.filled.extend(stores.iter().map(filled));
         let (wake, woken) = unbounded_channel();
-        self.stores.insert(Entry { stores, index, unreadable, wake });
+        self.stores.insert(Entry {
+            stores,
+            index,
+            unreadable,
+            wake,
+        });
         let namespaces: Vec<_> = feeds.iter().map(|feed| feed.namespace.clone()).collect();
         let (spread, outlets) = spread(woken, namespaces);
         self.controllers.push(Box::new(move |_, stop| {
             let stop = stop.clone();
-            async move { stop.run_until_cancelled_owned(spread).await.unwrap_or_default() }.boxed()
+            async move {
+                stop.run_until_cancelled_owned(spread)
+                    .await
+                    .unwrap_or_default()
+            }
+            .boxed()
         }));
         for (feed, woken) in feeds.into_iter().zip(outlets) {
-            self.controllers.push(Box::new(move |shared, stop| controller::<K>(feed, woken, shared, stop)));
+            self.controllers.push(Box::new(move |shared, stop| {
+                controller::<K>(feed, woken, shared, stop)
+            }));
         }
     }
 }
@@ -246,7 +310,10 @@ fn controller<K: Kind>(
     let slots = shared.slots.clone();
     let log = controller.for_each(move |result| {
         if let Err(controller::Error::ObjectNotFound(object)) = &result {
-            slots.leave(&label_of::<K::Object>(object.namespace.as_deref(), &object.name));
+            slots.leave(&label_of::<K::Object>(
+                object.namespace.as_deref(),
+                &object.name,
+            ));
         }
         async move {
             if let Err(error) = result {
@@ -261,12 +328,18 @@ fn controller<K: Kind>(
 fn spread<K: Managed>(
     mut woken: UnboundedReceiver<ObjectRef<K>>,
     namespaces: Vec<Option<String>>,
-) -> (impl Future<Output = ()> + Send, Vec<UnboundedReceiver<ObjectRef<K>>>) {
-    let (senders, receivers): (Vec<_>, Vec<_>) = namespaces.iter().map(|_| unbounded_channel()).unzip();
+) -> (
+    impl Future<Output = ()> + Send,
+    Vec<UnboundedReceiver<ObjectRef<K>>>,
+) {
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        namespaces.iter().map(|_| unbounded_channel()).unzip();
     let senders: HashMap<_, _> = namespaces.into_iter().zip(senders).collect();
     let spread = async move {
         while let Some(reference) = woken.recv().await {
-            let sender = senders.get(&None).or_else(|| senders.get(&reference.namespace));
+            let sender = senders
+                .get(&None)
+                .or_else(|| senders.get(&reference.namespace));
             if sender.is_some_and(|sender| sender.send(reference).is_err()) {
                 return;
             }
@@ -275,8 +348,12 @@ fn spread<K: Managed>(
     (spread, receivers)
 }
 
-fn received<T: Send + 'static>(receiver: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send + 'static {
-    futures::stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|item| (item, receiver)) })
+fn received<T: Send + 'static>(
+    receiver: UnboundedReceiver<T>,
+) -> impl Stream<Item = T> + Send + 'static {
+    futures::stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|item| (item, receiver))
+    })
 }
 
 /// Ends when the store has its first list, or when the writer is gone because the operator stops.

@@ -72,7 +72,11 @@ pub fn feed<K: Kind>(
             wake::owner(env.as_ref(), object);
         }
     });
-    Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
+    Feed {
+        namespace: namespace.map(str::to_owned),
+        changes: changes.boxed(),
+        store,
+    }
 }
 
 /// How many objects of a list are decoded at once; unneeded parts are dropped right after. An
@@ -87,7 +91,11 @@ fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     let Err(error) = kept::fits(meta) else { return };
     let meta = std::mem::take(meta);
     let record = match &mut object.0 {
-        Ok(object) => object.status_mut().as_mut().and_then(Status::record_mut).and_then(Option::take),
+        Ok(object) => object
+            .status_mut()
+            .as_mut()
+            .and_then(Status::record_mut)
+            .and_then(Option::take),
         Err(invalid) => invalid.record().cloned(),
     };
     object.0 = Err(Invalid::new(meta, record, &error));
@@ -156,7 +164,10 @@ impl<K: Kind> Reader<K> {
     }
 
     /// The event, if it concerns readable objects.
-    fn read(&mut self, event: watcher::Event<Guarded<K::Object>>) -> Option<watcher::Event<K::Object>> {
+    fn read(
+        &mut self,
+        event: watcher::Event<Guarded<K::Object>>,
+    ) -> Option<watcher::Event<K::Object>> {
         let (event, news) = self.apply(event);
         if let Some(env) = self.env.get() {
             self.tell(env, news);
@@ -165,7 +176,10 @@ impl<K: Kind> Reader<K> {
     }
 
     /// Updates the store before anything is reported about the event.
-    fn apply(&mut self, event: watcher::Event<Guarded<K::Object>>) -> (Option<watcher::Event<K::Object>>, News<K>) {
+    fn apply(
+        &mut self,
+        event: watcher::Event<Guarded<K::Object>>,
+    ) -> (Option<watcher::Event<K::Object>>, News<K>) {
         let mut news = News::default();
         let readable = self.readable(event, &mut news);
         if let Some(event) = &readable {
@@ -175,9 +189,14 @@ impl<K: Kind> Reader<K> {
             if matches!(event, watcher::Event::InitDone) {
                 news.listed = self.changed_since(&news.gone);
             }
-            news.released = before.iter().filter_map(|before| self.released_since(before)).collect();
+            news.released = before
+                .iter()
+                .filter_map(|before| self.released_since(before))
+                .collect();
         }
-        news.gone.retain(|object| !has(&self.store, object.as_ref()) && !self.unreadable.has(object.as_ref()));
+        news.gone.retain(|object| {
+            !has(&self.store, object.as_ref()) && !self.unreadable.has(object.as_ref())
+        });
         (readable, news)
     }
 
@@ -203,11 +222,19 @@ impl<K: Kind> Reader<K> {
 
     /// The objects of this event as the store has them, if they claimed something. `listed` is the
     /// content of the store before a list.
-    fn before(&self, event: &watcher::Event<K::Object>, listed: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
+    fn before(
+        &self,
+        event: &watcher::Event<K::Object>,
+        listed: &[Arc<K::Object>],
+    ) -> Vec<Arc<K::Object>> {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
         let mut before = match event {
             Init | InitApply(_) | Delete(_) => Vec::new(),
-            Apply(object) => self.store.get(&ObjectRef::from_obj(object)).into_iter().collect(),
+            Apply(object) => self
+                .store
+                .get(&ObjectRef::from_obj(object))
+                .into_iter()
+                .collect(),
             InitDone => listed.to_vec(),
         };
         before.retain(|object| !is_released(object.meta()));
@@ -230,9 +257,15 @@ impl<K: Kind> Reader<K> {
             Delete(object) => self.index.remove(object),
             InitDone => {
                 self.store.state().iter().for_each(|object| set(object));
-                let is_gone =
-                    |object: &&Arc<K::Object>| self.store.get(&ObjectRef::from_obj(object.as_ref())).is_none();
-                before.iter().filter(is_gone).for_each(|object| self.index.remove(object));
+                let is_gone = |object: &&Arc<K::Object>| {
+                    self.store
+                        .get(&ObjectRef::from_obj(object.as_ref()))
+                        .is_none()
+                };
+                before
+                    .iter()
+                    .filter(is_gone)
+                    .for_each(|object| self.index.remove(object));
             }
         }
     }
@@ -259,16 +292,20 @@ impl<K: Kind> Reader<K> {
             }
             InitDone => {
                 let listed = std::mem::take(&mut self.listed);
-                (news.invalid, news.no_longer_invalid) = self.unreadable.replace(self.namespace.as_deref(), listed);
+                (news.invalid, news.no_longer_invalid) =
+                    self.unreadable.replace(self.namespace.as_deref(), listed);
                 news.gone = std::mem::take(&mut self.before);
                 Some(InitDone)
             }
             Apply(Guarded(Ok(object))) => {
-                news.no_longer_invalid.extend(self.unreadable.remove(object.meta()));
+                news.no_longer_invalid
+                    .extend(self.unreadable.remove(object.meta()));
                 Some(Apply(object))
             }
             Apply(Guarded(Err(invalid))) => {
-                let before = self.store.find(|object| object.meta().uid == invalid.meta.uid);
+                let before = self
+                    .store
+                    .find(|object| object.meta().uid == invalid.meta.uid);
                 if self.unreadable.insert(invalid.clone()) {
                     news.invalid.push(invalid);
                 }
@@ -281,7 +318,8 @@ impl<K: Kind> Reader<K> {
                 Some(Delete(object))
             }
             Delete(Guarded(Err(invalid))) => {
-                news.no_longer_invalid.extend(self.unreadable.remove(&invalid.meta));
+                news.no_longer_invalid
+                    .extend(self.unreadable.remove(&invalid.meta));
                 None
             }
         }
@@ -303,7 +341,10 @@ impl<K: Kind> Reader<K> {
         }
         for object in news.gone {
             if let Some(left) = left_behind::<K>(&object) {
-                let (namespace, name) = (object.meta().namespace.as_deref(), object.meta().name.as_deref());
+                let (namespace, name) = (
+                    object.meta().namespace.as_deref(),
+                    object.meta().name.as_deref(),
+                );
                 warn!(
                     kind = %K::Object::kind(&()), namespace, name,
                     "the resource is gone without its deletion; nothing manages any more what it has on the platform: {left}"
@@ -317,22 +358,35 @@ impl<K: Kind> Reader<K> {
             wake::released::<K, _>(env.as_ref(), object.as_ref());
         }
         for invalid in news.invalid {
-            let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());
+            let (namespace, name) = (
+                invalid.meta.namespace.as_deref(),
+                invalid.meta.name.as_deref(),
+            );
             warn!(
                 kind = %K::Object::kind(&()), namespace, name, error = invalid.error,
                 "a stored object cannot be read; nothing is done for it until it is corrected"
             );
-            tokio::spawn(unreadable::report::<K::Object>(env.clone(), self.unreadable.clone(), invalid));
+            tokio::spawn(unreadable::report::<K::Object>(
+                env.clone(),
+                self.unreadable.clone(),
+                invalid,
+            ));
         }
         for meta in news.no_longer_invalid {
-            if self.store.find(|object| object.meta().uid == meta.uid).is_none() {
+            if self
+                .store
+                .find(|object| object.meta().uid == meta.uid)
+                .is_none()
+            {
                 let uid = meta.uid.as_deref().unwrap_or_default();
                 env.state().forget(uid);
                 env.trail.forget(uid);
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }
-        env.metrics.resources.unreadable(&K::Object::kind(&()), self.unreadable.count());
+        env.metrics
+            .resources
+            .unreadable(&K::Object::kind(&()), self.unreadable.count());
     }
 }
 

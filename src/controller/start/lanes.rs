@@ -40,7 +40,12 @@ impl Lanes {
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = lanes.entry(namespace.to_owned()).or_insert_with(|| {
             let (sender, added) = unbounded_channel();
-            let lane = Lane { passes: FuturesUnordered::new(), added, lanes: self.clone(), of: namespace.to_owned() };
+            let lane = Lane {
+                passes: FuturesUnordered::new(),
+                added,
+                lanes: self.clone(),
+                of: namespace.to_owned(),
+            };
             tokio::spawn(lane);
             sender
         });
@@ -69,7 +74,10 @@ impl Future for InTurns {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if TURN_BEGAN.get().is_some_and(|began| began.elapsed() >= TURN) {
+        if TURN_BEGAN
+            .get()
+            .is_some_and(|began| began.elapsed() >= TURN)
+        {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -128,7 +136,11 @@ mod tests {
         let mut is_later = false;
         poll_fn(move |context| {
             context.waker().wake_by_ref();
-            if std::mem::replace(&mut is_later, true) { Poll::Ready(()) } else { Poll::Pending }
+            if std::mem::replace(&mut is_later, true) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         })
     }
 
@@ -136,14 +148,19 @@ mod tests {
     async fn who_waits_does_so_for_one_turn_of_another_namespace_and_not_for_each_of_its_passes() {
         let lanes = Lanes::default();
         let counts: [Arc<AtomicUsize>; 2] = Default::default();
-        let greedy: Vec<_> = (0..50).map(|_| lanes.run("greedy", computes(5, counts[0].clone()))).collect();
+        let greedy: Vec<_> = (0..50)
+            .map(|_| lanes.run("greedy", computes(5, counts[0].clone())))
+            .collect();
         let (of_greedy, of_modest) = (counts[0].clone(), counts[1].clone());
         let modest = lanes.run("modest", async move {
             computes(5, of_modest).await;
             of_greedy.load(Ordering::SeqCst)
         });
         let of_greedy = modest.await;
-        assert!((1..=10).contains(&of_greedy), "{of_greedy} turns of another namespace, for 5");
+        assert!(
+            (1..=10).contains(&of_greedy),
+            "{of_greedy} turns of another namespace, for 5"
+        );
         join_all(greedy).await;
         assert_eq!(counts.map(|count| count.load(Ordering::SeqCst)), [250, 5]);
     }
@@ -187,7 +204,9 @@ mod tests {
     async fn a_panic_is_one_of_who_waits_for_the_pass() {
         let lanes = Lanes::default();
         let ended =
-            std::panic::AssertUnwindSafe(lanes.run("shop", async { panic!("of one pass") })).catch_unwind().await;
+            std::panic::AssertUnwindSafe(lanes.run("shop", async { panic!("of one pass") }))
+                .catch_unwind()
+                .await;
         assert!(ended.is_err());
         assert_eq!(lanes.run("shop", async { 7 }).await, 7);
     }

@@ -67,7 +67,14 @@ pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<Str
             LeaseStep::Read => {
                 let lease = api.get_opt(LEASE).await?.as_ref().map(view);
                 candidate.read(lease.clone(), clock::since_boot());
-                let Some(LeaseView { holder: Some(holder), version, .. }) = lease else { continue };
+                let Some(LeaseView {
+                    holder: Some(holder),
+                    version,
+                    ..
+                }) = lease
+                else {
+                    continue;
+                };
                 if *first.get_or_insert_with(|| version.clone()) != version {
                     return Ok(Some(holder));
                 }
@@ -80,11 +87,22 @@ pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<Str
 pub async fn lead(election: &Election, identity: &str, stop: &CancellationToken) -> Option<Lead> {
     let contender = Contender::new(election, identity);
     // A connection belongs to the runtime that made it, so all requests use the same runtime.
-    let contender = election.runtime.spawn(contender.contend(stop.clone())).await.ok()??;
+    let contender = election
+        .runtime
+        .spawn(contender.contend(stop.clone()))
+        .await
+        .ok()??;
     let leadership = election.leadership.clone();
     let (lost, release) = (CancellationToken::new(), CancellationToken::new());
-    let renewal = election.runtime.spawn(contender.renew(lost.clone(), release.clone()));
-    Some(Lead { leadership, lost, release, renewal })
+    let renewal = election
+        .runtime
+        .spawn(contender.renew(lost.clone(), release.clone()));
+    Some(Lead {
+        leadership,
+        lost,
+        release,
+        renewal,
+    })
 }
 
 impl Lead {
@@ -142,18 +160,27 @@ impl Contender {
                 () = self.step() => {}
                 () = release.cancelled() => return self.release().await,
             }
-            let is_suspended = self.candidate.leads_until().is_some() && self.leadership.is_suspended();
+            let is_suspended =
+                self.candidate.leads_until().is_some() && self.leadership.is_suspended();
             if std::mem::replace(&mut suspended, is_suspended) != suspended {
                 match suspended {
                     true => {
-                        warn!(lease = LEASE, "the lease could not be renewed in time: nothing is changed until it is")
+                        warn!(
+                            lease = LEASE,
+                            "the lease could not be renewed in time: nothing is changed until it is"
+                        )
                     }
                     false => info!(lease = LEASE, "the lease is renewed: changes continue"),
                 }
             }
         }
         let identity = self.candidate.identity();
-        warn!(lease = LEASE, identity, action = labels::LOSE_LEAD, "the lead is lost: another process has it");
+        warn!(
+            lease = LEASE,
+            identity,
+            action = labels::LOSE_LEAD,
+            "the lead is lost: another process has it"
+        );
         lost.cancel();
     }
 
@@ -196,12 +223,19 @@ impl Contender {
         if spec.holder_identity.as_deref() != Some(self.candidate.identity()) {
             spec.holder_identity = Some(self.candidate.identity().to_owned());
             spec.acquire_time = Some(now.clone());
-            spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
+            spec.lease_transitions = Some(
+                spec.lease_transitions
+                    .map_or(0, |count| count.saturating_add(1)),
+            );
         }
         spec.lease_duration_seconds = i32::try_from(LEASE_DURATION.as_secs()).ok();
         spec.renew_time = Some(now);
         match self.lease {
-            Some(_) => self.api.replace(LEASE, &PostParams::default(), &lease).await,
+            Some(_) => {
+                self.api
+                    .replace(LEASE, &PostParams::default(), &lease)
+                    .await
+            }
             None => {
                 lease.metadata.name = Some(LEASE.to_owned());
                 self.api.create(&PostParams::default(), &lease).await
@@ -229,28 +263,44 @@ impl Contender {
         }
         let identity = self.candidate.identity();
         match outcome {
-            Ok(true) => info!(lease = LEASE, identity, action = labels::RELEASE_LEAD, "the lead is released"),
+            Ok(true) => info!(
+                lease = LEASE,
+                identity,
+                action = labels::RELEASE_LEAD,
+                "the lead is released"
+            ),
             Ok(false) => {}
-            Err(failure) => warn!(lease = LEASE, error = %failure, "the lease could not be released"),
+            Err(failure) => {
+                warn!(lease = LEASE, error = %failure, "the lease could not be released")
+            }
         }
     }
 
     /// Removes this process as holder, if the lease is unchanged since it was read. Returns whether
     /// this process was the holder.
     async fn give_up(&self) -> Result<bool, Failure> {
-        let Some(mut lease) = self.lease.clone() else { return Ok(false) };
+        let Some(mut lease) = self.lease.clone() else {
+            return Ok(false);
+        };
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.take().as_deref() != Some(self.candidate.identity()) {
             return Ok(false);
         }
-        self.within(self.api.replace(LEASE, &PostParams::default(), &lease)).await.map(|_| true)
+        self.within(self.api.replace(LEASE, &PostParams::default(), &lease))
+            .await
+            .map(|_| true)
     }
 
-    async fn within<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+    async fn within<T>(
+        &self,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Failure> {
         match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
             Ok(Ok(answer)) => Ok(answer),
             // Another process has written or deleted the lease.
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 || status.code == 404 && self.lease.is_some() => {
+            Ok(Err(kube::Error::Api(status)))
+                if status.code == 409 || status.code == 404 && self.lease.is_some() =>
+            {
                 Err(Failure::Changed)
             }
             Ok(Err(error)) => Err(Failure::Refused(explained(&error))),
@@ -271,8 +321,14 @@ enum Failure {
 }
 
 fn view(lease: &Lease) -> LeaseView {
-    let LeaseSpec { holder_identity, lease_duration_seconds, .. } = lease.spec.clone().unwrap_or_default();
-    let seconds = lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
+    let LeaseSpec {
+        holder_identity,
+        lease_duration_seconds,
+        ..
+    } = lease.spec.clone().unwrap_or_default();
+    let seconds = lease_duration_seconds
+        .and_then(|seconds| u64::try_from(seconds).ok())
+        .unwrap_or_default();
     LeaseView {
         holder: holder_identity.filter(|holder| !holder.is_empty()),
         duration: Duration::from_secs(seconds),

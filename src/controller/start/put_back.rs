@@ -27,7 +27,11 @@ const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// Checks the `doubted` objects in storage, one at a time. Forgets what a rollback of storage has
 /// invalidated.
-pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop: CancellationToken) {
+pub async fn notice(
+    env: Arc<Live>,
+    mut doubted: UnboundedReceiver<String>,
+    stop: CancellationToken,
+) {
     let (mut lasting, mut uids) = (Lasting::default(), BTreeSet::new());
     let mut told: Option<Instant> = None;
     while stop.run_until_cancelled(sleep(PATIENCE)).await.is_some() {
@@ -36,9 +40,16 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<String>, stop
         }
         let mut questions = questions(&env, &uids);
         uids = questions.keys().cloned().collect();
-        let doubts = questions.iter().map(|(uid, question)| (uid.clone(), question.doubt)).collect();
-        let Some((uid, lasted)) = lasting.next(doubts) else { continue };
-        let Some(question) = questions.remove(&uid) else { continue };
+        let doubts = questions
+            .iter()
+            .map(|(uid, question)| (uid.clone(), question.doubt))
+            .collect();
+        let Some((uid, lasted)) = lasting.next(doubts) else {
+            continue;
+        };
+        let Some(question) = questions.remove(&uid) else {
+            continue;
+        };
         drop(questions);
         let news = told.is_none_or(|told| told.elapsed() >= TOLD_FOR);
         match (question.ask)(env.clone(), (lasted, news)).await {
@@ -65,7 +76,11 @@ struct Question {
 
 /// The given objects that are still in doubt.
 fn questions(env: &Live, uids: &BTreeSet<String>) -> BTreeMap<String, Question> {
-    let mut found = Doubted { env, uids, questions: BTreeMap::new() };
+    let mut found = Doubted {
+        env,
+        uids,
+        questions: BTreeMap::new(),
+    };
     if !uids.is_empty() {
         AllKinds::each(&mut found);
     }
@@ -82,10 +97,19 @@ impl KindVisitor for Doubted<'_> {
     fn visit<K: Kind>(&mut self) {
         for object in self.env.stores.all::<K::Object>() {
             let uid = uid(object.as_ref());
-            let doubt = self.env.state.doubt(&uid, resource_version(object.as_ref()));
+            let doubt = self
+                .env
+                .state
+                .doubt(&uid, resource_version(object.as_ref()));
             if let Some(doubt) = doubt.filter(|_| self.uids.contains(&uid)) {
                 let ask = move |env, news| ask::<K>(env, object, doubt, news).boxed();
-                self.questions.insert(uid, Question { doubt, ask: Box::new(ask) });
+                self.questions.insert(
+                    uid,
+                    Question {
+                        doubt,
+                        ask: Box::new(ask),
+                    },
+                );
             }
         }
     }
@@ -108,14 +132,18 @@ async fn ask<K: Kind>(
     };
     let verdict = doubt.settled(stored, lasted);
     debug!(%kind, namespace, name, "the cache may not show what is stored: {doubt:?}, {stored:?}, {verdict:?}");
-    if let (Verdict::PutBack, Doubt::Behind(known), Stored::Version(stored), true) = (verdict, doubt, stored, news) {
+    if let (Verdict::PutBack, Doubt::Behind(known), Stored::Version(stored), true) =
+        (verdict, doubt, stored, news)
+    {
         let text = format!(
             "The API server's storage was put back to an earlier state while dbplane runs: this resource was at version {known}, and is at \
              version {stored} now. dbplane lists all resources again and goes on with what is stored. What it still knows to be recorded is \
              written again."
         );
         warn!(%kind, namespace, name, event = STORAGE_PUT_BACK, "{text}");
-        env.cluster.publish(object.as_ref(), &Event::warning(STORAGE_PUT_BACK, text)).await;
+        env.cluster
+            .publish(object.as_ref(), &Event::warning(STORAGE_PUT_BACK, text))
+            .await;
     }
     verdict
 }

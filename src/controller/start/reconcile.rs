@@ -49,20 +49,32 @@ pub struct Shared {
 
 impl Shared {
     pub fn of(env: &Arc<Live>) -> Self {
-        Self { slots: Slots::new(env.settings.concurrency), lanes: Lanes::default(), env: env.clone() }
+        Self {
+            slots: Slots::new(env.settings.concurrency),
+            lanes: Lanes::default(),
+            env: env.clone(),
+        }
     }
 }
 
 /// One pass after the first lists, if there is a free slot for it. Otherwise the object is woken
 /// when there is one. The future is boxed: thousands of reconciles may be pending at start, and
 /// kube-runtime's buffer never shrinks.
-pub fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> BoxFuture<'static, Result<Requeue, Error>> {
+pub fn reconcile<K: Kind>(
+    object: Arc<K::Object>,
+    shared: Arc<Shared>,
+) -> BoxFuture<'static, Result<Requeue, Error>> {
     made::<K>(object, shared).boxed()
 }
 
 async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Requeue, Error> {
     let env = &shared.env;
-    if env.stop.run_until_cancelled(env.synced.cancelled()).await.is_none() {
+    if env
+        .stop
+        .run_until_cancelled(env.synced.cancelled())
+        .await
+        .is_none()
+    {
         return Ok(Requeue::await_change());
     }
     if is_outdated::<K, Live>(env, &object) {
@@ -71,7 +83,10 @@ async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Re
         return Ok(requeue(Next::OnOwnWrite, env.now(), resync(env.draw())));
     }
     let (woken, reference) = (env.clone(), ObjectRef::from_obj(object.as_ref()));
-    let Some(slot) = shared.slots.take::<K>(&object, move || woken.wake(reference)) else {
+    let Some(slot) = shared
+        .slots
+        .take::<K>(&object, move || woken.wake(reference))
+    else {
         return Ok(Requeue::await_change());
     };
     let env = env.clone();
@@ -87,13 +102,20 @@ async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Re
 
 async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> {
     if object.stands() && access::is_pending::<K, Live>(env, object) {
-        return Ok(requeue(Next::On(Wake::OnChange), env.now(), resync(env.draw())));
+        return Ok(requeue(
+            Next::On(Wake::OnChange),
+            env.now(),
+            resync(env.draw()),
+        ));
     }
     let (kind, reference) = (K::Object::kind(&()), ObjectRef::from_obj(object));
     let traced = spans::pass(&kind, object.meta());
     let lines = in_lines(&kind, object);
     let timer = env.metrics.passes.begins(&kind);
-    let result = pass::<K, Live>(env, object).instrument(lines).instrument(traced.clone()).await;
+    let result = pass::<K, Live>(env, object)
+        .instrument(lines)
+        .instrument(traced.clone())
+        .await;
     timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
     came_to(&traced, result.as_ref());
     if let Err(error) = &result {
@@ -124,7 +146,12 @@ fn came_to(traced: &Span, result: Result<&Pass, &kube::Error>) {
     match result {
         Ok(pass) => {
             traced.record("dbplane.next", pass.next.to_string());
-            traced.record("dbplane.reason", pass.report.as_ref().map(|report| report.headline().0.as_str()));
+            traced.record(
+                "dbplane.reason",
+                pass.report
+                    .as_ref()
+                    .map(|report| report.headline().0.as_str()),
+            );
         }
         Err(error) => spans::failed(traced, labels::api_server(error)),
     }
@@ -152,11 +179,18 @@ fn resync(draw: u32) -> Duration {
 
 /// When a failed pass is retried: soon after a conflict, or if the API server was unavailable,
 /// since requests then wait for it. Otherwise with a growing pause.
-pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<Shared>) -> Requeue {
+pub fn error_policy<K: Kind>(
+    object: Arc<K::Object>,
+    error: &Error,
+    shared: Arc<Shared>,
+) -> Requeue {
     if let Error(kube::Error::Api(status)) = error
         && status.code == 409
     {
-        shared.env.state.write_conflicted(&uid(object.as_ref()), resource_version(object.as_ref()));
+        shared
+            .env
+            .state
+            .write_conflicted(&uid(object.as_ref()), resource_version(object.as_ref()));
         shared.env.is_doubted(object.as_ref());
         return Requeue::requeue(CONFLICT_PAUSE);
     }
@@ -179,7 +213,10 @@ mod tests {
 
     #[test]
     fn those_that_were_looked_at_together_drift_apart() {
-        assert_eq!([0, u32::MAX].map(resync).map(|time| time.as_secs()), [900, 810]);
+        assert_eq!(
+            [0, u32::MAX].map(resync).map(|time| time.as_secs()),
+            [900, 810]
+        );
         let now = Timestamp::UNIX_EPOCH;
         let at = |seconds| Next::On(Wake::At(now + Duration::from_secs(seconds)));
         for (next, expected) in [
@@ -191,7 +228,11 @@ mod tests {
             (at(9000), 850_000),
         ] {
             let asked = requeue(next, now, Duration::from_secs(850));
-            assert_eq!(asked, Requeue::requeue(Duration::from_millis(expected)), "{next:?}");
+            assert_eq!(
+                asked,
+                Requeue::requeue(Duration::from_millis(expected)),
+                "{next:?}"
+            );
         }
     }
 }

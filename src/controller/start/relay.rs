@@ -33,16 +33,32 @@ pub async fn secrets(
     listed: CancellationToken,
     stop: CancellationToken,
 ) {
-    let changes = watched(api, watcher::Config::default().page_size(PAGE), env.list_again.subscribe());
-    relay("Secrets", changes, (&listed, stop), |secret: &PartialObjectMeta<Secret>| {
-        let namespace = secret.namespace().unwrap_or_default();
-        if listed.is_cancelled() {
-            wake::users_of_secret(env.as_ref(), &namespace, &secret.name_any());
-        }
-        for finalizer in own(&env).into_iter().filter(|own| secret.finalizers().contains(own)) {
-            tokio::spawn(unprotect_unless_named(env.clone(), (namespace.clone(), secret.name_any()), finalizer));
-        }
-    })
+    let changes = watched(
+        api,
+        watcher::Config::default().page_size(PAGE),
+        env.list_again.subscribe(),
+    );
+    relay(
+        "Secrets",
+        changes,
+        (&listed, stop),
+        |secret: &PartialObjectMeta<Secret>| {
+            let namespace = secret.namespace().unwrap_or_default();
+            if listed.is_cancelled() {
+                wake::users_of_secret(env.as_ref(), &namespace, &secret.name_any());
+            }
+            for finalizer in own(&env)
+                .into_iter()
+                .filter(|own| secret.finalizers().contains(own))
+            {
+                tokio::spawn(unprotect_unless_named(
+                    env.clone(),
+                    (namespace.clone(), secret.name_any()),
+                    finalizer,
+                ));
+            }
+        },
+    )
     .await;
 }
 
@@ -50,11 +66,19 @@ pub async fn secrets(
 fn own(env: &Live) -> BTreeSet<String> {
     let namespaces = &env.settings.watch_namespaces;
     let confined = (!namespaces.is_empty()).then(|| AccountFinalizers::confined_to(namespaces));
-    [AccountFinalizers::whole()].into_iter().chain(confined).map(|finalizers| finalizers.credential).collect()
+    [AccountFinalizers::whole()]
+        .into_iter()
+        .chain(confined)
+        .map(|finalizers| finalizers.credential)
+        .collect()
 }
 
 /// Removes the finalizer of a protected Secret that no account names any more.
-async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, String), finalizer: String) {
+async fn unprotect_unless_named(
+    env: Arc<Live>,
+    (namespace, name): (String, String),
+    finalizer: String,
+) {
     env.synced.cancelled().await;
     if dependents::may_be_read_by_an_account(env.as_ref(), &namespace, &name) {
         return;
@@ -62,7 +86,9 @@ async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, Stri
     let lines = error_span!("unprotect", kind = "Secret", namespace, name);
     let unprotected = loop {
         match secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await {
-            Err(error) if is_unavailable(&error) && !env.stop.is_cancelled() => sleep(PROBE_PAUSE).await,
+            Err(error) if is_unavailable(&error) && !env.stop.is_cancelled() => {
+                sleep(PROBE_PAUSE).await
+            }
             ended => break ended,
         }
     };
@@ -93,11 +119,16 @@ pub async fn namespaces(
     let changes = watched(api, watcher::Config::default(), env.list_again.subscribe());
     let changes = changes.modify(only_labels).reflect(writer);
     let listed = CancellationToken::new();
-    relay("namespaces", changes, (&listed, stop), |namespace: &PartialObjectMeta<Namespace>| {
-        if listed.is_cancelled() {
-            wake::users_of_cluster_accounts(env.as_ref(), &namespace.name_any());
-        }
-    })
+    relay(
+        "namespaces",
+        changes,
+        (&listed, stop),
+        |namespace: &PartialObjectMeta<Namespace>| {
+            if listed.is_cancelled() {
+                wake::users_of_cluster_accounts(env.as_ref(), &namespace.name_any());
+            }
+        },
+    )
     .await;
 }
 
@@ -114,13 +145,21 @@ async fn relay<K: Resource + Debug>(
         match change {
             Ok(watcher::Event::Init) => {}
             Ok(watcher::Event::InitDone) => listed.cancel(),
-            Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object) | watcher::Event::Delete(object)) => {
+            Ok(
+                watcher::Event::Apply(object)
+                | watcher::Event::InitApply(object)
+                | watcher::Event::Delete(object),
+            ) => {
                 pass_on(&object);
             }
             Err(error) if is_watch_unavailable(&error) => {
                 debug!(error = explained(&error), watch = what, "the watch failed")
             }
-            Err(error) => warn!(error = explained(&error), watch = what, "the watch failed; it is begun anew"),
+            Err(error) => warn!(
+                error = explained(&error),
+                watch = what,
+                "the watch failed; it is begun anew"
+            ),
         }
     }
 }

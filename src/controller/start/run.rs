@@ -40,41 +40,72 @@ pub struct Operator {
 
 impl std::fmt::Debug for Operator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Operator").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Operator")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }
 
 /// Runs until `stop`. An error says why it ended earlier.
 pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
-    let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
+    let Some(cluster) = prepared(&operator, &stop).await? else {
+        return Ok(());
+    };
     let Some(election) = &operator.election else {
         let leadership = Leadership::default();
         operator.metrics.leads_while(leadership.clone());
         control(operator, cluster, leadership, stop).await;
         return Ok(());
     };
-    let Some(lead) = lead(election, &operator.settings.identity, &stop).await else { return Ok(()) };
+    let Some(lead) = lead(election, &operator.settings.identity, &stop).await else {
+        return Ok(());
+    };
     operator.metrics.leads_while(lead.leadership.clone());
     let well = while_leading(operator, cluster, &lead, stop).await;
     lead.release().await;
-    if well { Ok(()) } else { Err("the lead was lost".to_owned()) }
+    if well {
+        Ok(())
+    } else {
+        Err("the lead was lost".to_owned())
+    }
 }
 
 /// Waits for what is missing. Returns the ID of this cluster, or `None` if the operator is stopped
 /// before it is known.
-async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Option<ClusterId>, String> {
-    let Operator { client, settings, readiness, .. } = operator;
+async fn prepared(
+    operator: &Operator,
+    stop: &CancellationToken,
+) -> Result<Option<ClusterId>, String> {
+    let Operator {
+        client,
+        settings,
+        readiness,
+        ..
+    } = operator;
     if !waiting::wait_for_resources(client, settings, readiness, stop).await {
         return Ok(None);
     }
     match &settings.cluster_id {
         Some(given) => Ok(Some(given.clone())),
-        None => waiting::cluster_id(client, !settings.watch_namespaces.is_empty(), readiness, stop).await,
+        None => {
+            waiting::cluster_id(
+                client,
+                !settings.watch_namespaces.is_empty(),
+                readiness,
+                stop,
+            )
+            .await
+        }
     }
 }
 
 /// Runs while this process leads. Nothing may begin once another process may lead.
-async fn while_leading(operator: Operator, cluster: ClusterId, lead: &Lead, stop: CancellationToken) -> bool {
+async fn while_leading(
+    operator: Operator,
+    cluster: ClusterId,
+    lead: &Lead,
+    stop: CancellationToken,
+) -> bool {
     let until = stop.child_token();
     let work = control(operator, cluster, lead.leadership.clone(), until.clone());
     tokio::pin!(work);
@@ -89,10 +120,31 @@ async fn while_leading(operator: Operator, cluster: ClusterId, lead: &Lead, stop
 }
 
 /// Runs until `stop`. Then the running passes end, and the keys that they left in memory are saved.
-async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership, stop: CancellationToken) {
-    let Operator { client, settings, readiness, metrics, state_page, clock, .. } = operator;
+async fn control(
+    operator: Operator,
+    cluster: ClusterId,
+    leadership: Leadership,
+    stop: CancellationToken,
+) {
+    let Operator {
+        client,
+        settings,
+        readiness,
+        metrics,
+        state_page,
+        clock,
+        ..
+    } = operator;
     let longest = settings.request_timeout.saturating_add(PASS_GRACE);
-    let inputs = Inputs { client, settings, cluster, metrics, state_page, leadership, clock };
+    let inputs = Inputs {
+        client,
+        settings,
+        cluster,
+        metrics,
+        state_page,
+        leadership,
+        clock,
+    };
     let assembly = Assembly::new(inputs, &stop);
     let env = assembly.env.clone();
     tokio::select! {

@@ -66,7 +66,10 @@ struct Taken {
 
 impl std::fmt::Debug for Owned {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Owned").field("taken", &self.taken.len()).field("waiting", &self.waiting.len()).finish()
+        f.debug_struct("Owned")
+            .field("taken", &self.taken.len())
+            .field("waiting", &self.waiting.len())
+            .finish()
     }
 }
 
@@ -88,10 +91,19 @@ impl Owned {
             return true;
         }
         if self.is_free(each, stands) {
-            self.taken.insert(object.to_owned(), Taken { stands, has_come: true });
+            self.taken.insert(
+                object.to_owned(),
+                Taken {
+                    stands,
+                    has_come: true,
+                },
+            );
             return true;
         }
-        let keeps_its_place = self.waiting.get(object).is_some_and(|((stood, _), _)| !stood || stands);
+        let keeps_its_place = self
+            .waiting
+            .get(object)
+            .is_some_and(|((stood, _), _)| !stood || stands);
         if !keeps_its_place {
             self.cease_to_wait(object);
             self.last += 1;
@@ -116,7 +128,13 @@ impl Owned {
         {
             let object = object.clone();
             woken.extend(self.cease_to_wait(&object));
-            self.taken.insert(object, Taken { stands, has_come: false });
+            self.taken.insert(
+                object,
+                Taken {
+                    stands,
+                    has_come: false,
+                },
+            );
         }
         woken
     }
@@ -126,8 +144,12 @@ impl All {
     /// Removes the object's slot, or its place in the queue. Returns the wakers of objects that get
     /// a slot.
     fn leave(&mut self, each: usize, object: &str) -> Vec<Waker> {
-        let Some(owner) = self.owner_of.remove(object) else { return Vec::new() };
-        let Some(owned) = self.owners.get_mut(&owner) else { return Vec::new() };
+        let Some(owner) = self.owner_of.remove(object) else {
+            return Vec::new();
+        };
+        let Some(owned) = self.owners.get_mut(&owner) else {
+            return Vec::new();
+        };
         owned.taken.remove(object);
         owned.cease_to_wait(object);
         let woken = owned.pass_on(each);
@@ -141,25 +163,53 @@ impl All {
 impl Slots {
     /// `each` is the number of slots per owner.
     pub fn new(each: u16) -> Self {
-        Self { each: usize::from(each), all: Arc::default() }
+        Self {
+            each: usize::from(each),
+            all: Arc::default(),
+        }
     }
 
     /// A slot for a pass over `object`. Without one, `wake` is called when there is one: in order
     /// of arrival within a class.
-    pub fn take<K: Kind>(&self, object: &K::Object, wake: impl FnOnce() + Send + 'static) -> Option<Slot> {
-        self.of(owner::<K>(object), label(object), object.stands(), Box::new(wake))
+    pub fn take<K: Kind>(
+        &self,
+        object: &K::Object,
+        wake: impl FnOnce() + Send + 'static,
+    ) -> Option<Slot> {
+        self.of(
+            owner::<K>(object),
+            label(object),
+            object.stands(),
+            Box::new(wake),
+        )
     }
 
     fn of(&self, owner: String, object: String, stands: bool, wake: Waker) -> Option<Slot> {
         let (taken, woken) = self.with(|all| {
             // The object refers to another account now.
-            let has_moved = all.owner_of.get(&object).is_some_and(|before| *before != owner);
-            let woken = if has_moved { all.leave(self.each, &object) } else { Vec::new() };
+            let has_moved = all
+                .owner_of
+                .get(&object)
+                .is_some_and(|before| *before != owner);
+            let woken = if has_moved {
+                all.leave(self.each, &object)
+            } else {
+                Vec::new()
+            };
             all.owner_of.insert(object.clone(), owner.clone());
-            (all.owners.entry(owner).or_default().take(self.each, &object, stands, wake), woken)
+            (
+                all.owners
+                    .entry(owner)
+                    .or_default()
+                    .take(self.each, &object, stands, wake),
+                woken,
+            )
         });
         woken.into_iter().for_each(|wake| wake());
-        taken.then(|| Slot { slots: self.clone(), object })
+        taken.then(|| Slot {
+            slots: self.clone(),
+            object,
+        })
     }
 
     /// The object with this label is gone, or this version of it gets no pass.
@@ -170,7 +220,9 @@ impl Slots {
 
     /// For each owner, how many objects have a slot and how many wait.
     pub fn figures(&self) -> BTreeMap<String, (usize, usize)> {
-        let count = |(owner, owned): (&String, &Owned)| (owner.clone(), (owned.taken.len(), owned.waiting.len()));
+        let count = |(owner, owned): (&String, &Owned)| {
+            (owner.clone(), (owned.taken.len(), owned.waiting.len()))
+        };
         self.with(|all| all.owners.iter().map(count).collect())
     }
 
@@ -182,9 +234,15 @@ impl Slots {
 /// The owner of the slots for a pass over `object`: kind, account and namespace. An account is its
 /// own owner.
 fn owner<K: Kind>(object: &K::Object) -> String {
-    let Some(reference) = K::account(object) else { return label(object) };
+    let Some(reference) = K::account(object) else {
+        return label(object);
+    };
     let namespace = object.namespace().unwrap_or_default();
-    format!("{} of {} in {namespace}", K::Object::kind(&()), AccountName::of(reference, object))
+    format!(
+        "{} of {} in {namespace}",
+        K::Object::kind(&()),
+        AccountName::of(reference, object)
+    )
 }
 
 #[cfg(test)]
@@ -214,7 +272,10 @@ mod tests {
 
     impl Desk {
         fn new(each: u16) -> Self {
-            Self { slots: Slots::new(each), woken: Arc::default() }
+            Self {
+                slots: Slots::new(each),
+                woken: Arc::default(),
+            }
         }
 
         fn ask(&self, object: &'static str, stands: bool) -> Option<Slot> {
@@ -236,14 +297,31 @@ mod tests {
     fn who_waits_holds_up_nobody_of_another_account_or_namespace() {
         let slots = Slots::new(2);
         let ask = |account: &str, namespace: &str, object: &str| {
-            slots.of(owner(account, namespace), object.to_owned(), false, Box::new(|| {}))
+            slots.of(
+                owner(account, namespace),
+                object.to_owned(),
+                false,
+                Box::new(|| {}),
+            )
         };
-        let _taken = [ask("slow", "shop", "a").unwrap(), ask("slow", "shop", "b").unwrap()];
+        let _taken = [
+            ask("slow", "shop", "a").unwrap(),
+            ask("slow", "shop", "b").unwrap(),
+        ];
         for number in 0..1000 {
-            assert!(ask("slow", "shop", &number.to_string()).is_none(), "both slots are taken");
+            assert!(
+                ask("slow", "shop", &number.to_string()).is_none(),
+                "both slots are taken"
+            );
         }
-        assert!(ask("slow", "bank", "a").is_some(), "another namespace has its own");
-        assert!(ask("fast", "shop", "a").is_some(), "another account has its own");
+        assert!(
+            ask("slow", "bank", "a").is_some(),
+            "another namespace has its own"
+        );
+        assert!(
+            ask("fast", "shop", "a").is_some(),
+            "another account has its own"
+        );
     }
 
     #[test]
@@ -267,13 +345,25 @@ mod tests {
             let slots = Slots::new(each);
             let mut taken = Vec::new();
             let mut ask = |number: usize, stands: bool| {
-                let slot = slots.of(OWNER.to_owned(), number.to_string(), stands, Box::new(|| {}));
+                let slot = slots.of(
+                    OWNER.to_owned(),
+                    number.to_string(),
+                    stands,
+                    Box::new(|| {}),
+                );
                 let is_taken = slot.is_some();
                 taken.extend(slot);
                 is_taken
             };
-            assert_eq!((0..100).filter(|number| ask(*number, true)).count(), for_standing, "of {each}");
-            assert_eq!((100..200).filter(|number| ask(*number, false)).count(), usize::from(each) - for_standing);
+            assert_eq!(
+                (0..100).filter(|number| ask(*number, true)).count(),
+                for_standing,
+                "of {each}"
+            );
+            assert_eq!(
+                (100..200).filter(|number| ask(*number, false)).count(),
+                usize::from(each) - for_standing
+            );
         }
     }
 
@@ -281,7 +371,12 @@ mod tests {
     fn what_is_changed_meanwhile_comes_before_what_only_is_looked_at_again() {
         let desk = Desk::new(1);
         let first = desk.ask("first", false).unwrap();
-        for (object, stands) in [("standing", true), ("changed", true), ("new", false), ("changed", false)] {
+        for (object, stands) in [
+            ("standing", true),
+            ("changed", true),
+            ("new", false),
+            ("changed", false),
+        ] {
             assert!(desk.ask(object, stands).is_none());
         }
         drop(first);
@@ -313,7 +408,13 @@ mod tests {
             assert!(desk.ask("hasty", true).is_none() && desk.ask("hasty", false).is_none());
             desk.slots.leave("hasty");
         }
-        assert_eq!(desk.slots.with(|all| (all.owners[OWNER].order.len(), all.owners[OWNER].waiting.len())), (0, 0));
+        assert_eq!(
+            desk.slots.with(|all| (
+                all.owners[OWNER].order.len(),
+                all.owners[OWNER].waiting.len()
+            )),
+            (0, 0)
+        );
     }
 
     #[test]
@@ -323,7 +424,12 @@ mod tests {
         assert!(desk.ask("moves", false).is_none() && desk.ask("next", false).is_none());
         drop(first);
         assert_eq!(desk.woken(), ["moves"]);
-        let elsewhere = desk.slots.of(owner("other", "shop"), "moves".to_owned(), false, Box::new(|| {}));
+        let elsewhere = desk.slots.of(
+            owner("other", "shop"),
+            "moves".to_owned(),
+            false,
+            Box::new(|| {}),
+        );
         assert!(elsewhere.is_some());
         assert_eq!(desk.woken(), ["next"]);
     }

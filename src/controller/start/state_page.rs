@@ -19,12 +19,26 @@ use crate::telemetry::debug::Wanted;
 
 pub fn state(shared: &Shared, wanted: &Wanted) -> Value {
     let env = &shared.env;
-    let mut resources = Resources { env, wanted, found: Vec::new(), unreadable: Vec::new() };
+    let mut resources = Resources {
+        env,
+        wanted,
+        found: Vec::new(),
+        unreadable: Vec::new(),
+    };
     AllKinds::each(&mut resources);
     let slots = shared.slots.figures().into_iter();
-    let slots = slots.map(|(of, (taken, waiting))| json!({"of": of, "taken": taken, "waiting": waiting}));
-    let computes = env.observers.all().into_iter().map(|(place, latest)| list(place, &latest));
-    let keys = env.key_observers.all().into_iter().map(|(place, latest)| list(place, &latest));
+    let slots =
+        slots.map(|(of, (taken, waiting))| json!({"of": of, "taken": taken, "waiting": waiting}));
+    let computes = env
+        .observers
+        .all()
+        .into_iter()
+        .map(|(place, latest)| list(place, &latest));
+    let keys = env
+        .key_observers
+        .all()
+        .into_iter()
+        .map(|(place, latest)| list(place, &latest));
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "identity": env.settings.identity,
@@ -89,12 +103,16 @@ impl KindVisitor for Resources<'_> {
             return;
         }
         for object in self.env.objects::<K>() {
-            if self.wanted.is(object.namespace().as_deref(), &object.name_any()) {
+            if self
+                .wanted
+                .is(object.namespace().as_deref(), &object.name_any())
+            {
                 self.found.push(self.of::<K>(object.as_ref()));
             }
         }
         for meta in self.env.unreadable::<K::Object>() {
-            self.unreadable.push(json!({"kind": kind, "namespace": meta.namespace, "name": meta.name}));
+            self.unreadable
+                .push(json!({"kind": kind, "namespace": meta.namespace, "name": meta.name}));
         }
     }
 }
@@ -121,7 +139,10 @@ impl Resources<'_> {
 
 /// The last pass, and when the next one is due.
 fn last(traced: &Traced) -> Value {
-    let step = traced.step.as_ref().map(|step| json!({"at": step.at, "step": step.text}));
+    let step = traced
+        .step
+        .as_ref()
+        .map(|step| json!({"at": step.at, "step": step.text}));
     let ended = traced.ended.as_ref();
     json!({
         "passes": traced.passes,

@@ -23,10 +23,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Writes the condition. After a failure it retries as long as the object has the same error.
 pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid: Invalid) {
-    let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());
+    let (namespace, name) = (
+        invalid.meta.namespace.as_deref(),
+        invalid.meta.name.as_deref(),
+    );
     let mut pause = FIRST_PAUSE;
     while unreadable.still(&invalid) {
-        let Err(error) = write::<K>(&env, &invalid).await else { return };
+        let Err(error) = write::<K>(&env, &invalid).await else {
+            return;
+        };
         warn!(kind = %K::kind(&()), namespace, name, error = explained(&error), "the condition of an object that cannot be read is not written yet");
         tokio::select! {
             () = env.stop.cancelled() => return,
@@ -39,7 +44,10 @@ pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid:
     }
 }
 
-async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Result<(), kube::Error> {
+async fn write<K: Managed>(
+    env: &Live,
+    Invalid { meta, error }: &Invalid,
+) -> Result<(), kube::Error> {
     let requests = Request::new(K::url_path(&(), meta.namespace.as_deref()));
     let name = meta.name.as_deref().unwrap_or_default();
     // A list, because the operator may not get resources of every kind.
@@ -50,7 +58,12 @@ async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Res
     if found["metadata"]["uid"].as_str() != meta.uid.as_deref() {
         return Ok(());
     }
-    let status = status(&found["status"], meta.generation.unwrap_or_default(), error, env);
+    let status = status(
+        &found["status"],
+        meta.generation.unwrap_or_default(),
+        error,
+        env,
+    );
     if status == found["status"] {
         return Ok(());
     }
@@ -59,20 +72,30 @@ async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Res
         "metadata": {"uid": meta.uid, "resourceVersion": found["metadata"]["resourceVersion"]},
         "status": status,
     }));
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    let patch = requests.patch_subresource("status", name, &params, &body).map_err(kube::Error::BuildRequest)?;
+    let params = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let patch = requests
+        .patch_subresource("status", name, &params, &body)
+        .map_err(kube::Error::BuildRequest)?;
     env.cluster.client().request::<Value>(patch).await.map(drop)
 }
 
 /// The previous status with other conditions.
 fn status(before: &Value, generation: i64, error: &str, env: &Live) -> Value {
-    let conditions: Vec<Condition> = serde_json::from_value(before["conditions"].clone()).unwrap_or_default();
+    let conditions: Vec<Condition> =
+        serde_json::from_value(before["conditions"].clone()).unwrap_or_default();
     let message = format!(
         "The stored object cannot be read: {error}. dbplane changes nothing that it has on the platform. Correct the field that is \
          named, with kubectl edit or by applying the manifest again."
     );
     let report = Report::stalled(Reason::Unreadable, message);
-    let mut status = if before.is_object() { before.clone() } else { json!({}) };
+    let mut status = if before.is_object() {
+        before.clone()
+    } else {
+        json!({})
+    };
     status["conditions"] = json!(report.conditions(&conditions, generation, env.now()));
     status["observedGeneration"] = json!(generation);
     status

@@ -28,7 +28,11 @@ pub async fn wait_for_resources(
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> bool {
-    let mut waiting = Waiting { readiness, stop, last_logged: String::new() };
+    let mut waiting = Waiting {
+        readiness,
+        stop,
+        last_logged: String::new(),
+    };
     loop {
         let missing = missing(client, settings).await;
         if missing.is_empty() {
@@ -52,7 +56,11 @@ pub async fn cluster_id(
     stop: &CancellationToken,
 ) -> Result<Option<ClusterId>, String> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let mut waiting = Waiting { readiness, stop, last_logged: String::new() };
+    let mut waiting = Waiting {
+        readiness,
+        stop,
+        last_logged: String::new(),
+    };
     loop {
         let error = match namespaces.get_metadata("kube-system").await {
             Ok(found) => match found.metadata.uid.as_deref().and_then(ClusterId::of_uid) {
@@ -71,7 +79,8 @@ pub async fn cluster_id(
             }
             Err(error) => explained(&error),
         };
-        let missing = format!("the UID of namespace kube-system ({error}), or --cluster-id in its place");
+        let missing =
+            format!("the UID of namespace kube-system ({error}), or --cluster-id in its place");
         if !waiting.pause(&[missing]).await {
             return Ok(None);
         }
@@ -101,9 +110,17 @@ impl Waiting<'_> {
 }
 
 async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
-    let mut checks = Checks { client, settings, running: Vec::new() };
+    let mut checks = Checks {
+        client,
+        settings,
+        running: Vec::new(),
+    };
     AllKinds::each(&mut checks);
-    let mut missing: Vec<String> = join_all(checks.running).await.into_iter().flatten().collect();
+    let mut missing: Vec<String> = join_all(checks.running)
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
     missing.dedup();
     missing
 }
@@ -121,7 +138,8 @@ impl KindVisitor for Checks<'_> {
             return;
         }
         let namespace = self.settings.watch_namespaces.first().map(String::as_str);
-        self.running.push(not_served(K::Object::api::<K::Object>(self.client, namespace)).boxed());
+        self.running
+            .push(not_served(K::Object::api::<K::Object>(self.client, namespace)).boxed());
     }
 }
 
@@ -130,10 +148,12 @@ async fn not_served<K: Managed>(api: Api<K>) -> Option<String> {
     let plural = K::plural(&());
     match api.list_metadata(&ListParams::default().limit(1)).await {
         Ok(_) => None,
-        Err(kube::Error::Api(status)) if status.code == 404 => {
-            Some(format!("the CustomResourceDefinition {plural}.dbplane.dev (kubectl apply -k crds/)"))
+        Err(kube::Error::Api(status)) if status.code == 404 => Some(format!(
+            "the CustomResourceDefinition {plural}.dbplane.dev (kubectl apply -k crds/)"
+        )),
+        Err(kube::Error::Api(status)) => {
+            Some(format!("permission to list {plural} ({})", status.message))
         }
-        Err(kube::Error::Api(status)) => Some(format!("permission to list {plural} ({})", status.message)),
         Err(error) => Some(format!("the API server ({})", explained(&error))),
     }
 }

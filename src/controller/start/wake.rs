@@ -15,11 +15,19 @@ use crate::api::Compute;
 
 /// Wakes our resource that controls `object`, or those that would adopt it.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
-    let controller = object.owner_references().iter().find(|owner| owner.controller == Some(true));
+    let controller = object
+        .owner_references()
+        .iter()
+        .find(|owner| owner.controller == Some(true));
     match (controller, (object as &dyn Any).downcast_ref::<Compute>()) {
         (Some(owner), _) => {
             let namespace = object.namespace();
-            E::Kinds::each(&mut Owner { env, kind: (&owner.api_version, &owner.kind), name: &owner.name, namespace });
+            E::Kinds::each(&mut Owner {
+                env,
+                kind: (&owner.api_version, &owner.kind),
+                name: &owner.name,
+                namespace,
+            });
         }
         (None, Some(compute)) => E::Kinds::each(&mut Selecting { env, compute }),
         (None, None) => {}
@@ -35,7 +43,10 @@ impl<E: Environment> KindVisitor for Selecting<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let namespace = self.compute.namespace().unwrap_or_default();
         let may_select = self.env.objects_by::<K>(&Key::Selector(namespace));
-        for object in may_select.iter().filter(|object| K::selects(object, self.compute)) {
+        for object in may_select
+            .iter()
+            .filter(|object| K::selects(object, self.compute))
+        {
             self.env.wake(ObjectRef::from_obj(object.as_ref()));
         }
     }
@@ -100,6 +111,9 @@ struct Everything<'a, E>(&'a E);
 
 impl<E: Environment> KindVisitor for Everything<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        self.0.objects::<K>().iter().for_each(|object| self.0.wake(ObjectRef::from_obj(object.as_ref())));
+        self.0
+            .objects::<K>()
+            .iter()
+            .for_each(|object| self.0.wake(ObjectRef::from_obj(object.as_ref())));
     }
 }

@@ -27,7 +27,14 @@ where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let events = watcher::watcher(api.clone(), config.clone()).boxed();
-    let begin = Watch { api, config, events, list_again, backoff: DefaultBackoff::default(), pause: Duration::ZERO };
+    let begin = Watch {
+        api,
+        config,
+        events,
+        list_again,
+        backoff: DefaultBackoff::default(),
+        pause: Duration::ZERO,
+    };
     stream::unfold(begin, |mut watch| async move {
         let event = watch.next().await?;
         Some((event, watch))
@@ -80,16 +87,22 @@ where
 /// for which API servers are stopped. An API server accepts a watch from a version that storage has
 /// not reached yet, and shows nothing until it has.
 fn was_away(error: &watcher::Error) -> bool {
-    let watcher::Error::WatchStartFailed(error) = error else { return false };
+    let watcher::Error::WatchStartFailed(error) = error else {
+        return false;
+    };
     let is_overloaded = matches!(error, kube::Error::Api(status) if status.code == 429);
     is_unavailable(error) && !is_overloaded
 }
 
 /// True if a watch failed because the API server was unavailable.
 pub fn is_watch_unavailable(error: &watcher::Error) -> bool {
-    use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};
+    use watcher::Error::{
+        InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,
+    };
     match error {
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => is_unavailable(error),
+        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
+            is_unavailable(error)
+        }
         WatchError(status) => circuit::is_unavailable(status.code),
         NoResourceVersion => false,
     }
@@ -116,8 +129,14 @@ mod tests {
         let mut answers = Vec::from(answers).into_iter();
         let noted = asked.clone();
         let answer = move |request: Request<Body>| {
-            let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-            noted.lock().unwrap().push(if watches { "watch" } else { "list" });
+            let watches = request
+                .uri()
+                .query()
+                .is_some_and(|query| query.contains("watch=true"));
+            noted
+                .lock()
+                .unwrap()
+                .push(if watches { "watch" } else { "list" });
             let status = if watches { answers.next() } else { Some(200) };
             let body = match status {
                 Some(200) => json!({
@@ -129,8 +148,12 @@ mod tests {
                 }
             };
             async move {
-                let Some(status) = status else { return std::future::pending().await };
-                let answer = Response::builder().status(status).body(Body::from(body.to_string().into_bytes()));
+                let Some(status) = status else {
+                    return std::future::pending().await;
+                };
+                let answer = Response::builder()
+                    .status(status)
+                    .body(Body::from(body.to_string().into_bytes()));
                 Ok::<_, kube::Error>(answer.unwrap())
             }
         };
@@ -140,7 +163,11 @@ mod tests {
     async fn asked(answers: &[u16], again: bool) -> Vec<&'static str> {
         let (client, asked) = server(answers);
         let list_again = watch::Sender::new(());
-        let watched = watched::<ProjectKey>(Api::all(client), watcher::Config::default(), list_again.subscribe());
+        let watched = watched::<ProjectKey>(
+            Api::all(client),
+            watcher::Config::default(),
+            list_again.subscribe(),
+        );
         let run = tokio::spawn(watched.for_each(|_| std::future::ready(())));
         sleep(Duration::from_secs(60)).await;
         if again {
@@ -154,8 +181,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_watch_begins_with_a_list_after_no_api_server_was_reached() {
         assert_eq!(asked(&[], false).await, ["list", "watch"]);
-        assert_eq!(asked(&[503], false).await, ["list", "watch", "list", "watch"]);
-        assert_eq!(asked(&[429, 500], false).await, ["list", "watch", "watch", "watch"], "it is there");
+        assert_eq!(
+            asked(&[503], false).await,
+            ["list", "watch", "list", "watch"]
+        );
+        assert_eq!(
+            asked(&[429, 500], false).await,
+            ["list", "watch", "watch", "watch"],
+            "it is there"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -31,9 +31,13 @@ pub fn is_forbidden(error: &kube::Error) -> bool {
 
 /// Like `is_forbidden`, for a watch.
 pub fn is_watch_forbidden(error: &watcher::Error) -> bool {
-    use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};
+    use watcher::Error::{
+        InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,
+    };
     match error {
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => is_forbidden(error),
+        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
+            is_forbidden(error)
+        }
         WatchError(status) => status.code == 403,
         NoResourceVersion => false,
     }
@@ -41,8 +45,16 @@ pub fn is_watch_forbidden(error: &watcher::Error) -> bool {
 
 /// Checks for each namespace with a refused request whether all rights are gone there. Reports that
 /// once.
-pub async fn notice(env: Arc<Live>, mut refused: UnboundedReceiver<String>, stop: CancellationToken) {
-    let mut notice = Notice { env, asked: BTreeMap::new(), gone: BTreeSet::new() };
+pub async fn notice(
+    env: Arc<Live>,
+    mut refused: UnboundedReceiver<String>,
+    stop: CancellationToken,
+) {
+    let mut notice = Notice {
+        env,
+        asked: BTreeMap::new(),
+        gone: BTreeSet::new(),
+    };
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -65,8 +77,14 @@ struct Notice {
 
 impl Notice {
     async fn refused(&mut self, namespace: String) {
-        let lately = self.asked.get(&namespace).is_some_and(|asked| asked.elapsed() < ASK_AGAIN);
-        if lately || self.gone.contains(&namespace) || !self.env.settings.watch_namespaces.contains(&namespace) {
+        let lately = self
+            .asked
+            .get(&namespace)
+            .is_some_and(|asked| asked.elapsed() < ASK_AGAIN);
+        if lately
+            || self.gone.contains(&namespace)
+            || !self.env.settings.watch_namespaces.contains(&namespace)
+        {
             return;
         }
         self.asked.insert(namespace.clone(), Instant::now());
@@ -90,7 +108,10 @@ impl Notice {
         match rights::left(self.env.cluster.client(), Who::Me, namespace).await {
             Ok(left) => Some(left.is_empty()),
             Err(error) => {
-                debug!(error = explained(&error), namespace, "the API server does not say which rights are left");
+                debug!(
+                    error = explained(&error),
+                    namespace, "the API server does not say which rights are left"
+                );
                 None
             }
         }
@@ -101,8 +122,12 @@ impl Notice {
         let client = self.env.cluster.client();
         let own = client.default_namespace();
         let account = rights::service_account(client).await.ok().flatten();
-        let account = account.filter(|(namespace, _)| namespace == own).map(|(_, name)| name);
-        let account = account.map(|name| format!(" --operator-service-account {name}")).unwrap_or_default();
+        let account = account
+            .filter(|(namespace, _)| namespace == own)
+            .map(|(_, name)| name);
+        let account = account
+            .map(|name| format!(" --operator-service-account {name}"))
+            .unwrap_or_default();
         let text = format!(
             "The operator has no rights in namespace {namespace} any more, and does nothing for its resources. Give it its Roles again. \
              If the namespace is being deleted, this lists what its resources have on the platform, and with --yes takes their finalizers off: \
@@ -111,10 +136,18 @@ impl Notice {
         warn!(namespace, "{text}");
         let leases: Api<Lease> = Api::default_namespaced(client.clone());
         match leases.get_opt(LEASE).await {
-            Ok(Some(lease)) => self.env.cluster.publish(&lease, &Event::warning("RightsGone", text)).await,
+            Ok(Some(lease)) => {
+                self.env
+                    .cluster
+                    .publish(&lease, &Event::warning("RightsGone", text))
+                    .await
+            }
             // Without leader election there is no Lease.
             Ok(None) => {}
-            Err(error) => debug!(error = explained(&error), "the Lease that events are about cannot be read"),
+            Err(error) => debug!(
+                error = explained(&error),
+                "the Lease that events are about cannot be read"
+            ),
         }
     }
 }

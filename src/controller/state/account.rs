@@ -42,7 +42,10 @@ impl<P> Connection<P> {
 
     /// The account's limit of requests in any minute.
     pub fn requests_per_minute(&self) -> u32 {
-        let limit = self.access.rate_limit.map(|limit| limit.requests_per_minute);
+        let limit = self
+            .access
+            .rate_limit
+            .map(|limit| limit.requests_per_minute);
         limit.unwrap_or(Rate::default().requests_per_minute)
     }
 }
@@ -81,7 +84,9 @@ impl<P> ProcessState<P> {
     pub fn connections(&self) -> BTreeMap<AccountName, SharedConnection<P>> {
         self.with(|contents| {
             let accounts = contents.accounts.iter();
-            accounts.filter_map(|(name, entry)| Some((name.clone(), entry.connection.clone()?))).collect()
+            accounts
+                .filter_map(|(name, entry)| Some((name.clone(), entry.connection.clone()?)))
+                .collect()
         })
     }
 }
@@ -114,10 +119,21 @@ impl<P: Clone> ProcessState<P> {
 
     /// Records whether computes that were read through this connection show names. Returns what is
     /// known of that by now.
-    pub fn names_shown(&self, name: &AccountName, connection: u64, shown: NameSupport) -> NameSupport {
+    pub fn names_shown(
+        &self,
+        name: &AccountName,
+        connection: u64,
+        shown: NameSupport,
+    ) -> NameSupport {
         self.with(|contents| {
-            match contents.accounts.get(name).and_then(|entry| entry.connection.as_ref()) {
-                Some(known) if known.number == connection && known.names >= shown => return known.names,
+            match contents
+                .accounts
+                .get(name)
+                .and_then(|entry| entry.connection.as_ref())
+            {
+                Some(known) if known.number == connection && known.names >= shown => {
+                    return known.names;
+                }
                 _ => {}
             }
             if let Some(known) = contents.connection(name, connection) {
@@ -130,7 +146,10 @@ impl<P: Clone> ProcessState<P> {
     /// Requests a new check of the credentials.
     pub fn check_wanted(&self, name: &AccountName) {
         self.with(|contents| {
-            let known = contents.accounts.get_mut(name).and_then(|entry| entry.connection.as_mut());
+            let known = contents
+                .accounts
+                .get_mut(name)
+                .and_then(|entry| entry.connection.as_mut());
             if let Some(check) = known.and_then(|known| Arc::make_mut(known).check.as_mut()) {
                 check.at = Check::WANTED;
             }
@@ -160,7 +179,9 @@ impl<P: PlatformClient> ProcessState<P> {
             let number = entry.number();
             let before = contents.accounts.insert(name.clone(), entry.clone());
             let news = before.as_ref().is_none_or(|before| !before.is_same(&entry));
-            let replaced = before.and_then(|before| before.connection).filter(|before| Some(before.number) != number);
+            let replaced = before
+                .and_then(|before| before.connection)
+                .filter(|before| Some(before.number) != number);
             let former = contents.former.entry(name.clone()).or_default();
             former.extend(replaced.map(|connection| connection.platform.clone()));
             former.retain(P::is_held_elsewhere);
@@ -171,7 +192,9 @@ impl<P: PlatformClient> ProcessState<P> {
     /// True if a call with an earlier key of the account may still be in progress, or may begin.
     pub fn uses_former_key(&self, name: &AccountName) -> bool {
         self.with(|contents| {
-            let Some(former) = contents.former.get_mut(name) else { return false };
+            let Some(former) = contents.former.get_mut(name) else {
+                return false;
+            };
             former.retain(P::is_held_elsewhere);
             !former.is_empty()
         })

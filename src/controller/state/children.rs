@@ -36,7 +36,9 @@ impl Done {
 impl<P> ProcessState<P> {
     /// Notes a write to a child.
     pub fn child_written(&self, uid: &str, child: &str, done: Done) {
-        self.update(uid, |resource| resource.children.insert(child.to_owned(), done));
+        self.update(uid, |resource| {
+            resource.children.insert(child.to_owned(), done)
+        });
     }
 
     /// Forgets the write to a child that was created and is gone again.
@@ -47,7 +49,9 @@ impl<P> ProcessState<P> {
     /// Forgets the writes that the watch shows by now. Returns the others.
     pub fn children_seen(&self, uid: &str, seen: impl Fn(&str) -> Option<Seen>) -> Children {
         self.update(uid, |resource| {
-            resource.children.retain(|child, done| !done.is_shown(seen(child)));
+            resource
+                .children
+                .retain(|child, done| !done.is_shown(seen(child)));
             resource.children.clone()
         })
     }

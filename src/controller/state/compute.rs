@@ -63,23 +63,36 @@ impl<P> ProcessState<P> {
 
     /// Sets whether a change on the platform is expected soon. Returns whether that is new.
     pub fn awaiting(&self, uid: &str, awaiting: bool) -> bool {
-        self.update(uid, |resource| std::mem::replace(&mut resource.awaiting, awaiting) != awaiting)
+        self.update(uid, |resource| {
+            std::mem::replace(&mut resource.awaiting, awaiting) != awaiting
+        })
     }
 
     /// Reserves a place. Returns whether it was free, already the resource's own, or can be shared.
     /// The place is held while the step runs, and until the status shows the outcome.
     pub fn reserve(&self, uid: &str, place: ReservedPlace, by: Holder, told: Told) -> bool {
         self.with(|contents| {
-            let is_in_the_way = |(other, theirs): (&str, &Reservation)| other != uid && !told.goes_with(theirs.told);
+            let is_in_the_way = |(other, theirs): (&str, &Reservation)| {
+                other != uid && !told.goes_with(theirs.told)
+            };
             if contents.resources.reserved(&place).any(is_in_the_way) {
                 return false;
             }
             contents.resources.change(uid, |resource| {
                 // An earlier claim may still be written, although this version of the object lacks
                 // it.
-                let before = resource.reserved.take().filter(|before| before.place == place);
+                let before = resource
+                    .reserved
+                    .take()
+                    .filter(|before| before.place == place);
                 let recording = before.and_then(|before| before.recording);
-                resource.reserved = Some(Reservation { place, by, told, running: true, recording });
+                resource.reserved = Some(Reservation {
+                    place,
+                    by,
+                    told,
+                    running: true,
+                    recording,
+                });
             });
             true
         })
@@ -88,14 +101,21 @@ impl<P> ProcessState<P> {
     /// The other holders of a place, and how the results of their creates are recognized.
     pub fn reserved_by_others(&self, uid: &str, place: &ReservedPlace) -> Vec<(Holder, Told)> {
         self.with(|contents| {
-            let others = contents.resources.reserved(place).filter(|(other, _)| *other != uid);
-            others.map(|(_, theirs)| (theirs.by.clone(), theirs.told)).collect()
+            let others = contents
+                .resources
+                .reserved(place)
+                .filter(|(other, _)| *other != uid);
+            others
+                .map(|(_, theirs)| (theirs.by.clone(), theirs.told))
+                .collect()
         })
     }
 
     /// Keeps the place in the budget that the create waited for. The baseline has to be read again.
     pub fn keep_place(&self, uid: &str, now: Timestamp, tick: Tick) {
-        self.update(uid, |resource| (resource.place, resource.wrote) = (Some(now), Some(tick.into())));
+        self.update(uid, |resource| {
+            (resource.place, resource.wrote) = (Some(now), Some(tick.into()))
+        });
     }
 
     /// Gives the kept place away. Returns since when it was kept.
@@ -107,14 +127,20 @@ impl<P> ProcessState<P> {
     /// write of it may have succeeded.
     pub fn recording(&self, uid: &str, version: Option<u64>) -> bool {
         self.update(uid, |resource| {
-            let Some(reserved) = &mut resource.reserved else { return true };
+            let Some(reserved) = &mut resource.reserved else {
+                return true;
+            };
             std::mem::replace(&mut reserved.recording, version).is_none()
         })
     }
 
     /// The claim is not written for now. If an earlier write may have succeeded, the place is kept.
     pub fn gave_up(&self, uid: &str) {
-        self.update(uid, |resource| resource.reserved.take_if(|reserved| reserved.recording.is_none()));
+        self.update(uid, |resource| {
+            resource
+                .reserved
+                .take_if(|reserved| reserved.recording.is_none())
+        });
     }
 
     /// The API server has refused to write the claim: nothing was begun, and the place is free.
@@ -134,8 +160,13 @@ impl<P> ProcessState<P> {
     /// freed while the step runs, nor while the claim may be written but is not visible yet.
     pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Reservation> {
         self.with(|contents| {
-            let over = |reserved: &mut Reservation| !reserved.running && !reserved.may_be_recorded(version);
-            contents.resources.change_known(uid, |resource| resource.reserved.take_if(over)).flatten()
+            let over = |reserved: &mut Reservation| {
+                !reserved.running && !reserved.may_be_recorded(version)
+            };
+            contents
+                .resources
+                .change_known(uid, |resource| resource.reserved.take_if(over))
+                .flatten()
         })
     }
 
@@ -184,7 +215,9 @@ impl<P> ProcessState<P> {
 
     /// The platform has confirmed the delete.
     pub fn compute_deleted(&self, uid: &str, id: &str, at: Timestamp) {
-        self.update(uid, |resource| resource.memory.deleted = Some((id.to_owned(), at)));
+        self.update(uid, |resource| {
+            resource.memory.deleted = Some((id.to_owned(), at))
+        });
     }
 
     /// A change was sent. `parts` are the fields that it corrects.

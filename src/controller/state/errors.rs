@@ -16,12 +16,16 @@ impl<P> ProcessState<P> {
     /// A call was not made, although its record may have been written. It causes no back-off: the
     /// next pass records it again.
     pub fn call_not_made(&self, uid: &str, (action, problem): (Action, Problem), now: Timestamp) {
-        self.update(uid, |resource| resource.memory.failed(action, problem, NO_GENERATION, now));
+        self.update(uid, |resource| {
+            resource.memory.failed(action, problem, NO_GENERATION, now)
+        });
     }
 
     pub fn pass_succeeded(&self, uid: &str) {
         self.with(|contents| {
-            contents.resources.change_known(uid, |resource| (resource.errors, resource.conflict) = (0, None))
+            contents.resources.change_known(uid, |resource| {
+                (resource.errors, resource.conflict) = (0, None)
+            })
         });
     }
 
@@ -36,7 +40,12 @@ impl<P> ProcessState<P> {
     /// True if enough passes in a row have failed to report that. The current failure is not
     /// counted yet.
     pub fn is_hindered(&self, uid: &str) -> bool {
-        self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.errors + 1 >= HINDERED))
+        self.with(|contents| {
+            contents
+                .resources
+                .get(uid)
+                .is_some_and(|resource| resource.errors + 1 >= HINDERED)
+        })
     }
 
     /// When a refusal by the API server may be reported again, if one was reported within the last

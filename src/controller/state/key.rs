@@ -101,8 +101,11 @@ impl<P> ProcessState<P> {
 
     /// The key is in its Secret, or there is nothing left to save it for.
     pub fn take_unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
-        let taken =
-            self.with(|contents| contents.resources.change_known(uid, |resource| resource.key.unsaved.take())?);
+        let taken = self.with(|contents| {
+            contents
+                .resources
+                .change_known(uid, |resource| resource.key.unsaved.take())?
+        });
         taken.map(|key| *key)
     }
 
@@ -111,7 +114,9 @@ impl<P> ProcessState<P> {
         self.with(|contents| {
             let resources = contents.resources.iter();
             resources
-                .filter_map(|(uid, resource)| Some((uid.clone(), resource.key.unsaved.as_deref().cloned()?)))
+                .filter_map(|(uid, resource)| {
+                    Some((uid.clone(), resource.key.unsaved.as_deref().cloned()?))
+                })
                 .collect()
         })
     }

@@ -26,8 +26,14 @@ struct Found {
 
 impl Found {
     fn of(resource: &ResourceState) -> Self {
-        let place = resource.reserved.as_ref().map(|reserved| reserved.place.clone());
-        Self { place, waits: resource.waits.clone() }
+        let place = resource
+            .reserved
+            .as_ref()
+            .map(|reserved| reserved.place.clone());
+        Self {
+            place,
+            waits: resource.waits.clone(),
+        }
     }
 }
 
@@ -41,7 +47,9 @@ impl Resources {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&String, &ResourceState)> {
-        self.all.iter().map(|(uid, resource)| (uid, resource.as_ref()))
+        self.all
+            .iter()
+            .map(|(uid, resource)| (uid, resource.as_ref()))
     }
 
     /// The resources that have reserved a place.
@@ -54,7 +62,9 @@ impl Resources {
     /// stays, with 0.
     pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
         let of_kind = self.waiting.iter().filter(|((of, _), _)| of == kind);
-        of_kind.map(|((_, reason), count)| (*reason, *count)).collect()
+        of_kind
+            .map(|((_, reason), count)| (*reason, *count))
+            .collect()
     }
 
     /// Changes the memory of a resource, which is created if there is none.
@@ -68,7 +78,11 @@ impl Resources {
     }
 
     /// Like `change`, but only if there is a memory of the resource.
-    pub fn change_known<T>(&mut self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> Option<T> {
+    pub fn change_known<T>(
+        &mut self,
+        uid: &str,
+        change: impl FnOnce(&mut ResourceState) -> T,
+    ) -> Option<T> {
         self.all.contains_key(uid).then(|| self.change(uid, change))
     }
 
@@ -100,7 +114,10 @@ impl Resources {
             *waiting -= 1;
         }
         if let Some(place) = after.place {
-            self.reserved.entry(place).or_default().insert(uid.to_owned());
+            self.reserved
+                .entry(place)
+                .or_default()
+                .insert(uid.to_owned());
         }
         if let Some(waits) = after.waits {
             *self.waiting.entry(waits).or_default() += 1;

@@ -12,17 +12,34 @@ use crate::decide::memory::Asked;
 use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
 use crate::leadership::Leadership;
-use crate::platform::{Access, Connect, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
+use crate::platform::{
+    Access, Connect, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited,
+};
 
 type State = ProcessState<()>;
 
 fn place(platform: &str, branch: &str) -> ReservedPlace {
-    let what = Reserved::Create { branch: branch.into(), type_: ComputeType::ReadOnly };
-    ReservedPlace { platform: platform.into(), project: "p-1".into(), what }
+    let what = Reserved::Create {
+        branch: branch.into(),
+        type_: ComputeType::ReadOnly,
+    };
+    ReservedPlace {
+        platform: platform.into(),
+        project: "p-1".into(),
+        what,
+    }
 }
 
 fn reserve(state: &State, uid: &str, place: ReservedPlace, told: Told) -> bool {
-    state.reserve(uid, place, Holder { namespace: "shop".into(), name: uid.into() }, told)
+    state.reserve(
+        uid,
+        place,
+        Holder {
+            namespace: "shop".into(),
+            name: uid.into(),
+        },
+        told,
+    )
 }
 
 fn begin(state: &State, uid: &str) -> bool {
@@ -45,8 +62,14 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     };
     assert!(begun());
     assert!(!begun(), "the one before may be written");
-    assert!(state.resolved("one", Some(7)).is_none(), "the cache may be behind");
-    assert!(state.resolved("one", Some(8)).is_some(), "this version shows whether it was written");
+    assert!(
+        state.resolved("one", Some(7)).is_none(),
+        "the cache may be behind"
+    );
+    assert!(
+        state.resolved("one", Some(8)).is_some(),
+        "this version shows whether it was written"
+    );
     // A step that ends before it writes its own intent says nothing about the previous one.
     assert!(begun());
     let step = state.begin_step("one");
@@ -54,12 +77,18 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     drop(step);
     assert!(state.resolved("one", Some(7)).is_none());
     state.recorded("one");
-    assert!(state.resolved("one", Some(7)).is_some(), "the API server answered");
+    assert!(
+        state.resolved("one", Some(7)).is_some(),
+        "the API server answered"
+    );
 
     assert!(begin(&state, "one"));
     assert!(state.recording("one", Some(7)));
     state.not_recorded("one");
-    assert!(begin(&state, "two"), "nobody waits for what may never be written");
+    assert!(
+        begin(&state, "two"),
+        "nobody waits for what may never be written"
+    );
 }
 
 #[test]
@@ -68,10 +97,16 @@ fn a_finalizer_that_may_be_there_keeps_its_account_until_it_is_seen() {
     state.patch_unanswered("one", Some(7));
     assert!(state.is_busy("one", Some(6)), "the cache may be behind");
     assert!(state.is_busy("one", Some(7)));
-    assert!(!state.is_busy("one", Some(8)), "this version shows whether it was written");
+    assert!(
+        !state.is_busy("one", Some(8)),
+        "this version shows whether it was written"
+    );
     assert!(!state.is_busy("two", Some(7)));
     state.wrote_version("one", Some(7));
-    assert!(state.is_busy("one", Some(7)), "a write that changes nothing makes no version");
+    assert!(
+        state.is_busy("one", Some(7)),
+        "a write that changes nothing makes no version"
+    );
     state.version_seen("one", Some(8), None);
     assert_eq!(state.resource("one").unanswered, None);
 }
@@ -87,15 +122,30 @@ fn nothing_that_rests_on_a_version_outlives_storage_that_is_put_back() {
     assert!(begin(&state, "one"));
     assert!(state.recording("one", Some(9)));
     drop(step);
-    state.compute_asked("one", Asked { at: Timestamp::UNIX_EPOCH, exists: true });
+    state.compute_asked(
+        "one",
+        Asked {
+            at: Timestamp::UNIX_EPOCH,
+            exists: true,
+        },
+    );
     assert!(state.is_outdated("one", Some(3)));
     state.storage_put_back();
     assert!(!state.is_outdated("one", Some(3)));
     assert_eq!(state.doubt("one", Some(3)), None);
     let known = state.resource("one");
-    assert_eq!((known.unanswered, known.conflict, known.children.len()), (None, None, 0));
-    assert!(known.memory.asked.is_some(), "the platform was not put back");
-    assert!(state.resolved("one", Some(3)).is_some(), "what is listed now shows whether it was written");
+    assert_eq!(
+        (known.unanswered, known.conflict, known.children.len()),
+        (None, None, 0)
+    );
+    assert!(
+        known.memory.asked.is_some(),
+        "the platform was not put back"
+    );
+    assert!(
+        state.resolved("one", Some(3)).is_some(),
+        "what is listed now shows whether it was written"
+    );
     assert!(!state.is_busy("one", Some(3)));
     state.wrote_version("one", Some(4));
     assert!(state.is_outdated("one", Some(3)));
@@ -110,7 +160,11 @@ fn a_cache_that_is_behind_or_that_nothing_can_be_written_onto_is_in_doubt() {
     assert_eq!(state.doubt("one", Some(4)), None);
     state.write_conflicted("one", Some(4));
     assert_eq!(state.doubt("one", Some(4)), Some(Doubt::Conflict(4)));
-    assert_eq!(state.doubt("one", Some(5)), None, "the watch shows another version");
+    assert_eq!(
+        state.doubt("one", Some(5)),
+        None,
+        "the watch shows another version"
+    );
     state.pass_succeeded("one");
     assert_eq!(state.doubt("one", Some(4)), None);
 }
@@ -132,7 +186,11 @@ fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
     for without in [None, Some("of the backup".to_owned())] {
         goes_back("two");
         state.version_seen("two", Some(10), without.as_ref());
-        assert_eq!(state.lost_record("two").as_deref(), Some("bound"), "an edit made it newer");
+        assert_eq!(
+            state.lost_record("two").as_deref(),
+            Some("bound"),
+            "an edit made it newer"
+        );
         state.record_restored("two");
     }
     goes_back("one");
@@ -140,7 +198,11 @@ fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
     state.storage_put_back();
     assert_eq!(state.lost_record("one").as_deref(), Some("bound"));
     state.wrote_version("one", Some(4));
-    assert_eq!(state.lost_record("one").as_deref(), Some("bound"), "something else was written");
+    assert_eq!(
+        state.lost_record("one").as_deref(),
+        Some("bound"),
+        "something else was written"
+    );
     state.record_restored("one");
     assert_eq!(state.lost_record("one"), None);
 }
@@ -151,13 +213,30 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     let step = state.begin_step("one");
     assert!(begin(&state, "one"));
     assert!(!begin(&state, "two"));
-    assert!(reserve(&state, "three", place("a", "br-2"), Told::ByBaseline));
-    assert!(reserve(&state, "four", place("b", "br-1"), Told::ByBaseline), "another platform");
+    assert!(reserve(
+        &state,
+        "three",
+        place("a", "br-2"),
+        Told::ByBaseline
+    ));
+    assert!(
+        reserve(&state, "four", place("b", "br-1"), Told::ByBaseline),
+        "another platform"
+    );
     assert!(!resolved(&state, "one"), "it is running");
     drop(step);
     assert!(!begin(&state, "two"), "it is not resolved");
-    let first = (Holder { namespace: "shop".into(), name: "one".into() }, Told::ByBaseline);
-    assert_eq!(state.reserved_by_others("two", &place("a", "br-1")), [first]);
+    let first = (
+        Holder {
+            namespace: "shop".into(),
+            name: "one".into(),
+        },
+        Told::ByBaseline,
+    );
+    assert_eq!(
+        state.reserved_by_others("two", &place("a", "br-1")),
+        [first]
+    );
     assert_eq!(state.reserved_by_others("one", &place("a", "br-1")), []);
     let step = state.begin_step("one");
     assert!(begin(&state, "one"), "its own turn");
@@ -190,8 +269,14 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
     state.wrote_version("one", Some(8));
     state.released("one", Some(8));
     drop(step);
-    assert!(state.is_outdated("one", Some(8)), "the API server answers with the version from before");
-    assert!(!state.is_outdated("one", Some(9)), "somebody else's finalizer holds it");
+    assert!(
+        state.is_outdated("one", Some(8)),
+        "the API server answers with the version from before"
+    );
+    assert!(
+        !state.is_outdated("one", Some(9)),
+        "somebody else's finalizer holds it"
+    );
     assert_eq!(state.reserved_by_others("any", &place("a", "br-1")), []);
     state.forget("one");
     assert!(state.contents().resources.is_empty());
@@ -224,19 +309,29 @@ fn a_resource_that_is_deleted_keeps_nobody_waiting() {
 #[test]
 fn what_was_done_to_children_counts_until_the_watch_shows_it() {
     let state = State::default();
-    let done = [("a", Done::Created("reads-0".to_owned())), ("b", Done::Changed(Some(8))), ("c", Done::Deleted)];
+    let done = [
+        ("a", Done::Created("reads-0".to_owned())),
+        ("b", Done::Changed(Some(8))),
+        ("c", Done::Deleted),
+    ];
     let left = |seen: &[(&str, u64, bool)]| {
         let find = |child: &str| {
             let (_, version, deleting) = seen.iter().find(|(uid, ..)| *uid == child)?;
             Some((Some(*version), *deleting))
         };
-        state.children_seen("set", find).into_keys().collect::<Vec<_>>()
+        state
+            .children_seen("set", find)
+            .into_keys()
+            .collect::<Vec<_>>()
     };
     for (child, done) in done {
         state.child_written("set", child, done);
     }
     assert_eq!(left(&[("b", 7, false), ("c", 9, false)]), ["a", "b", "c"]);
-    assert_eq!(left(&[("a", 5, false), ("b", 8, false), ("c", 9, false)]), ["c"]);
+    assert_eq!(
+        left(&[("a", 5, false), ("b", 8, false), ("c", 9, false)]),
+        ["c"]
+    );
     assert_eq!(left(&[("c", 10, true)]), [""; 0]);
     state.child_written("set", "b", Done::Changed(Some(9)));
     assert_eq!(left(&[]), [""; 0], "what the watch showed before is gone");
@@ -249,28 +344,55 @@ fn what_was_done_to_children_counts_until_the_watch_shows_it() {
 fn who_waits_is_counted_by_kind_and_reason() {
     let state = State::default();
     let (paused, protected) = (Reason::DeletionPaused, Reason::DeletionProtected);
-    for (uid, kind) in [("one", "Compute"), ("one", "Compute"), ("two", "Compute"), ("key", "ProjectKey")] {
+    for (uid, kind) in [
+        ("one", "Compute"),
+        ("one", "Compute"),
+        ("two", "Compute"),
+        ("key", "ProjectKey"),
+    ] {
         state.waits(uid, kind, Some(paused));
     }
     assert_eq!(state.waiting("Compute"), [(paused, 2)].into());
     assert_eq!(state.waiting("ProjectKey"), [(paused, 1)].into());
     state.waits("two", "Compute", Some(protected));
-    assert_eq!(state.waiting("Compute"), [(paused, 1), (protected, 1)].into());
+    assert_eq!(
+        state.waiting("Compute"),
+        [(paused, 1), (protected, 1)].into()
+    );
     state.waits("two", "Compute", None);
     state.forget("one");
-    assert_eq!(state.waiting("Compute"), [(paused, 0), (protected, 0)].into(), "who is gone does not wait");
+    assert_eq!(
+        state.waiting("Compute"),
+        [(paused, 0), (protected, 0)].into(),
+        "who is gone does not wait"
+    );
 }
 
 #[test]
 fn a_key_in_memory_is_not_in_debug() {
-    let key =
-        KeyIdentity { id: 1, name: "ci".to_owned(), at: Timestamp::UNIX_EPOCH, created_at: None, created_by: None };
-    let intent = KeyIntent { name: "ci".to_owned(), ..KeyIntent::default() };
+    let key = KeyIdentity {
+        id: 1,
+        name: "ci".to_owned(),
+        at: Timestamp::UNIX_EPOCH,
+        created_at: None,
+        created_by: None,
+    };
+    let intent = KeyIntent {
+        name: "ci".to_owned(),
+        ..KeyIntent::default()
+    };
     let state = State::default();
     let secret = SecretString::from("canary-in-memory");
     state.key_created(
         "uid",
-        UnsavedKey { key, intent, secret, trial: None, namespace: "shop".to_owned(), name: "ci".to_owned() },
+        UnsavedKey {
+            key,
+            intent,
+            secret,
+            trial: None,
+            namespace: "shop".to_owned(),
+            name: "ci".to_owned(),
+        },
     );
     let text = format!("{state:?} {state:#?} {:?}", state.unsaved_key("uid"));
     assert!(text.contains("shop") && !text.contains("canary"), "{text}");
@@ -279,10 +401,21 @@ fn a_key_in_memory_is_not_in_debug() {
 #[test]
 fn a_request_to_look_again_counts_once() {
     let state = State::default();
-    let fault = || Problem::Platform(crate::domain::Fault::Rejected { status: 422, message: "no".into() });
+    let fault = || {
+        Problem::Platform(crate::domain::Fault::Rejected {
+            status: 422,
+            message: "no".into(),
+        })
+    };
     state.step_failed("one", (Action::Change, fault()), 3, Timestamp::UNIX_EPOCH);
     state.revocation_not_offered("one", Timestamp::UNIX_EPOCH);
-    let waits = || state.resource("one").memory.backoff(Action::Change, 3, Timestamp::UNIX_EPOCH).is_some();
+    let waits = || {
+        state
+            .resource("one")
+            .memory
+            .backoff(Action::Change, 3, Timestamp::UNIX_EPOCH)
+            .is_some()
+    };
     assert!(waits());
     assert!(state.reconcile_requested("one", "a"));
     assert!(!state.reconcile_requested("one", "a"));
@@ -290,7 +423,10 @@ fn a_request_to_look_again_counts_once() {
     state.look_again("one", Tick::at(5));
     let known = state.resource("one");
     let tick = Some(Tick::at(5));
-    assert_eq!((known.wrote_at(), known.key.anew, known.key.not_offered), (tick, tick, None));
+    assert_eq!(
+        (known.wrote_at(), known.key.anew, known.key.not_offered),
+        (tick, tick, None)
+    );
     assert_eq!(known.key.probe, Some(Probe::WANTED));
     assert!(!waits(), "what was refused is tried again");
 }
@@ -298,18 +434,33 @@ fn a_request_to_look_again_counts_once() {
 /// A connection with this number and its own client.
 fn connection(number: u64) -> Arc<Connection<RateLimited>> {
     let access: PlatformAccess =
-        serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"})).unwrap();
+        serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"}))
+            .unwrap();
     let to = Access {
-        endpoint: Endpoint { base_url: access.base_url.clone(), ..Endpoint::default() },
+        endpoint: Endpoint {
+            base_url: access.base_url.clone(),
+            ..Endpoint::default()
+        },
         request_timeout: Duration::from_secs(1),
         rate: Rate::default(),
         leadership: Leadership::default(),
         room: Arc::default(),
     };
     let credential = SecretString::from("key");
-    let platform = OverHttp::default().connect(&to, &credential, Arc::new(NoMeter)).unwrap();
+    let platform = OverHttp::default()
+        .connect(&to, &credential, Arc::new(NoMeter))
+        .unwrap();
     let (poll_interval, names) = (Duration::from_secs(30), NameSupport::Unseen);
-    Arc::new(Connection { number, platform, access, poll_interval, credential, names, check: None, seen: Vec::new() })
+    Arc::new(Connection {
+        number,
+        platform,
+        access,
+        poll_interval,
+        credential,
+        names,
+        check: None,
+        seen: Vec::new(),
+    })
 }
 
 /// Publishes an account with this connection. Returns whether that changed anything.
@@ -332,15 +483,30 @@ fn publish(
 #[test]
 fn that_names_are_kept_is_known_of_one_connection() {
     let state = ProcessState::<RateLimited>::default();
-    let name = AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: "company".to_owned() };
+    let name = AccountName {
+        kind: AccountKind::ClusterAccount,
+        namespace: None,
+        name: "company".to_owned(),
+    };
     publish(&state, &name, Some(connection(1)));
     let shown = |connection, names| state.names_shown(&name, connection, names);
     assert_eq!(shown(1, NameSupport::Offered), NameSupport::Offered);
-    assert_eq!(shown(2, NameSupport::Kept), NameSupport::Kept, "of another connection");
+    assert_eq!(
+        shown(2, NameSupport::Kept),
+        NameSupport::Kept,
+        "of another connection"
+    );
     assert_eq!(shown(1, NameSupport::Unseen), NameSupport::Offered);
     assert_eq!(shown(1, NameSupport::Kept), NameSupport::Kept);
-    assert_eq!(shown(1, NameSupport::Unseen), NameSupport::Kept, "an empty project shows no names");
-    assert_eq!(state.account(&name).unwrap().connection.unwrap().names, NameSupport::Kept);
+    assert_eq!(
+        shown(1, NameSupport::Unseen),
+        NameSupport::Kept,
+        "an empty project shows no names"
+    );
+    assert_eq!(
+        state.account(&name).unwrap().connection.unwrap().names,
+        NameSupport::Kept
+    );
     publish(&state, &name, Some(connection(2)));
     assert_eq!(shown(2, NameSupport::Unseen), NameSupport::Unseen);
 }
@@ -348,13 +514,26 @@ fn that_names_are_kept_is_known_of_one_connection() {
 #[test]
 fn a_former_key_counts_as_long_as_somebody_may_call_with_it() {
     let state = ProcessState::<RateLimited>::default();
-    let name = AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: "company".to_owned() };
+    let name = AccountName {
+        kind: AccountKind::ClusterAccount,
+        namespace: None,
+        name: "company".to_owned(),
+    };
     let publish = |connection| publish(&state, &name, connection);
     assert!(publish(Some(connection(1))) && !state.uses_former_key(&name));
-    let on_its_way = state.account(&name).unwrap().connection.unwrap().platform.probing();
+    let on_its_way = state
+        .account(&name)
+        .unwrap()
+        .connection
+        .unwrap()
+        .platform
+        .probing();
     assert!(publish(Some(connection(2))) && state.uses_former_key(&name));
     let second = state.account(&name).unwrap().connection;
-    assert!(!publish(second) && state.uses_former_key(&name), "the same connection again");
+    assert!(
+        !publish(second) && state.uses_former_key(&name),
+        "the same connection again"
+    );
     drop(on_its_way);
     assert!(!state.uses_former_key(&name));
     // The account has no credentials at present.

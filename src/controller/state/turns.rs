@@ -12,7 +12,13 @@ use crate::decide::later;
 impl<P> ProcessState<P> {
     /// When the key of a resource may be probed: now, or `spacing` after the previous turn of its
     /// namespace and account. A turn that was given is kept until it is taken.
-    pub fn turn_to_ask(&self, uid: &str, of: &(AccountName, String), spacing: Duration, now: Timestamp) -> Timestamp {
+    pub fn turn_to_ask(
+        &self,
+        uid: &str,
+        of: &(AccountName, String),
+        spacing: Duration,
+        now: Timestamp,
+    ) -> Timestamp {
         self.with(|contents| {
             contents.resources.change(uid, |ResourceState { key, .. }| {
                 let turn = key.turn.take().unwrap_or_else(|| {
@@ -40,7 +46,11 @@ mod tests {
 
     fn of(name: &str, namespace: &str) -> (AccountName, String) {
         (
-            AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: name.to_owned() },
+            AccountName {
+                kind: AccountKind::ClusterAccount,
+                namespace: None,
+                name: name.to_owned(),
+            },
             namespace.to_owned(),
         )
     }

@@ -16,7 +16,9 @@ impl<P> ProcessState<P> {
     pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
         self.update(uid, |resource| {
             resource.version = resource.version.max(version);
-            resource.lost.take_if(|lost| lost.version.is_some() && version > lost.version);
+            resource
+                .lost
+                .take_if(|lost| lost.version.is_some() && version > lost.version);
         });
         self.patch_answered(uid, version);
     }
@@ -33,7 +35,10 @@ impl<P> ProcessState<P> {
             contents.resources.change_known(uid, |resource| {
                 // Only a newer version counts: passes see the version itself until the list is
                 // complete.
-                let Some(lost) = resource.lost.as_mut().filter(|lost| version > lost.version) else { return };
+                let Some(lost) = resource.lost.as_mut().filter(|lost| version > lost.version)
+                else {
+                    return;
+                };
                 match record == Some(&lost.text) {
                     true => resource.lost = None,
                     // An edit after the restore made it newer.
@@ -47,21 +52,31 @@ impl<P> ProcessState<P> {
     fn patch_answered(&self, uid: &str, version: Option<u64>) {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
-                resource.unanswered.take_if(|patched| version > Some(*patched));
+                resource
+                    .unanswered
+                    .take_if(|patched| version > Some(*patched));
             })
         });
     }
 
     /// True if our own writes produced a newer version than this one.
     pub fn is_outdated(&self, uid: &str, version: Option<u64>) -> bool {
-        self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.version > version))
+        self.with(|contents| {
+            contents
+                .resources
+                .get(uid)
+                .is_some_and(|resource| resource.version > version)
+        })
     }
 
     /// True if this version may lack the effects of a step in progress or of a recent write.
     pub fn is_busy(&self, uid: &str, version: Option<u64>) -> bool {
         let is_busy = |resource: &ResourceState| {
             let unanswered = resource.unanswered.is_some() && version <= resource.unanswered;
-            resource.in_step || resource.version > version || unanswered || resource.reserved.is_some()
+            resource.in_step
+                || resource.version > version
+                || unanswered
+                || resource.reserved.is_some()
         };
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
@@ -86,8 +101,16 @@ impl<P> ProcessState<P> {
     pub fn doubt(&self, uid: &str, shown: Option<u64>) -> Option<Doubt> {
         self.with(|contents| {
             let resource = contents.resources.get(uid)?;
-            let behind = resource.version.filter(|known| Some(*known) > shown).map(Doubt::Behind);
-            behind.or_else(|| resource.conflict.filter(|conflict| Some(*conflict) == shown).map(Doubt::Conflict))
+            let behind = resource
+                .version
+                .filter(|known| Some(*known) > shown)
+                .map(Doubt::Behind);
+            behind.or_else(|| {
+                resource
+                    .conflict
+                    .filter(|conflict| Some(*conflict) == shown)
+                    .map(Doubt::Conflict)
+            })
         })
     }
 
@@ -95,7 +118,11 @@ impl<P> ProcessState<P> {
     /// anything that waits for one. What is known of the platform stays: a rolled back status is
     /// like one from a backup.
     pub fn storage_put_back(&self) {
-        self.with(|contents| contents.resources.change_all(ResourceState::forget_versions));
+        self.with(|contents| {
+            contents
+                .resources
+                .change_all(ResourceState::forget_versions)
+        });
     }
 
     /// The newest record of a resource, if storage was rolled back to a status that may lack it.

@@ -59,40 +59,73 @@ impl Check {
     #[must_use]
     pub fn after(self, before: Option<&Self>) -> Self {
         let absent = self.absent_after(before);
-        let Answers { accepted, refused_since, refusals } = before.map(|before| before.answers).unwrap_or_default();
+        let Answers {
+            accepted,
+            refused_since,
+            refusals,
+        } = before.map(|before| before.answers).unwrap_or_default();
         let answers = match &self.verdict {
-            Verdict::Projects(_) | Verdict::Restricted(_) => Answers { accepted: true, ..Answers::default() },
-            Verdict::Failed(Fault::Unauthorized { .. }) => {
-                Answers { accepted, refused_since: refused_since.or(Some(self.at)), refusals: refusals + 1 }
-            }
-            Verdict::Failed(_) => Answers { accepted, refused_since, refusals },
+            Verdict::Projects(_) | Verdict::Restricted(_) => Answers {
+                accepted: true,
+                ..Answers::default()
+            },
+            Verdict::Failed(Fault::Unauthorized { .. }) => Answers {
+                accepted,
+                refused_since: refused_since.or(Some(self.at)),
+                refusals: refusals + 1,
+            },
+            Verdict::Failed(_) => Answers {
+                accepted,
+                refused_since,
+                refusals,
+            },
         };
-        Self { answers, absent, ..self }
+        Self {
+            answers,
+            absent,
+            ..self
+        }
     }
 
     /// The absent projects, and since when. A check without a list, or with an empty one, shows no
     /// absence.
     fn absent_after(&self, before: Option<&Self>) -> BTreeMap<String, Absence> {
-        let known = before.map(|before| before.absent.clone()).unwrap_or_default();
+        let known = before
+            .map(|before| before.absent.clone())
+            .unwrap_or_default();
         if self.listed().is_empty() {
             return known;
         }
         let since = |(project, absence): (&String, &Absence)| {
-            let since = known.get(project).map_or(absence.since, |known| known.since);
+            let since = known
+                .get(project)
+                .map_or(absence.since, |known| known.since);
             (project.clone(), Absence { since, ..*absence })
         };
         self.absent.iter().map(since).collect()
     }
 
     pub fn listed(&self) -> &[String] {
-        if let Verdict::Projects(listed) = &self.verdict { listed } else { &[] }
+        if let Verdict::Projects(listed) = &self.verdict {
+            listed
+        } else {
+            &[]
+        }
     }
 
     /// Returns true if the credentials count as refused. A single refusal may be a momentary error.
     pub fn is_refused(&self) -> bool {
-        let patience = if self.answers.accepted { REFUSED_AFTER } else { YOUNG_KEY };
+        let patience = if self.answers.accepted {
+            REFUSED_AFTER
+        } else {
+            YOUNG_KEY
+        };
         let is_refusal = matches!(self.verdict, Verdict::Failed(Fault::Unauthorized { .. }));
-        is_refusal && self.answers.refused_since.is_some_and(|since| self.at >= later(since, patience))
+        is_refusal
+            && self
+                .answers
+                .refused_since
+                .is_some_and(|since| self.at >= later(since, patience))
     }
 }
 
@@ -113,8 +146,20 @@ pub(super) mod tests {
 
     pub(in crate::decide::account) fn check(second: i64, verdict: Verdict) -> Check {
         let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
-        let (at, unreadable) = (Timestamp::from_second(second).unwrap(), Unreadable::default());
-        Check { began: at, at, verdict, capabilities, keys: None, unreadable, answers, absent: BTreeMap::new() }
+        let (at, unreadable) = (
+            Timestamp::from_second(second).unwrap(),
+            Unreadable::default(),
+        );
+        Check {
+            began: at,
+            at,
+            verdict,
+            capabilities,
+            keys: None,
+            unreadable,
+            answers,
+            absent: BTreeMap::new(),
+        }
     }
 
     fn accepted(second: i64) -> Check {
@@ -122,18 +167,40 @@ pub(super) mod tests {
     }
 
     fn refused(second: i64) -> Check {
-        check(second, Verdict::Failed(Fault::Unauthorized { message: String::new() }))
+        check(
+            second,
+            Verdict::Failed(Fault::Unauthorized {
+                message: String::new(),
+            }),
+        )
     }
 
     fn silent(second: i64) -> Check {
-        check(second, Verdict::Failed(Fault::Server { status: 502, message: String::new() }))
+        check(
+            second,
+            Verdict::Failed(Fault::Server {
+                status: 502,
+                message: String::new(),
+            }),
+        )
     }
 
     fn lists(second: i64, listed: &[&str], absent: &[&str]) -> Check {
         let at = Timestamp::from_second(second).unwrap();
-        let found = |project: &&str| ((*project).to_owned(), Absence { since: at, again: at });
+        let found = |project: &&str| {
+            (
+                (*project).to_owned(),
+                Absence {
+                    since: at,
+                    again: at,
+                },
+            )
+        };
         let listed = listed.iter().map(|project| (*project).to_owned()).collect();
-        Check { absent: absent.iter().map(found).collect(), ..check(second, Verdict::Projects(listed)) }
+        Check {
+            absent: absent.iter().map(found).collect(),
+            ..check(second, Verdict::Projects(listed))
+        }
     }
 
     #[test]
@@ -141,21 +208,45 @@ pub(super) mod tests {
         let restricted = || check(50, Verdict::Restricted(String::new()));
         for (checks, expected) in [
             (vec![lists(0, &["kept"], &["p"])], Some((0, 0))),
-            (vec![lists(0, &["kept"], &["p"]), lists(60, &["kept"], &["p"])], Some((0, 60))),
+            (
+                vec![lists(0, &["kept"], &["p"]), lists(60, &["kept"], &["p"])],
+                Some((0, 60)),
+            ),
             // A check that could not look shows no absence.
             (vec![lists(0, &["kept"], &["p"]), silent(50)], Some((0, 0))),
-            (vec![lists(0, &["kept"], &["p"]), restricted()], Some((0, 0))),
-            (vec![lists(0, &["kept"], &["p"]), lists(50, &[], &[])], Some((0, 0))),
-            (vec![lists(0, &["kept"], &["p"]), silent(50), lists(60, &["kept"], &["p"])], Some((0, 60))),
-            // The project was listed meanwhile, or its computes did not return 404.
-            (vec![lists(0, &["kept"], &["p"]), lists(50, &["kept", "p"], &[])], None),
             (
-                vec![lists(0, &["kept"], &["p"]), lists(50, &["kept"], &[]), lists(60, &["kept"], &["p"])],
+                vec![lists(0, &["kept"], &["p"]), restricted()],
+                Some((0, 0)),
+            ),
+            (
+                vec![lists(0, &["kept"], &["p"]), lists(50, &[], &[])],
+                Some((0, 0)),
+            ),
+            (
+                vec![
+                    lists(0, &["kept"], &["p"]),
+                    silent(50),
+                    lists(60, &["kept"], &["p"]),
+                ],
+                Some((0, 60)),
+            ),
+            // The project was listed meanwhile, or its computes did not return 404.
+            (
+                vec![lists(0, &["kept"], &["p"]), lists(50, &["kept", "p"], &[])],
+                None,
+            ),
+            (
+                vec![
+                    lists(0, &["kept"], &["p"]),
+                    lists(50, &["kept"], &[]),
+                    lists(60, &["kept"], &["p"]),
+                ],
                 Some((60, 60)),
             ),
         ] {
-            let last =
-                checks.iter().fold(None, |before: Option<Check>, check| Some(check.clone().after(before.as_ref())));
+            let last = checks.iter().fold(None, |before: Option<Check>, check| {
+                Some(check.clone().after(before.as_ref()))
+            });
             let absence = last.unwrap().absent.get("p").copied();
             let seconds = absence.map(|it| (it.since.as_second(), it.again.as_second()));
             assert_eq!(seconds, expected, "{checks:?}");
@@ -170,11 +261,18 @@ pub(super) mod tests {
             (vec![accepted(-9), refused(0), refused(19)], false),
             (vec![accepted(-9), refused(0), refused(20)], true),
             (vec![accepted(-9), refused(0), silent(25)], false),
-            (vec![accepted(-9), refused(0), silent(25), refused(26)], true),
-            (vec![accepted(-9), refused(0), accepted(10), refused(25)], false),
+            (
+                vec![accepted(-9), refused(0), silent(25), refused(26)],
+                true,
+            ),
+            (
+                vec![accepted(-9), refused(0), accepted(10), refused(25)],
+                false,
+            ),
         ] {
-            let last =
-                checks.iter().fold(None, |before: Option<Check>, check| Some(check.clone().after(before.as_ref())));
+            let last = checks.iter().fold(None, |before: Option<Check>, check| {
+                Some(check.clone().after(before.as_ref()))
+            });
             assert_eq!(last.unwrap().is_refused(), expected, "{checks:?}");
         }
     }

@@ -31,7 +31,11 @@ impl<T: PartialEq> Dated<T> {
     /// Selects the finding to report. A later finding of another process wins, so that two
     /// overlapping processes do not overwrite each other. An unchanged finding keeps its old time.
     fn newest(own: Option<Self>, reported: Option<Self>) -> Option<Self> {
-        let is_news = |own: &Self| reported.as_ref().is_none_or(|known| known.what != own.what && known.at < own.at);
+        let is_news = |own: &Self| {
+            reported
+                .as_ref()
+                .is_none_or(|known| known.what != own.what && known.at < own.at)
+        };
         own.filter(is_news).or(reported)
     }
 }
@@ -73,28 +77,50 @@ pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
         },
         Verdict::Failed(_) => return None,
     };
-    let reported = observed.reported.as_ref().and_then(|status| reported(status, &found));
-    Dated::newest(Some(Dated { what: found, at: check.at }), reported)
+    let reported = observed
+        .reported
+        .as_ref()
+        .and_then(|status| reported(status, &found));
+    Dated::newest(
+        Some(Dated {
+            what: found,
+            at: check.at,
+        }),
+        reported,
+    )
 }
 
 /// The reach according to a status. The message of a Ready condition that is not True is about
 /// something else, such as a deletion, and is ignored.
 fn reported(status: &AccountStatus, found: &Reach) -> Option<Dated<Reach>> {
-    let accepted = |condition: &&Condition| condition.type_ == "Ready" && condition.status == "True";
-    let message = status.conditions.iter().find(accepted).map(|condition| &condition.message);
+    let accepted =
+        |condition: &&Condition| condition.type_ == "Ready" && condition.status == "True";
+    let message = status
+        .conditions
+        .iter()
+        .find(accepted)
+        .map(|condition| &condition.message);
     let reach = Reach {
         message: message.unwrap_or(&found.message).clone(),
         project_count: status.project_count,
         projects: status.projects.clone(),
         capabilities: status.capabilities?,
     };
-    Some(Dated { what: reach, at: status.checked_at? })
+    Some(Dated {
+        what: reach,
+        at: status.checked_at?,
+    })
 }
 
 /// A capability that a compute has shown once stays: a check while there are no computes does not
 /// disprove it.
-fn with_earlier(found: AccountCapabilities, reported: Option<&AccountStatus>) -> AccountCapabilities {
-    let earlier = reported.and_then(|status| status.capabilities).unwrap_or_default();
+fn with_earlier(
+    found: AccountCapabilities,
+    reported: Option<&AccountStatus>,
+) -> AccountCapabilities {
+    let earlier = reported
+        .and_then(|status| status.capabilities)
+        .unwrap_or_default();
     AccountCapabilities {
         compute_names: found.compute_names || earlier.compute_names,
         scale_to_zero: found.scale_to_zero || earlier.scale_to_zero,
@@ -104,11 +130,23 @@ fn with_earlier(found: AccountCapabilities, reported: Option<&AccountStatus>) ->
 
 /// The number of keys in the organization, if known.
 pub(super) fn organization_keys(observed: &AccountObserved) -> Option<KeyCount> {
-    let checked = observed.check.as_ref().and_then(|check| Some(Dated { what: check.keys?, at: check.at }));
-    let own = observed.keys.into_iter().chain(checked).max_by_key(|counted| counted.at);
+    let checked = observed.check.as_ref().and_then(|check| {
+        Some(Dated {
+            what: check.keys?,
+            at: check.at,
+        })
+    });
+    let own = observed
+        .keys
+        .into_iter()
+        .chain(checked)
+        .max_by_key(|counted| counted.at);
     let reported = observed.reported.as_ref().and_then(|status| {
         let what = usize::try_from(status.organization_keys?).ok()?;
-        Some(Dated { what, at: status.organization_keys_at? })
+        Some(Dated {
+            what,
+            at: status.organization_keys_at?,
+        })
     });
     Dated::newest(own, reported)
 }
@@ -125,7 +163,8 @@ pub fn has_many_keys(observed: &AccountObserved) -> bool {
 }
 
 pub(super) fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> {
-    let Dated { what: keys, .. } = organization_keys(observed).filter(|counted| are_many(counted.what))?;
+    let Dated { what: keys, .. } =
+        organization_keys(observed).filter(|counted| are_many(counted.what))?;
     let message = format!(
         "The organization has {keys} API keys, and the platform recommends fewer than {MOST_KEYS}. Revoke those that nobody needs, in the \
          platform's console or by deleting their ProjectKeys."
@@ -136,19 +175,33 @@ pub(super) fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> 
 /// The notice about lists that are too large.
 pub(super) fn too_large(observed: &AccountObserved) -> Option<(Reason, String)> {
     let why = observed.too_large.as_ref()?;
-    Some((Reason::ListsTooLarge, format!("A list cannot be used: {why}. What needs it reports AnswerTooLarge.")))
+    Some((
+        Reason::ListsTooLarge,
+        format!("A list cannot be used: {why}. What needs it reports AnswerTooLarge."),
+    ))
 }
 
 /// The notice about list entries that cannot be read.
 pub(super) fn unreadable(observed: &AccountObserved) -> Option<(Reason, String)> {
-    let projects = observed.check.as_ref().map(|check| &check.unreadable).filter(|projects| !projects.is_empty());
-    let lists = projects.map(|projects| format!("of the projects: {projects}")).into_iter();
+    let projects = observed
+        .check
+        .as_ref()
+        .map(|check| &check.unreadable)
+        .filter(|projects| !projects.is_empty());
+    let lists = projects
+        .map(|projects| format!("of the projects: {projects}"))
+        .into_iter();
     let lists: Vec<String> = lists.chain(observed.unreadable.iter().cloned()).collect();
     let more = match lists.len().saturating_sub(MOST_LISTS) {
         0 => String::new(),
         more => format!(" {more} more lists have such entries."),
     };
-    let named = lists.iter().take(MOST_LISTS).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let named = lists
+        .iter()
+        .take(MOST_LISTS)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join("; ");
     let message = format!(
         "The platform lists entries that dbplane cannot read, each with the field in question: {named}.{more} What they may be is not taken \
          for absent. Ask the platform about them."

@@ -35,15 +35,40 @@ pub struct ProjectsObserved {
 /// The named projects that were listed with these credentials, by this process or an earlier one.
 /// Projects seen with another key or organization do not count.
 pub fn seen(observed: &AccountObserved) -> Option<SeenProjects> {
-    let ProjectsObserved { named, seen, reported, .. } = &observed.projects;
+    let ProjectsObserved {
+        named,
+        seen,
+        reported,
+        ..
+    } = &observed.projects;
     let seen = seen.as_ref()?;
-    let is_of_the_same =
-        |other: &&SeenProjects| SeenProjects { projects: seen.projects.clone(), ..(*other).clone() } == *seen;
-    let listed = observed.check.as_ref().map(Check::listed).unwrap_or_default();
-    let before = reported.as_ref().filter(is_of_the_same).into_iter().flat_map(|reported| &reported.projects);
+    let is_of_the_same = |other: &&SeenProjects| {
+        SeenProjects {
+            projects: seen.projects.clone(),
+            ..(*other).clone()
+        } == *seen
+    };
+    let listed = observed
+        .check
+        .as_ref()
+        .map(Check::listed)
+        .unwrap_or_default();
+    let before = reported
+        .as_ref()
+        .filter(is_of_the_same)
+        .into_iter()
+        .flat_map(|reported| &reported.projects);
     let known: BTreeSet<&String> = listed.iter().chain(&seen.projects).chain(before).collect();
-    let projects = named.iter().filter(|project| known.contains(project)).take(MOST_SEEN).cloned().collect();
-    Some(SeenProjects { projects, ..seen.clone() })
+    let projects = named
+        .iter()
+        .filter(|project| known.contains(project))
+        .take(MOST_SEEN)
+        .cloned()
+        .collect();
+    Some(SeenProjects {
+        projects,
+        ..seen.clone()
+    })
 }
 
 /// The seen projects for the status. Without credentials, the status keeps its value.
@@ -58,12 +83,21 @@ pub(super) fn reported(observed: &AccountObserved) -> Option<SeenProjects> {
 /// and checks at least the settle time apart found them absent. The newest check began after all of
 /// these resources had waited.
 pub fn gone(observed: &AccountObserved) -> BTreeSet<String> {
-    let (Some(check), Some(seen)) = (&observed.check, seen(observed)) else { return BTreeSet::new() };
+    let (Some(check), Some(seen)) = (&observed.check, seen(observed)) else {
+        return BTreeSet::new();
+    };
     let is_gone = |(project, since): &(&String, &Timestamp)| {
-        let shows_it = |it: &Absence| it.again >= again(observed, it) && it.again >= hangs(observed, **since);
+        let shows_it =
+            |it: &Absence| it.again >= again(observed, it) && it.again >= hangs(observed, **since);
         check.absent.get(*project).is_some_and(shows_it) && seen.projects.contains(*project)
     };
-    observed.projects.leaving.iter().filter(is_gone).map(|(project, _)| project.clone()).collect()
+    observed
+        .projects
+        .leaving
+        .iter()
+        .filter(is_gone)
+        .map(|(project, _)| project.clone())
+        .collect()
 }
 
 /// The projects of resources in deletion to ask the platform about, because its list lacks them. One
@@ -73,7 +107,9 @@ pub fn to_ask<'a>(
     seen: &[String],
     listed: &[String],
 ) -> impl Iterator<Item = &'a String> {
-    let is_missing = |project: &&String| !listed.is_empty() && !listed.contains(project) && seen.contains(project);
+    let is_missing = |project: &&String| {
+        !listed.is_empty() && !listed.contains(project) && seen.contains(project)
+    };
     leaving.keys().filter(is_missing).take(MOST_ASKED)
 }
 
@@ -84,7 +120,11 @@ pub(super) fn due(observed: &AccountObserved, check: &Check) -> Option<Timestamp
         return None;
     }
     let seen = seen(observed)?;
-    let leaving = observed.projects.leaving.iter().filter(|(project, _)| seen.projects.contains(project));
+    let leaving = observed
+        .projects
+        .leaving
+        .iter()
+        .filter(|(project, _)| seen.projects.contains(project));
     let due = leaving.filter_map(|(project, since)| match check.absent.get(project) {
         Some(absence) if absence.again < again(observed, absence) => Some(again(observed, absence)),
         _ => Some(hangs(observed, *since)).filter(|hangs| check.began < *hangs),
@@ -117,7 +157,10 @@ mod tests {
             organization_id: Some("org-1".to_owned()),
             secret_uid: uid.to_owned(),
             secret_version: version.to_owned(),
-            projects: projects.iter().map(|project| (*project).to_owned()).collect(),
+            projects: projects
+                .iter()
+                .map(|project| (*project).to_owned())
+                .collect(),
         }
     }
 
@@ -136,7 +179,9 @@ mod tests {
             began: at(160),
             at: at(161),
             verdict: Verdict::Projects(vec!["kept".to_owned()]),
-            absent: ["p", "typo"].map(|project| (project.to_owned(), absence(100, 160))).into(),
+            absent: ["p", "typo"]
+                .map(|project| (project.to_owned(), absence(100, 160)))
+                .into(),
             ..check
         });
         change(&mut observed);
@@ -144,13 +189,17 @@ mod tests {
     }
 
     fn absence(since: i64, again: i64) -> Absence {
-        Absence { since: at(since), again: at(again) }
+        Absence {
+            since: at(since),
+            again: at(again),
+        }
     }
 
     fn finds(since: i64, again: i64) -> impl FnOnce(&mut AccountObserved) {
         move |seen| {
             let check = seen.check.as_mut().unwrap();
-            (check.began, check.absent) = (at(again), [("p".to_owned(), absence(since, again))].into());
+            (check.began, check.absent) =
+                (at(again), [("p".to_owned(), absence(since, again))].into());
         }
     }
 
@@ -159,13 +208,23 @@ mod tests {
     #[test]
     fn the_platform_is_asked_about_seen_projects_that_its_list_lacks() {
         let invented = (0..MOST_ASKED).map(|number| (format!("invented-{number}"), at(0)));
-        let leaving = invented.chain(["kept", "p"].map(|project| (project.to_owned(), at(0)))).collect();
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let leaving = invented
+            .chain(["kept", "p"].map(|project| (project.to_owned(), at(0))))
+            .collect();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
         let seen = names(&["kept", "p"]);
         assert!(to_ask(&leaving, &seen, &names(&["kept"])).eq(["p"]));
         assert_eq!(to_ask(&leaving, &seen, &[]).count(), 0);
         let all: Vec<String> = leaving.keys().cloned().collect();
-        assert_eq!(to_ask(&leaving, &all, &names(&["other"])).count(), MOST_ASKED);
+        assert_eq!(
+            to_ask(&leaving, &all, &names(&["other"])).count(),
+            MOST_ASKED
+        );
     }
 
     #[test]
@@ -173,7 +232,12 @@ mod tests {
         type Change = Box<dyn FnOnce(&mut AccountObserved)>;
         let reports = |secret: &'static str, organization: Option<&'static str>| -> Change {
             let organization_id = organization.map(str::to_owned);
-            Box::new(move |it| it.projects.reported = Some(SeenProjects { organization_id, ..of(secret, &["p"]) }))
+            Box::new(move |it| {
+                it.projects.reported = Some(SeenProjects {
+                    organization_id,
+                    ..of(secret, &["p"])
+                })
+            })
         };
         let cases: [(&str, Change, bool); 14] = [
             ("all there is", Box::new(|_| {}), true),
@@ -184,14 +248,38 @@ mod tests {
                 }),
                 true,
             ),
-            ("nobody has seen it", Box::new(|it| it.projects.reported = None), false),
-            ("seen through another Secret", reports("other/1", Some("org-1")), false),
-            ("seen through another version", reports("uid/2", Some("org-1")), false),
-            ("seen in another organization", reports("uid/1", Some("org-2")), false),
+            (
+                "nobody has seen it",
+                Box::new(|it| it.projects.reported = None),
+                false,
+            ),
+            (
+                "seen through another Secret",
+                reports("other/1", Some("org-1")),
+                false,
+            ),
+            (
+                "seen through another version",
+                reports("uid/2", Some("org-1")),
+                false,
+            ),
+            (
+                "seen in another organization",
+                reports("uid/1", Some("org-2")),
+                false,
+            ),
             ("seen in no organization", reports("uid/1", None), false),
-            ("no credentials", Box::new(|it| it.projects.seen = None), false),
+            (
+                "no credentials",
+                Box::new(|it| it.projects.seen = None),
+                false,
+            ),
             ("no check", Box::new(|it| it.check = None), false),
-            ("nothing in it is being deleted", Box::new(|it| it.projects.leaving.clear()), false),
+            (
+                "nothing in it is being deleted",
+                Box::new(|it| it.projects.leaving.clear()),
+                false,
+            ),
             (
                 "found before that was deleted",
                 Box::new(|it| {
@@ -201,7 +289,11 @@ mod tests {
             ),
             ("one list", Box::new(finds(100, 100)), false),
             ("lists too close together", Box::new(finds(100, 159)), false),
-            ("listed, or known to the platform", Box::new(|it| it.check.as_mut().unwrap().absent.clear()), false),
+            (
+                "listed, or known to the platform",
+                Box::new(|it| it.check.as_mut().unwrap().absent.clear()),
+                false,
+            ),
         ];
         for (what, change, expected) in cases {
             let found = gone(&observed(change));
@@ -214,20 +306,30 @@ mod tests {
     fn what_resources_name_is_remembered_once_it_was_listed() {
         let projects = |change: fn(&mut AccountObserved)| seen(&observed(change)).unwrap().projects;
         assert_eq!(projects(|_| {}), ["kept", "p"]);
-        assert_eq!(projects(|it| it.projects.named.clear()), [""; 0], "nobody names it any more");
+        assert_eq!(
+            projects(|it| it.projects.named.clear()),
+            [""; 0],
+            "nobody names it any more"
+        );
         assert_eq!(projects(|it| it.projects.reported = None), ["kept"]);
         let many = observed(|it| {
             it.projects.named = (0..300).map(|number| format!("p-{number:03}")).collect();
-            it.check.as_mut().unwrap().verdict = Verdict::Projects(it.projects.named.iter().cloned().collect());
+            it.check.as_mut().unwrap().verdict =
+                Verdict::Projects(it.projects.named.iter().cloned().collect());
         });
         assert_eq!(seen(&many).unwrap().projects.len(), MOST_SEEN);
         let without = observed(|it| it.projects.seen = None);
-        assert_eq!(reported(&without), Some(of("uid/1", &["p"])), "what is recorded stays");
+        assert_eq!(
+            reported(&without),
+            Some(of("uid/1", &["p"])),
+            "what is recorded stays"
+        );
     }
 
     #[test]
     fn projects_are_listed_again_for_who_waits_long_to_be_deleted() {
-        let due = |observed: &AccountObserved| super::due(observed, observed.check.as_ref().unwrap());
+        let due =
+            |observed: &AccountObserved| super::due(observed, observed.check.as_ref().unwrap());
         let begun = |second: i64| {
             move |it: &mut AccountObserved| {
                 let check = it.check.as_mut().unwrap();
@@ -235,11 +337,23 @@ mod tests {
             }
         };
         for (what, expected, observed) in [
-            ("the last list is from before it hung", Some(60), observed(begun(59))),
+            (
+                "the last list is from before it hung",
+                Some(60),
+                observed(begun(59)),
+            ),
             ("it was looked for since", None, observed(begun(60))),
-            ("it was found absent once", Some(160), observed(finds(100, 100))),
+            (
+                "it was found absent once",
+                Some(160),
+                observed(finds(100, 100)),
+            ),
             ("it was found absent twice", None, observed(finds(100, 160))),
-            ("nothing is being deleted", None, observed(|it| it.projects.leaving.clear())),
+            (
+                "nothing is being deleted",
+                None,
+                observed(|it| it.projects.leaving.clear()),
+            ),
             (
                 "it was never seen",
                 None,

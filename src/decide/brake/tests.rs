@@ -24,7 +24,16 @@ impl Desk {
         now: i64,
     ) -> Result<(), Refusal> {
         let uid = format!("{namespace}/{target}");
-        self.0.admit(&Asked { account, namespace, target, uid: &uid }, &rules, at(now))
+        self.0.admit(
+            &Asked {
+                account,
+                namespace,
+                target,
+                uid: &uid,
+            },
+            &rules,
+            at(now),
+        )
     }
 
     fn ask(&mut self, limit: u32, deletion: (&str, &str), now: i64) -> Result<(), Refusal> {
@@ -36,7 +45,10 @@ impl Desk {
         let mut desk = Self::default();
         for number in 0..limit {
             for namespace in ["n1", "n2", "n3", "n4"] {
-                assert_eq!(desk.ask(limit, (namespace, &format!("ep-{number}")), 0), Ok(()));
+                assert_eq!(
+                    desk.ask(limit, (namespace, &format!("ep-{number}")), 0),
+                    Ok(())
+                );
             }
         }
         desk
@@ -44,7 +56,11 @@ impl Desk {
 }
 
 fn slow(limit: u32) -> Rules {
-    Rules { limit, policy: MassDeletionPolicy::Slow, others_wait: false }
+    Rules {
+        limit,
+        policy: MassDeletionPolicy::Slow,
+        others_wait: false,
+    }
 }
 
 fn turn(refused: Result<(), Refusal>) -> i64 {
@@ -66,7 +82,11 @@ fn a_minute_takes_as_many_as_are_allowed() {
         ("ep-4", 89, Err(Refusal::Full(2))),
         ("ep-4", 90, Ok(())),
     ] {
-        assert_eq!(desk.ask(2, ("shop", target), now), expected, "{target} at {now}");
+        assert_eq!(
+            desk.ask(2, ("shop", target), now),
+            expected,
+            "{target} at {now}"
+        );
     }
 }
 
@@ -83,7 +103,11 @@ fn each_account_and_namespace_has_a_limit_of_its_own() {
         // A deletion of another namespace is no retry of this one.
         ("prod", "shop", "ep-3", Err(Refusal::Full(1))),
     ] {
-        assert_eq!(desk.ask_as(slow(1), account, (namespace, target), 1), expected, "{account} {namespace} {target}");
+        assert_eq!(
+            desk.ask_as(slow(1), account, (namespace, target), 1),
+            expected,
+            "{account} {namespace} {target}"
+        );
     }
 }
 
@@ -94,16 +118,29 @@ fn what_is_tried_again_counts_once() {
         assert_eq!(desk.ask(2, ("shop", "ep-1"), second), Ok(()));
     }
     assert_eq!(desk.ask(2, ("shop", "ep-2"), 20), Ok(()));
-    let others_wait = Rules { others_wait: true, ..slow(2) };
-    assert_eq!(desk.ask_as(others_wait, "prod", ("shop", "ep-1"), 21), Ok(()), "it was admitted before the others");
+    let others_wait = Rules {
+        others_wait: true,
+        ..slow(2)
+    };
+    assert_eq!(
+        desk.ask_as(others_wait, "prod", ("shop", "ep-1"), 21),
+        Ok(()),
+        "it was admitted before the others"
+    );
     assert_eq!(desk.ask(2, ("shop", "ep-3"), 22), Err(Refusal::Full(2)));
 }
 
 #[test]
 fn while_others_of_the_namespace_wait_so_does_the_next() {
     let mut desk = Desk::default();
-    let others_wait = Rules { others_wait: true, ..slow(2) };
-    assert_eq!(desk.ask_as(others_wait, "prod", ("shop", "ep-1"), 0), Err(Refusal::OthersWait));
+    let others_wait = Rules {
+        others_wait: true,
+        ..slow(2)
+    };
+    assert_eq!(
+        desk.ask_as(others_wait, "prod", ("shop", "ep-1"), 0),
+        Err(Refusal::OthersWait)
+    );
     assert_eq!(desk.ask(2, ("shop", "ep-1"), 1), Ok(()));
 }
 
@@ -119,7 +156,11 @@ fn a_clock_that_is_put_back_delays_nothing_for_long() {
     let mut desk = Desk::default();
     assert_eq!(desk.ask(1, ("shop", "ep-1"), 7200), Ok(()));
     assert_eq!(desk.ask(1, ("shop", "ep-2"), 3600), Ok(()));
-    assert_eq!(desk.ask(1, ("shop", "ep-3"), 3540), Ok(()), "a whole minute");
+    assert_eq!(
+        desk.ask(1, ("shop", "ep-3"), 3540),
+        Ok(()),
+        "a whole minute"
+    );
     assert_eq!(desk.ask(1, ("shop", "ep-4"), 3481), Err(Refusal::Full(1)));
 
     let mut desk = Desk::default();
@@ -127,7 +168,11 @@ fn a_clock_that_is_put_back_delays_nothing_for_long() {
         let _ = desk.ask(1, (namespace, "ep"), 7200);
     }
     for namespace in ["n1", "n2", "n3", "n4"] {
-        assert_eq!(desk.ask(1, (namespace, "later"), 3600), Ok(()), "{namespace}");
+        assert_eq!(
+            desk.ask(1, (namespace, "later"), 3600),
+            Ok(()),
+            "{namespace}"
+        );
     }
     assert_eq!(turn(desk.ask(1, ("n7", "ep"), 3601)), 3603);
 }
@@ -140,7 +185,10 @@ fn a_namespace_is_never_paused_by_others_and_waits_its_turn() {
     let mut made = 0;
     for namespace in &namespaces {
         for number in 0..40 {
-            made += usize::from(desk.ask(30, (namespace, &format!("ep-{number}")), 0).is_ok());
+            made += usize::from(
+                desk.ask(30, (namespace, &format!("ep-{number}")), 0)
+                    .is_ok(),
+            );
         }
     }
     assert_eq!(made, 30 * PER_ACCOUNT);
@@ -171,7 +219,18 @@ fn beyond_the_limit_of_the_account_one_is_made_every_two_seconds_each_namespace_
             }
         }
     }
-    assert_eq!(order, [(3, "a"), (5, "b"), (7, "c"), (9, "a"), (11, "c"), (13, "a"), (15, "a")]);
+    assert_eq!(
+        order,
+        [
+            (3, "a"),
+            (5, "b"),
+            (7, "c"),
+            (9, "a"),
+            (11, "c"),
+            (13, "a"),
+            (15, "a")
+        ]
+    );
 }
 
 #[test]
@@ -179,7 +238,11 @@ fn a_turn_that_nobody_takes_is_lost_after_a_while() {
     let mut desk = Desk::full(9);
     assert_eq!(turn(desk.ask(9, ("a", "one"), 1)), 3);
     assert_eq!(turn(desk.ask(9, ("a", "two"), 1)), 5);
-    assert_eq!(turn(desk.ask(9, ("a", "two"), 13)), 15, "the one before it may still come");
+    assert_eq!(
+        turn(desk.ask(9, ("a", "two"), 13)),
+        15,
+        "the one before it may still come"
+    );
     assert_eq!(desk.ask(9, ("a", "two"), 15), Ok(()));
 }
 
@@ -201,8 +264,14 @@ fn what_waits_long_asks_again_every_minute() {
     for number in 0..100 {
         let _ = desk.ask(100, ("a", &format!("ep-{number}")), 0);
     }
-    assert_eq!(turn(desk.ask(100, ("b", "ep"), 0)), 4, "another namespace has the next turn");
-    let Err(Refusal::Slowed { turn, ask }) = desk.ask(100, ("a", "ep-99"), 0) else { panic!("it does not wait") };
+    assert_eq!(
+        turn(desk.ask(100, ("b", "ep"), 0)),
+        4,
+        "another namespace has the next turn"
+    );
+    let Err(Refusal::Slowed { turn, ask }) = desk.ask(100, ("a", "ep-99"), 0) else {
+        panic!("it does not wait")
+    };
     assert_eq!((turn, ask), (at(202), at(60)));
 }
 
@@ -211,7 +280,11 @@ fn what_waits_its_turn_counts_for_its_namespace_and_is_not_paused_later() {
     let mut desk = Desk::full(2);
     assert_eq!(turn(desk.ask(2, ("a", "one"), 1)), 3);
     assert_eq!(turn(desk.ask(2, ("a", "two"), 1)), 5);
-    assert_eq!(desk.ask(2, ("a", "three"), 1), Err(Refusal::Full(2)), "a whole namespace does not trickle away");
+    assert_eq!(
+        desk.ask(2, ("a", "three"), 1),
+        Err(Refusal::Full(2)),
+        "a whole namespace does not trickle away"
+    );
     assert_eq!(desk.ask(2, ("a", "one"), 3), Ok(()));
     assert_eq!(turn(desk.ask(2, ("a", "two"), 4)), 5);
     assert_eq!(desk.ask(2, ("a", "two"), 5), Ok(()));
@@ -220,9 +293,19 @@ fn what_waits_its_turn_counts_for_its_namespace_and_is_not_paused_later() {
 #[test]
 fn the_administrator_can_have_deletions_paused_beyond_the_limit_of_the_account() {
     let mut desk = Desk::full(1);
-    let pause = Rules { policy: MassDeletionPolicy::Pause, ..slow(1) };
-    assert_eq!(desk.ask_as(pause, "prod", ("n5", "ep"), 1), Err(Refusal::AccountFull(4)));
-    assert_eq!(desk.ask_as(pause, "test", ("n5", "ep"), 1), Ok(()), "another account");
+    let pause = Rules {
+        policy: MassDeletionPolicy::Pause,
+        ..slow(1)
+    };
+    assert_eq!(
+        desk.ask_as(pause, "prod", ("n5", "ep"), 1),
+        Err(Refusal::AccountFull(4))
+    );
+    assert_eq!(
+        desk.ask_as(pause, "test", ("n5", "ep"), 1),
+        Ok(()),
+        "another account"
+    );
     assert_eq!(desk.ask_as(pause, "prod", ("n5", "ep"), 60), Ok(()));
 }
 
@@ -241,18 +324,36 @@ fn who_does_not_wait_leaves_nothing_behind() {
 fn the_status_remembers_and_the_annotation_confirms() {
     let (wait, since) = (paused_with("wait"), Some(at(60)));
     assert_eq!(Brake::of(None, since, &wait), Brake::Paused("wait".into()));
-    for (confirmed, until) in
-        [("1970-01-01T00:01:00Z", 60), (" 1970-01-01T01:01:30+01:00 ", 90), ("1970-01-02T00:00:00Z", 86_400)]
-    {
-        assert_eq!(Brake::of(Some(confirmed), since, &wait), Brake::Confirmed, "{confirmed}");
-        assert_eq!(Brake::of(Some(confirmed), since, &[]), Brake::ConfirmedUntil(at(until)), "{confirmed}");
+    for (confirmed, until) in [
+        ("1970-01-01T00:01:00Z", 60),
+        (" 1970-01-01T01:01:30+01:00 ", 90),
+        ("1970-01-02T00:00:00Z", 86_400),
+    ] {
+        assert_eq!(
+            Brake::of(Some(confirmed), since, &wait),
+            Brake::Confirmed,
+            "{confirmed}"
+        );
+        assert_eq!(
+            Brake::of(Some(confirmed), since, &[]),
+            Brake::ConfirmedUntil(at(until)),
+            "{confirmed}"
+        );
     }
     // The value is from an earlier deletion, or is no time.
     for other in ["1970-01-01T00:00:59Z", "true", "", "2000-13-01T00:00:00Z"] {
-        assert_eq!(Brake::of(Some(other), since, &wait), Brake::Paused("wait".into()), "{other}");
+        assert_eq!(
+            Brake::of(Some(other), since, &wait),
+            Brake::Paused("wait".into()),
+            "{other}"
+        );
         assert_eq!(Brake::of(Some(other), since, &[]), Brake::Free, "{other}");
     }
-    assert_eq!(Brake::of(Some("1970-01-02T00:00:00Z"), None, &[]), Brake::Free, "nothing is deleted");
+    assert_eq!(
+        Brake::of(Some("1970-01-02T00:00:00Z"), None, &[]),
+        Brake::Free,
+        "nothing is deleted"
+    );
     let other = Report::stalled(Reason::Refused, "no").conditions(&[], 1, at(0));
     assert_eq!(Brake::of(None, since, &other), Brake::Free);
 }
@@ -262,12 +363,26 @@ fn a_confirmation_in_the_future_counts_from_now_and_exempts_nothing_that_is_dele
     let future = "2099-01-01T00:00:00Z";
     let now = at(1000);
     let before = Brake::of(Some(future), Some(now), &[]);
-    assert!(!before.is_confirmed(now), "it was there when the deletion was requested");
-    assert!(Brake::of(Some("1970-01-01T00:17:40Z"), Some(now), &[]).is_confirmed(now), "a minute is no future");
+    assert!(
+        !before.is_confirmed(now),
+        "it was there when the deletion was requested"
+    );
+    assert!(
+        Brake::of(Some("1970-01-01T00:17:40Z"), Some(now), &[]).is_confirmed(now),
+        "a minute is no future"
+    );
 
-    let meta = Meta { brake: before, ..Meta::default() };
-    let Brake::Paused(message) = Refusal::Full(30).brake("Compute", &meta) else { panic!("it is not paused") };
-    assert!(message.contains("confirm-deletion was set to 2099-01-01T00:00:00Z before"), "{message}");
+    let meta = Meta {
+        brake: before,
+        ..Meta::default()
+    };
+    let Brake::Paused(message) = Refusal::Full(30).brake("Compute", &meta) else {
+        panic!("it is not paused")
+    };
+    assert!(
+        message.contains("confirm-deletion was set to 2099-01-01T00:00:00Z before"),
+        "{message}"
+    );
     let paused = paused_with(&message);
     for (annotation, confirmed) in [
         (future, false),
@@ -276,26 +391,70 @@ fn a_confirmation_in_the_future_counts_from_now_and_exempts_nothing_that_is_dele
         ("1970-01-01T00:20:00Z", true),
     ] {
         let brake = Brake::of(Some(annotation), Some(now), &paused);
-        assert_eq!(brake.is_confirmed(at(1100)), confirmed, "{annotation}: {brake:?}");
+        assert_eq!(
+            brake.is_confirmed(at(1100)),
+            confirmed,
+            "{annotation}: {brake:?}"
+        );
         let much_later: Timestamp = "2100-01-01T00:00:00Z".parse().unwrap();
-        assert_eq!(brake.is_confirmed(much_later), confirmed, "{annotation}: {brake:?}");
+        assert_eq!(
+            brake.is_confirmed(much_later),
+            confirmed,
+            "{annotation}: {brake:?}"
+        );
     }
 }
 
 #[test]
 fn only_a_deletion_that_waits_is_held() {
-    let of = |brake| Meta { deleting: true, has_finalizer: true, brake, ..Meta::default() };
+    let of = |brake| Meta {
+        deleting: true,
+        has_finalizer: true,
+        brake,
+        ..Meta::default()
+    };
     let paused = of(Brake::Paused("wait".into()));
     let limits = Limits::default();
     let report = Report::stalled(Reason::DeletionPaused, "wait");
     assert_eq!(held::<()>(&paused, &limits), Some(Decision::rest(report)));
     let slowed = of(Brake::Slowed("wait".into(), at(7)));
     let report = Report::progressing(Reason::DeletionSlowed, "wait");
-    assert_eq!(held::<()>(&slowed, &limits), Some(Decision::wait(report, at(7))));
+    assert_eq!(
+        held::<()>(&slowed, &limits),
+        Some(Decision::wait(report, at(7)))
+    );
     for meta in [paused, slowed] {
-        assert_eq!(held::<()>(&Meta { deleting: false, ..meta.clone() }, &limits), None);
-        assert_eq!(held::<()>(&Meta { has_finalizer: false, ..meta.clone() }, &limits), None);
-        assert_eq!(held::<()>(&meta, &Limits { deletes_per_minute: 0, ..limits }), None, "there is no brake");
+        assert_eq!(
+            held::<()>(
+                &Meta {
+                    deleting: false,
+                    ..meta.clone()
+                },
+                &limits
+            ),
+            None
+        );
+        assert_eq!(
+            held::<()>(
+                &Meta {
+                    has_finalizer: false,
+                    ..meta.clone()
+                },
+                &limits
+            ),
+            None
+        );
+        assert_eq!(
+            held::<()>(
+                &meta,
+                &Limits {
+                    deletes_per_minute: 0,
+                    ..limits
+                }
+            ),
+            None,
+            "there is no brake"
+        );
     }
     for brake in [Brake::Free, Brake::Confirmed, Brake::ConfirmedUntil(at(1))] {
         assert_eq!(held::<()>(&of(brake), &limits), None);
@@ -304,7 +463,11 @@ fn only_a_deletion_that_waits_is_held() {
 
 #[test]
 fn the_message_names_the_cause_and_the_commands() {
-    let meta = Meta { namespace: "shop".into(), name: "ci".into(), ..Meta::default() };
+    let meta = Meta {
+        namespace: "shop".into(),
+        name: "ci".into(),
+        ..Meta::default()
+    };
     let text = |refusal: Refusal, kind| match refusal.brake(kind, &meta) {
         Brake::Paused(message) | Brake::Slowed(message, _) => message,
         other => panic!("{other:?}"),
@@ -319,10 +482,23 @@ fn the_message_names_the_cause_and_the_commands() {
         assert!(full.contains(words), "{words:?} is not in {full:?}");
     }
     assert!(
-        text(Refusal::OthersWait, "Compute").contains("other deletions in namespace shop through the same account")
+        text(Refusal::OthersWait, "Compute")
+            .contains("other deletions in namespace shop through the same account")
     );
     assert!(text(Refusal::AccountFull(120), "Compute").contains("massDeletionPolicy is Pause"));
-    let slowed = |turn| text(Refusal::Slowed { turn: at(turn), ask: at(1) }, "Compute");
-    assert!(slowed(61).contains("before 1970-01-01T00:02:00Z"), "{}", slowed(61));
+    let slowed = |turn| {
+        text(
+            Refusal::Slowed {
+                turn: at(turn),
+                ask: at(1),
+            },
+            "Compute",
+        )
+    };
+    assert!(
+        slowed(61).contains("before 1970-01-01T00:02:00Z"),
+        "{}",
+        slowed(61)
+    );
     assert_eq!(slowed(61), slowed(120), "it changes once a minute at most");
 }

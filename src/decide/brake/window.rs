@@ -65,8 +65,13 @@ impl Window {
     pub fn admit(&mut self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
         // Concurrent passes may arrive in another order than they began. An entry further in the
         // future is from before the clock was set back.
-        self.made.retain(|made| made.at < later(now, WINDOW) && now < later(made.at, WINDOW));
-        let of_account = || self.made.iter().filter(|made| made.account == asked.account);
+        self.made
+            .retain(|made| made.at < later(now, WINDOW) && now < later(made.at, WINDOW));
+        let of_account = || {
+            self.made
+                .iter()
+                .filter(|made| made.account == asked.account)
+        };
         let own = || of_account().filter(|made| made.namespace == asked.namespace);
         if own().any(|made| made.target == asked.target) {
             return Ok(());
@@ -84,8 +89,14 @@ impl Window {
             _ if rules.others_wait => Some(Refusal::OthersWait),
             _ if own >= limit => Some(Refusal::Full(own)),
             MassDeletionPolicy::Pause if is_full => Some(Refusal::AccountFull(all)),
-            MassDeletionPolicy::Slow if is_full || queue.is_some_and(|queue| !queue.waiting.is_empty()) => {
-                self.queues.entry(asked.account.to_owned()).or_insert_with(|| Queue::from(now)).ask(asked, now).err()
+            MassDeletionPolicy::Slow
+                if is_full || queue.is_some_and(|queue| !queue.waiting.is_empty()) =>
+            {
+                self.queues
+                    .entry(asked.account.to_owned())
+                    .or_insert_with(|| Queue::from(now))
+                    .ask(asked, now)
+                    .err()
             }
             MassDeletionPolicy::Slow | MassDeletionPolicy::Pause => None,
         };
@@ -133,23 +144,37 @@ struct Waiting {
 impl Queue {
     /// A queue that begins now.
     fn from(now: Timestamp) -> Self {
-        Self { waiting: BTreeMap::new(), last: String::new(), next: later(now, SPACING) }
+        Self {
+            waiting: BTreeMap::new(),
+            last: String::new(),
+            next: later(now, SPACING),
+        }
     }
 
     /// When the next turn begins. After the clock was set back, a turn may look far away, so it
     /// begins now.
     fn next(&self, now: Timestamp) -> Timestamp {
-        if self.next <= later(now, SPACING) { self.next.max(now) } else { now }
+        if self.next <= later(now, SPACING) {
+            self.next.max(now)
+        } else {
+            now
+        }
     }
 
     /// Admits a deletion in its turn.
     fn ask(&mut self, asked: &Asked, now: Timestamp) -> Result<(), Refusal> {
         let next = self.next(now);
         let own = self.waiting.entry(asked.namespace.to_owned()).or_default();
-        let place = own.iter().position(|waiting| waiting.uid == asked.uid).unwrap_or_else(|| {
-            own.push_back(Waiting { uid: asked.uid.to_owned(), ask: now });
-            own.len() - 1
-        });
+        let place = own
+            .iter()
+            .position(|waiting| waiting.uid == asked.uid)
+            .unwrap_or_else(|| {
+                own.push_back(Waiting {
+                    uid: asked.uid.to_owned(),
+                    ask: now,
+                });
+                own.len() - 1
+            });
         let before = self.before(asked.namespace, place);
         // A deletion that is not to ask yet does not block a free turn.
         if next <= now && !before.iter().any(|waiting| waiting.ask <= now) {
@@ -158,9 +183,16 @@ impl Queue {
             self.next = later(now, SPACING);
             return Ok(());
         }
-        let turn = later(next, SPACING.saturating_mul(u32::try_from(before.len()).unwrap_or(u32::MAX)));
+        let turn = later(
+            next,
+            SPACING.saturating_mul(u32::try_from(before.len()).unwrap_or(u32::MAX)),
+        );
         let ask = turn.min(later(now, LONGEST_WAIT));
-        if let Some(waiting) = self.waiting.get_mut(asked.namespace).and_then(|own| own.get_mut(place)) {
+        if let Some(waiting) = self
+            .waiting
+            .get_mut(asked.namespace)
+            .and_then(|own| own.get_mut(place))
+        {
             waiting.ask = ask;
         }
         Err(Refusal::Slowed { turn, ask })
@@ -174,18 +206,27 @@ impl Queue {
         let of = |(other, waiting): (&'_ String, &'_ VecDeque<Waiting>)| {
             (if rank(other) < own { place + 1 } else { place }).min(waiting.len())
         };
-        self.waiting.iter().flat_map(|entry| entry.1.iter().take(of(entry))).collect()
+        self.waiting
+            .iter()
+            .flat_map(|entry| entry.1.iter().take(of(entry)))
+            .collect()
     }
 
     /// The number of deletions ahead in the same namespace.
     fn waiting_before(&self, asked: &Asked) -> usize {
-        let own = self.waiting.get(asked.namespace).map(VecDeque::iter).unwrap_or_default();
+        let own = self
+            .waiting
+            .get(asked.namespace)
+            .map(VecDeque::iter)
+            .unwrap_or_default();
         own.take_while(|waiting| waiting.uid != asked.uid).count()
     }
 
     fn drop_overdue(&mut self, now: Timestamp) {
         // An entry further in the future is from before the clock was set back.
-        self.retain(|waiting| now <= later(waiting.ask, GRACE) && waiting.ask <= later(now, LONGEST_WAIT));
+        self.retain(|waiting| {
+            now <= later(waiting.ask, GRACE) && waiting.ask <= later(now, LONGEST_WAIT)
+        });
     }
 
     fn retain(&mut self, keep: impl Fn(&Waiting) -> bool) {

@@ -127,7 +127,10 @@ pub struct Reservations {
 impl Holder {
     pub fn of(meta: &ObjectMeta) -> Self {
         let key = object_key(meta);
-        Self { namespace: key.namespace.to_owned(), name: key.name.to_owned() }
+        Self {
+            namespace: key.namespace.to_owned(),
+            name: key.name.to_owned(),
+        }
     }
 
     /// The name for messages in this namespace.
@@ -147,7 +150,11 @@ impl fmt::Display for Holder {
 
 /// The subjects of a Compute's claims.
 pub fn claimed(compute: &Compute) -> BTreeSet<Subject> {
-    if is_released(&compute.metadata) { BTreeSet::new() } else { subjects(compute) }
+    if is_released(&compute.metadata) {
+        BTreeSet::new()
+    } else {
+        subjects(compute)
+    }
 }
 
 /// The subjects of a Compute: its bound compute, and the branches where it may have created one.
@@ -156,22 +163,39 @@ pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
     let bound = identity.binding.iter().flat_map(|binding| {
         let is_primary = compute.spec.type_ == ComputeType::ReadWrite;
-        let primary = binding.branch.as_ref().filter(|_| is_primary).map(|primary| branch(primary));
-        primary.into_iter().chain([compute_of(&compute.spec.project_id, &binding.id)])
+        let primary = binding
+            .branch
+            .as_ref()
+            .filter(|_| is_primary)
+            .map(|primary| branch(primary));
+        primary
+            .into_iter()
+            .chain([compute_of(&compute.spec.project_id, &binding.id)])
     });
-    bound.chain(identity.creates().map(|create| branch(&create.branch))).collect()
+    bound
+        .chain(identity.creates().map(|create| branch(&create.branch)))
+        .collect()
 }
 
 /// The branch and the compute that a Compute declares. It is enqueued when a claim to them ends.
 pub fn wanted(spec: &ComputeSpec) -> BTreeSet<Subject> {
-    let named = spec.compute_id.iter().map(|id| compute_of(&spec.project_id, id));
-    named.chain([branch_of(&spec.project_id, &spec.branch_id)]).collect()
+    let named = spec
+        .compute_id
+        .iter()
+        .map(|id| compute_of(&spec.project_id, id));
+    named
+        .chain([branch_of(&spec.project_id, &spec.branch_id)])
+        .collect()
 }
 
 /// The subjects whose claims by others matter to `mine`: its branches, its bound compute, and
 /// `ids`. Once it is bound to one of `ids` and no create is open, claims on its branch do not
 /// matter.
-pub fn at_stake(mine: &ComputeSpec, identity: &ComputeIdentity, ids: &BTreeSet<String>) -> BTreeSet<Subject> {
+pub fn at_stake(
+    mine: &ComputeSpec,
+    identity: &ComputeIdentity,
+    ids: &BTreeSet<String>,
+) -> BTreeSet<Subject> {
     let compute = |id: &String| compute_of(&mine.project_id, id);
     if let Some(binding) = &identity.binding
         && ids.contains(&binding.id)
@@ -180,17 +204,26 @@ pub fn at_stake(mine: &ComputeSpec, identity: &ComputeIdentity, ids: &BTreeSet<S
         return BTreeSet::from([compute(&binding.id)]);
     }
     let bound = identity.binding.iter().map(|binding| &binding.id);
-    let branches = identity.creates().map(|create| &create.branch).chain([&mine.branch_id]);
+    let branches = identity
+        .creates()
+        .map(|create| &create.branch)
+        .chain([&mine.branch_id]);
     let branches = branches.map(|branch| branch_of(&mine.project_id, branch));
     branches.chain(bound.chain(ids).map(compute)).collect()
 }
 
 fn branch_of(project: &str, branch: &str) -> Subject {
-    Subject::Branch { project: project.to_owned(), branch: branch.to_owned() }
+    Subject::Branch {
+        project: project.to_owned(),
+        branch: branch.to_owned(),
+    }
 }
 
 fn compute_of(project: &str, id: &str) -> Subject {
-    Subject::Compute { project: project.to_owned(), id: id.to_owned() }
+    Subject::Compute {
+        project: project.to_owned(),
+        id: id.to_owned(),
+    }
 }
 
 /// The evidence that decides whether creates of a type take turns. Primaries always take turns,
@@ -204,12 +237,21 @@ pub fn turn(type_: ComputeType, told: Told) -> Told {
 
 /// The claims of others on the platform of `mine`. If two resources claim the same thing, the
 /// earlier claim counts.
-pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, reserved: &Reservations) -> Claims {
+pub fn claims<'a>(
+    mine: Mine<'_>,
+    others: impl IntoIterator<Item = Other<'a>>,
+    reserved: &Reservations,
+) -> Claims {
     let uid = mine.object.metadata.uid.as_deref();
-    let others = others.into_iter().filter(|other| other.meta.uid.as_deref() != uid && !is_released(other.meta));
+    let others = others
+        .into_iter()
+        .filter(|other| other.meta.uid.as_deref() != uid && !is_released(other.meta));
     let others: Vec<Other> = others.map(|other| other.near(&mine)).collect();
     let project = &mine.object.spec.project_id;
-    let specs = others.iter().filter_map(|other| other.spec).filter(|spec| spec.project_id == *project);
+    let specs = others
+        .iter()
+        .filter_map(|other| other.spec)
+        .filter(|spec| spec.project_id == *project);
     let declared = specs.filter_map(|spec| spec.compute_id.clone()).collect();
     let own = Other {
         meta: &mine.object.metadata,
@@ -223,7 +265,11 @@ pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, r
         creating: first_create(&others, &own, mine, reserved),
         unanswered: unanswered(&others, &own, mine),
         marks: others.iter().flat_map(Other::marks).collect(),
-        outside: others.iter().filter(|other| !other.admitted).filter_map(Other::binding).collect(),
+        outside: others
+            .iter()
+            .filter(|other| !other.admitted)
+            .filter_map(Other::binding)
+            .collect(),
         declared,
         incomplete: false,
     }
@@ -237,10 +283,19 @@ impl Other<'_> {
     /// a platform may be on this one.
     fn near(mut self, mine: &Mine) -> Self {
         let project = &mine.object.spec.project_id;
-        let is_here = |platform: Option<&String>| platform.is_none_or(|platform| platform == mine.platform);
+        let is_here =
+            |platform: Option<&String>| platform.is_none_or(|platform| platform == mine.platform);
         let in_project = self.spec.is_none_or(|spec| spec.project_id == *project);
-        let ComputeIdentity { binding, intent, unanswered, made: _, twins: _, restart: _ } = &mut self.identity;
-        binding.take_if(|binding| binding.project != *project || !is_here(binding.platform.as_ref()));
+        let ComputeIdentity {
+            binding,
+            intent,
+            unanswered,
+            made: _,
+            twins: _,
+            restart: _,
+        } = &mut self.identity;
+        binding
+            .take_if(|binding| binding.project != *project || !is_here(binding.platform.as_ref()));
         intent.take_if(|intent| !in_project || !is_here(intent.platform.as_ref()));
         unanswered.retain(|create| in_project && is_here(create.platform.as_ref()));
         self
@@ -267,7 +322,10 @@ impl Other<'_> {
     /// The marks of its creates while it is unbound. A bound resource does not need its other
     /// computes, so others may import them.
     fn marks(&self) -> impl Iterator<Item = (String, Holder)> {
-        let creates = self.identity.creates().filter(|_| self.identity.binding.is_none());
+        let creates = self
+            .identity
+            .creates()
+            .filter(|_| self.identity.binding.is_none());
         creates.filter_map(|create| Some((create.mark.clone()?, self.holder())))
     }
 }
@@ -276,17 +334,30 @@ fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<St
     let own = mine.identity.binding.as_ref();
     let about_to_be = reserved.computes.iter().map(|(id, by)| {
         let is_own = own.is_some_and(|own| own.id == *id);
-        (id.clone(), Claim { by: by.clone(), first: !is_own })
+        (
+            id.clone(),
+            Claim {
+                by: by.clone(),
+                first: !is_own,
+            },
+        )
     });
     let mut bound: BTreeMap<String, Claim> = about_to_be.collect();
     let admitted = others.iter().filter(|other| other.admitted);
     let bindings = admitted.filter_map(|other| Some((other.identity.binding.as_ref()?, other)));
-    let mut in_order: Vec<_> =
-        bindings.map(|(binding, other)| ((binding.at, other.uid()), &binding.id, other)).collect();
+    let mut in_order: Vec<_> = bindings
+        .map(|(binding, other)| ((binding.at, other.uid()), &binding.id, other))
+        .collect();
     in_order.sort_by_key(|(written, ..)| std::cmp::Reverse(*written));
     for (written, id, other) in in_order {
         let is_earlier = |own: &identity::Binding| own.id != *id || written < (own.at, mine.uid());
-        bound.insert(id.clone(), Claim { by: other.holder(), first: own.is_none_or(is_earlier) });
+        bound.insert(
+            id.clone(),
+            Claim {
+                by: other.holder(),
+                first: own.is_none_or(is_earlier),
+            },
+        );
     }
     bound
 }
@@ -295,32 +366,57 @@ fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
     let is_primary = |spec: &ComputeSpec| spec.type_ == ComputeType::ReadWrite;
     let branch = Some(&object.spec.branch_id).filter(|_| is_primary(&object.spec))?;
     let own = mine.bound_on(branch);
-    let holders = others.iter().filter(|other| other.admitted && other.spec.is_some_and(is_primary));
+    let holders = others
+        .iter()
+        .filter(|other| other.admitted && other.spec.is_some_and(is_primary));
     let bound = holders.filter_map(|other| Some((other.bound_on(branch)?, other)));
     let earlier = bound.filter(|(written, _)| own.is_none_or(|own| *written < own));
-    earlier.min_by_key(|(written, _)| *written).map(|(_, other)| other.holder())
+    earlier
+        .min_by_key(|(written, _)| *written)
+        .map(|(_, other)| other.holder())
 }
 
 /// The resource whose create on the branch comes first. Creates that marks distinguish from `own`
 /// do not count.
-fn first_create(others: &[Other], own: &Other, mine: Mine, reserved: &Reservations) -> Option<Rival> {
+fn first_create(
+    others: &[Other],
+    own: &Other,
+    mine: Mine,
+    reserved: &Reservations,
+) -> Option<Rival> {
     let spec = &mine.object.spec;
-    let together = |one: Told, other: Told| turn(spec.type_, one).goes_with(turn(spec.type_, other));
+    let together =
+        |one: Told, other: Told| turn(spec.type_, one).goes_with(turn(spec.type_, other));
     let open = |branch: &str, told: Told| {
         let branch = branch.to_owned();
-        let is_in_the_way = move |intent: &&CreateIntent| intent.branch == branch && !together(told, intent.told());
+        let is_in_the_way =
+            move |intent: &&CreateIntent| intent.branch == branch && !together(told, intent.told());
         alike(others, spec.type_).filter_map(move |other| {
             let intent = other.identity.open_create().filter(&is_in_the_way)?;
             Some(((intent.at, other.uid()), (intent, other)))
         })
     };
     if let Some(intent) = own.identity.open_create() {
-        let earlier = open(&intent.branch, intent.told()).filter(|(written, _)| *written < (intent.at, own.uid()));
-        return earlier.min_by_key(|(written, _)| *written).map(|(_, create)| rival(create));
+        let earlier = open(&intent.branch, intent.told())
+            .filter(|(written, _)| *written < (intent.at, own.uid()));
+        return earlier
+            .min_by_key(|(written, _)| *written)
+            .map(|(_, create)| rival(create));
     }
-    let begun = || reserved.creates.iter().find(|(_, theirs)| !together(mine.told, *theirs));
+    let begun = || {
+        reserved
+            .creates
+            .iter()
+            .find(|(_, theirs)| !together(mine.told, *theirs))
+    };
     let recorded = open(&spec.branch_id, mine.told).min_by_key(|(written, _)| *written);
-    let begun = || begun().map(|(by, told)| Rival { by: by.clone(), since: None, told: *told });
+    let begun = || {
+        begun().map(|(by, told)| Rival {
+            by: by.clone(),
+            since: None,
+            told: *told,
+        })
+    };
     recorded.map(|(_, create)| rival(create)).or_else(begun)
 }
 
@@ -331,23 +427,39 @@ fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
     if mine.object.spec.type_ != ComputeType::ReadWrite || own.bound_on(branch).is_some() {
         return None;
     }
-    let is_watched = |create: &&CreateIntent| create.branch == *branch && mine.now < later(create.at, WATCHED);
-    let first = |of: &Other| of.identity.unanswered.iter().filter(is_watched).map(|create| create.at).min();
+    let is_watched =
+        |create: &&CreateIntent| create.branch == *branch && mine.now < later(create.at, WATCHED);
+    let first = |of: &Other| {
+        of.identity
+            .unanswered
+            .iter()
+            .filter(is_watched)
+            .map(|create| create.at)
+            .min()
+    };
     let before = first(own).map(|at| (at, own.uid()));
     let creates = alike(others, ComputeType::ReadWrite).flat_map(|other| {
         let creates = other.identity.unanswered.iter().filter(is_watched);
         creates.map(move |create| ((create.at, other.uid()), (create, other)))
     });
     let earlier = creates.filter(|(written, _)| before.is_none_or(|before| *written < before));
-    earlier.min_by_key(|(written, _)| *written).map(|(_, create)| rival(create))
+    earlier
+        .min_by_key(|(written, _)| *written)
+        .map(|(_, create)| rival(create))
 }
 
 /// Admitted resources that create, or may create, computes of a type. A result of another type is
 /// never mistaken for the resource's own.
 fn alike<'a>(others: &'a [Other<'a>], type_: ComputeType) -> impl Iterator<Item = &'a Other<'a>> {
-    others.iter().filter(move |other| other.admitted && other.spec.is_none_or(|theirs| theirs.type_ == type_))
+    others.iter().filter(move |other| {
+        other.admitted && other.spec.is_none_or(|theirs| theirs.type_ == type_)
+    })
 }
 
 fn rival((create, by): (&CreateIntent, &Other)) -> Rival {
-    Rival { by: by.holder(), since: Some(create.at), told: create.told() }
+    Rival {
+        by: by.holder(),
+        since: Some(create.at),
+        told: create.told(),
+    }
 }

@@ -21,5 +21,8 @@ pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
         Role::Primary => ("a read replica", "ReadWrite"),
         Role::Replica => ("the branch's primary", "ReadOnly"),
     };
-    Report::stalled(Reason::BindingConflict, format!("Compute {} is {is}, and spec.type is {declared}.", found.id))
+    Report::stalled(
+        Reason::BindingConflict,
+        format!("Compute {} is {is}, and spec.type is {declared}.", found.id),
+    )
 }

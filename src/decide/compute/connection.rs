@@ -9,7 +9,11 @@ use crate::domain::Compute;
 /// While the platform cannot be read, the Secret still follows the spec and the credentials. Its
 /// address is the one last seen.
 pub(super) fn meanwhile(case: &Case, report: Report) -> Choice {
-    let bound = case.identity.binding.as_ref().filter(|_| case.spec.management == Management::Full);
+    let bound = case
+        .identity
+        .binding
+        .as_ref()
+        .filter(|_| case.spec.management == Management::Full);
     let seen = case.observed.last_seen.as_ref();
     let seen = seen.filter(|seen| bound.is_some_and(|binding| binding.id == seen.id));
     let choice = seen.and_then(|address| written(case, address, &report));
@@ -27,7 +31,11 @@ pub(super) fn connection(case: &Case, compute: &Compute, report: &Report) -> Opt
 
 fn declared<'a>(case: &'a Case) -> Option<Declared<'a>> {
     let (credentials, secret) = (&case.observed.credentials, &case.observed.secret);
-    case.spec.connection.as_ref().map(|connection| Declared { connection, credentials, secret })
+    case.spec.connection.as_ref().map(|connection| Declared {
+        connection,
+        credentials,
+        secret,
+    })
 }
 
 fn written(case: &Case, address: &Address, report: &Report) -> Option<Choice> {

@@ -35,33 +35,52 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     }
     let branch = &case.spec.branch_id;
     if let Some(other) = &case.observed.claims.primary {
-        return await_person(case, claimed(case, &format!("the primary compute of branch {branch}"), other));
+        return await_person(
+            case,
+            claimed(
+                case,
+                &format!("the primary compute of branch {branch}"),
+                other,
+            ),
+        );
     }
     let (primary, hidden) = match snapshot.primary(branch) {
         Shown::Entry(found) => (Some(found), None),
         Shown::Unclear(entry) => (None, Some(entry)),
         Shown::Absent => (None, None),
     };
-    if let Some((found, claim)) = primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?))) {
+    if let Some((found, claim)) =
+        primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?)))
+    {
         let what = format!("compute {}, the primary of branch {branch}", found.id);
         return await_person(case, claimed(case, &what, &claim.by));
     }
     // Another resource may have created the primary and not be bound yet. An unanswered create with
     // a mark does not count: the primary would have its name, which `bind` checks.
     let claims = &case.observed.claims;
-    let unanswered = claims.unanswered.as_ref().filter(|rival| rival.told == Told::ByBaseline);
+    let unanswered = claims
+        .unanswered
+        .as_ref()
+        .filter(|rival| rival.told == Told::ByBaseline);
     if let Some((rival, _)) = claims.creating.as_ref().or(unanswered).zip(primary) {
         return await_turn(case, Reason::Creating, &rival.by, branch);
     }
     // If adopting is not allowed, a hidden primary needs no check: the platform refuses a second
     // one.
-    let refuses = case.spec.management == Management::Full && case.spec.existing == Existing::Refuse;
+    let refuses =
+        case.spec.management == Management::Full && case.spec.existing == Existing::Refuse;
     if let Some(entry) = hidden.filter(|_| !refuses) {
-        return Decision::rest(unclear(case, entry, &format!("whether branch {branch} has a primary compute")));
+        return Decision::rest(unclear(
+            case,
+            entry,
+            &format!("whether branch {branch} has a primary compute"),
+        ));
     }
     match (primary, case.spec.management, case.spec.existing) {
         (Some(found), Management::Observe, _) => bind(case, snapshot, found, Origin::Observed),
-        (Some(found), Management::Full, Existing::Adopt) => bind(case, snapshot, found, Origin::Adopted),
+        (Some(found), Management::Full, Existing::Adopt) => {
+            bind(case, snapshot, found, Origin::Adopted)
+        }
         (Some(found), Management::Full, Existing::Refuse) => Decision::rest(Report::stalled(
             Reason::PrimaryExists,
             format!(
@@ -71,7 +90,10 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
         )),
         (None, Management::Observe, _) => Decision::rest(Report::stalled(
             Reason::ComputeNotFound,
-            format!("Branch {} has no primary compute to observe.", case.spec.branch_id),
+            format!(
+                "Branch {} has no primary compute to observe.",
+                case.spec.branch_id
+            ),
         )),
         (None, Management::Full, _) => create(case, snapshot),
     }
@@ -85,13 +107,21 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
     match create_outcome(case, intent, snapshot) {
         CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
         CreateOutcome::NotCreated => Decision::act(
-            ComputeStep::DropIntent { unanswered: stray::unanswered(case, intent) },
-            Report::progressing(Reason::Creating, "An earlier create was not carried out. dbplane tries it again."),
+            ComputeStep::DropIntent {
+                unanswered: stray::unanswered(case, intent),
+            },
+            Report::progressing(
+                Reason::Creating,
+                "An earlier create was not carried out. dbplane tries it again.",
+            ),
         ),
-        CreateOutcome::NotKnownYet(until) => {
-            Decision::wait(Report::progressing(Reason::ConfirmingCreate, confirming(case, intent)), until)
+        CreateOutcome::NotKnownYet(until) => Decision::wait(
+            Report::progressing(Reason::ConfirmingCreate, confirming(case, intent)),
+            until,
+        ),
+        CreateOutcome::Behind(other) => {
+            await_turn(case, Reason::ConfirmingCreate, other, &intent.branch)
         }
-        CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
         CreateOutcome::Unclear(entry) => Decision::rest(unresolved(case, entry)),
     }
@@ -104,21 +134,38 @@ pub(super) fn unresolved(case: &Case, entry: &UnreadableEntry) -> Report {
 
 fn confirming(case: &Case, intent: &CreateIntent) -> String {
     match case.observed.memory.open_answer(Action::Create, intent.at) {
-        Some(answer) => format!("A create was sent. {answer} dbplane checks whether it was carried out."),
-        None => "A create was sent and not answered. dbplane checks whether it was carried out.".to_owned(),
+        Some(answer) => {
+            format!("A create was sent. {answer} dbplane checks whether it was carried out.")
+        }
+        None => "A create was sent and not answered. dbplane checks whether it was carried out."
+            .to_owned(),
     }
 }
 
 /// The outcome of a create. The evidence is the answer if this process has it, the mark if the
 /// platform keeps names, and otherwise the baseline.
-pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateOutcome<'a> {
-    match case.observed.memory.created.as_ref().map(|id| snapshot.find(id)) {
+pub(super) fn create_outcome<'a>(
+    case: &Case<'a>,
+    intent: &CreateIntent,
+    snapshot: &Snapshot<'a>,
+) -> CreateOutcome<'a> {
+    match case
+        .observed
+        .memory
+        .created
+        .as_ref()
+        .map(|id| snapshot.find(id))
+    {
         Some(Shown::Entry(created)) => return CreateOutcome::Created(created),
         Some(Shown::Unclear(entry)) if entry.id.is_some() => return CreateOutcome::Unclear(entry),
         Some(Shown::Unclear(_) | Shown::Absent) | None => {}
     }
     let found = evidence(case, intent, snapshot);
-    let ours = found.marked.iter().find(|compute| !case.is_taken(&compute.id)).or(found.marked.first());
+    let ours = found
+        .marked
+        .iter()
+        .find(|compute| !case.is_taken(&compute.id))
+        .or(found.marked.first());
     if let Some(ours) = ours {
         return CreateOutcome::Created(ours);
     }
@@ -128,10 +175,16 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
     }
-    let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
+    let settled = case
+        .observed
+        .memory
+        .settles_at(intent.at, case.observed.limits.settle);
     let too_early = snapshot.at < settled;
     let hidden = snapshot.hiding(case, intent);
-    match (found.candidates().as_slice(), &case.observed.claims.creating) {
+    match (
+        found.candidates().as_slice(),
+        &case.observed.claims.creating,
+    ) {
         ([], _) if !too_early => hidden.map_or(CreateOutcome::NotCreated, CreateOutcome::Unclear),
         ([], _) => CreateOutcome::NotKnownYet(settled),
         // The list may still lack the compute with the resource's own mark.
@@ -157,19 +210,36 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
         return match is_long {
             true => await_turn(case, Reason::Creating, by, &case.spec.branch_id),
-            false => await_turn_of(case, Reason::Creating, "another Compute", &case.spec.branch_id),
+            false => await_turn_of(
+                case,
+                Reason::Creating,
+                "another Compute",
+                &case.spec.branch_id,
+            ),
         };
     }
     let told = Told::now(case.observed.name_support);
     // Without a mark, the baseline identifies the result. An unreadable entry could be missing from
     // the baseline.
-    if let Some(entry) = snapshot.unreadable().hiding(None).filter(|_| told == Told::ByBaseline) {
-        let question = format!("which compute a create on branch {} would have made", case.spec.branch_id);
+    if let Some(entry) = snapshot
+        .unreadable()
+        .hiding(None)
+        .filter(|_| told == Told::ByBaseline)
+    {
+        let question = format!(
+            "which compute a create on branch {} would have made",
+            case.spec.branch_id
+        );
         return Decision::rest(unclear(case, entry, &question));
     }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
-    let there = || snapshot.shown().iter().filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()));
+    let there = || {
+        snapshot
+            .shown()
+            .iter()
+            .filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()))
+    };
     let baseline = || there().map(|compute| compute.id.clone()).collect();
     let intent = CreateIntent {
         at: case.now,
@@ -180,7 +250,12 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         mark: mark.clone(),
         asked: Some(settings.clone()),
     };
-    let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
+    let new = NewCompute {
+        branch_id: case.spec.branch_id.clone(),
+        role: case.role(),
+        name: mark,
+        settings,
+    };
     let step = ComputeStep::Create {
         intent,
         new: Box::new(new),
@@ -198,7 +273,12 @@ pub fn creating() -> Report {
 /// True if a create may rely on a list that began at `seen`. While the create waits for its place
 /// in the budget, others may create computes. This does not matter if the mark alone identifies the
 /// result. `place` is the time when a kept place was granted.
-pub fn is_current(intent: &CreateIntent, seen: Timestamp, place: Option<Timestamp>, now: Timestamp) -> bool {
+pub fn is_current(
+    intent: &CreateIntent,
+    seen: Timestamp,
+    place: Option<Timestamp>,
+    now: Timestamp,
+) -> bool {
     match place {
         _ if intent.baseline.is_none() => true,
         None => now < later(seen, BEFORE_PLACE),
@@ -214,7 +294,11 @@ pub fn may_rest_on_older_list(
     identity: &ComputeIdentity,
     (computes, names): (&[Compute], NameSupport),
 ) -> bool {
-    let has_primary = || computes.iter().any(|compute| on_branch(compute, &spec.branch_id, Role::Primary));
+    let has_primary = || {
+        computes
+            .iter()
+            .any(|compute| on_branch(compute, &spec.branch_id, Role::Primary))
+    };
     let creates = match spec.type_ {
         ComputeType::ReadOnly => true,
         ComputeType::ReadWrite => spec.existing == Existing::Refuse && !has_primary(),
@@ -233,20 +317,43 @@ const AFTER_PLACE: Duration = Duration::from_secs(60);
 /// one of the two.
 fn mark(case: &Case) -> Option<String> {
     let observed = case.observed;
-    let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
-    let new = || names::unique(&observed.meta.name, &observed.cluster, observed.meta.object_key(), observed.draw);
+    let before = case
+        .identity
+        .unanswered
+        .iter()
+        .rev()
+        .find_map(|record| record.mark.clone());
+    let new = || {
+        names::unique(
+            &observed.meta.name,
+            &observed.cluster,
+            observed.meta.object_key(),
+            observed.draw,
+        )
+    };
     (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))
 }
 
 /// Creates on one branch are sent and resolved one after the other.
 pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str) -> Choice {
-    let Decision { report, wake, .. } = await_turn_of(case, reason, &by.told_in(&case.observed.meta.namespace), branch);
-    Decision { step: None, report: report.map(|report| report.held_by(by)), wake }
+    let Decision { report, wake, .. } = await_turn_of(
+        case,
+        reason,
+        &by.told_in(&case.observed.meta.namespace),
+        branch,
+    );
+    Decision {
+        step: None,
+        report: report.map(|report| report.held_by(by)),
+        wake,
+    }
 }
 
 fn await_turn_of(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
-    let report =
-        Report::progressing(reason, format!("Waiting for {other}, whose create on branch {branch} comes first."));
+    let report = Report::progressing(
+        reason,
+        format!("Waiting for {other}, whose create on branch {branch} comes first."),
+    );
     Decision::wait(report, later(case.now, CREATE_TURN))
 }
 
@@ -257,7 +364,9 @@ const CREATE_TURN: Duration = Duration::from_secs(5);
 
 fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
     match snapshot.find(id) {
-        Shown::Unclear(entry) => Decision::rest(unclear(case, entry, &format!("what compute {id} is"))),
+        Shown::Unclear(entry) => {
+            Decision::rest(unclear(case, entry, &format!("what compute {id} is")))
+        }
         Shown::Absent => Decision::rest(Report::stalled(
             Reason::ComputeNotFound,
             format!(
@@ -276,9 +385,16 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
 /// Binds the resource to a compute, unless another resource claims it.
 pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
-        return await_person(case, claimed(case, &format!("compute {}", found.id), &claim.by));
+        return await_person(
+            case,
+            claimed(case, &format!("compute {}", found.id), &claim.by),
+        );
     }
-    if let Some(by) = found.name.as_ref().and_then(|name| case.observed.claims.marks.get(name)) {
+    if let Some(by) = found
+        .name
+        .as_ref()
+        .and_then(|name| case.observed.claims.marks.get(name))
+    {
         return await_turn(case, Reason::ConfirmingCreate, by, &found.branch_id);
     }
     let binding = Binding {
@@ -292,20 +408,37 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     let unanswered = stray::unanswered_beside(case, found, snapshot);
     let made = stray::made(case, found);
     // A created compute started with its create. Binding to an existing compute starts nothing.
-    let created = case.identity.creates().map(|create| create.at).min().filter(|_| origin == Origin::Created);
+    let created = case
+        .identity
+        .creates()
+        .map(|create| create.at)
+        .min()
+        .filter(|_| origin == Origin::Created);
     let restart = RestartRecord {
         at: created.unwrap_or(case.now),
         noted: created.is_none(),
         ..case.restart_asked(case.identity.restart.as_ref())
     };
     Decision::act(
-        ComputeStep::Bind { binding, restart, unanswered, made, restored: false },
-        Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),
+        ComputeStep::Bind {
+            binding,
+            restart,
+            unanswered,
+            made,
+            restored: false,
+        },
+        Report::progressing(
+            Reason::Creating,
+            format!("Compute {} is being bound.", found.id),
+        ),
     )
 }
 
 fn ambiguous(case: &Case, candidates: &[&Compute]) -> Report {
-    let ids: Vec<String> = candidates.iter().map(|compute| compute.id.clone()).collect();
+    let ids: Vec<String> = candidates
+        .iter()
+        .map(|compute| compute.id.clone())
+        .collect();
     let meta = &case.observed.meta;
     Report::stalled(
         Reason::AmbiguousCreate,

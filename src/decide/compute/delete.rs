@@ -14,19 +14,23 @@ use super::record::elsewhere;
 use super::snapshot::unclear;
 use super::stray::{advice_on_deletion, hidden, strays};
 use super::{
-    Case, Choice, ComputeObserved, ComputeStep, Snapshot, SnapshotState, is_orphaned, remove_finalizer, unreadable,
-    wish,
+    Case, Choice, ComputeObserved, ComputeStep, Snapshot, SnapshotState, is_orphaned,
+    remove_finalizer, unreadable, wish,
 };
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
 /// After this time a compute is deleted again if it is still listed although the platform confirmed
 /// the delete.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
-const NOT_CHECKED: &str = "There is no compute. Whether an unanswered create has created one late cannot be checked.";
+const NOT_CHECKED: &str =
+    "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
 pub(super) fn decide(case: &Case) -> Choice {
     if !case.observed.meta.has_finalizer {
-        return Decision::rest(Report::progressing(Reason::Deleting, "Nothing remains to be done."));
+        return Decision::rest(Report::progressing(
+            Reason::Deleting,
+            "Nothing remains to be done.",
+        ));
     }
     if let Some(paused) = paused(&case.observed.meta) {
         return Decision::rest(paused);
@@ -39,7 +43,12 @@ pub(super) fn decide(case: &Case) -> Choice {
         return Decision::rest(protected(case));
     }
     let wish = wish::of(case);
-    let has_twins = !case.identity.twins.is_empty() || case.identity.made.iter().any(|create| create.mark.is_some());
+    let has_twins = !case.identity.twins.is_empty()
+        || case
+            .identity
+            .made
+            .iter()
+            .any(|create| create.mark.is_some());
     if !begun && case.identity.unanswered.is_empty() && !has_twins && wish.is_none() {
         return remove_finalizer("There is no compute.");
     }
@@ -56,8 +65,12 @@ pub(super) fn decide(case: &Case) -> Choice {
     match &case.observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
         SnapshotState::Failed(_) if !certain => remove_finalizer(NOT_CHECKED),
-        SnapshotState::Failed(Fault::NotFound { .. }) if is_gone_with_its_project(case) => release(case),
-        SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
+        SnapshotState::Failed(Fault::NotFound { .. }) if is_gone_with_its_project(case) => {
+            release(case)
+        }
+        SnapshotState::Failed(fault) => {
+            Decision::rest(Report::of(advised(unreadable(case.spec, fault))))
+        }
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot::new(*at, computes);
             if let Some(report) = elsewhere(case) {
@@ -77,20 +90,34 @@ pub(super) fn decide(case: &Case) -> Choice {
 
 /// True if a deleted resource waits for a project that the platform does not know.
 pub fn misses_its_project(observed: &ComputeObserved) -> bool {
-    observed.meta.deleting && matches!(observed.snapshot, SnapshotState::Failed(Fault::NotFound { .. }))
+    observed.meta.deleting
+        && matches!(
+            observed.snapshot,
+            SnapshotState::Failed(Fault::NotFound { .. })
+        )
 }
 
 fn is_gone_with_its_project(case: &Case) -> bool {
     let is_there = |binding: &Binding| binding.project == case.spec.project_id;
-    case.observed.project_gone && elsewhere(case).is_none() && case.identity.binding.as_ref().is_none_or(is_there)
+    case.observed.project_gone
+        && elsewhere(case).is_none()
+        && case.identity.binding.as_ref().is_none_or(is_there)
 }
 
 fn release(case: &Case) -> Choice {
     let project = &case.spec.project_id;
-    let which =
-        case.identity.binding.as_ref().map_or("what the resource had".to_owned(), |it| format!("compute {}", it.id));
+    let which = case
+        .identity
+        .binding
+        .as_ref()
+        .map_or("what the resource had".to_owned(), |it| {
+            format!("compute {}", it.id)
+        });
     let event = gone_with_its_project(project, &which);
-    let report = Report::progressing(Reason::Deleting, format!("Project {project} does not exist any more."));
+    let report = Report::progressing(
+        Reason::Deleting,
+        format!("Project {project} does not exist any more."),
+    );
     Decision::act(ComputeStep::ReleaseWithProject { event }, report)
 }
 
@@ -99,11 +126,10 @@ const OR_KEEP: &str = "set spec.deletion to Orphan to keep the compute on the pl
 
 fn protected(case: &Case) -> Report {
     let meta = &case.observed.meta;
-    let which = case
-        .identity
-        .binding
-        .as_ref()
-        .map_or_else(|| "a compute".to_owned(), |binding| format!("compute {}", binding.id));
+    let which = case.identity.binding.as_ref().map_or_else(
+        || "a compute".to_owned(),
+        |binding| format!("compute {}", binding.id),
+    );
     Report::stalled(
         Reason::DeletionProtected,
         format!(
@@ -128,14 +154,24 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
         }
         CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
         CreateOutcome::NotCreated => finish(case, snapshot, "No compute was created."),
-        CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
+        CreateOutcome::Behind(other) => {
+            await_turn(case, Reason::ConfirmingCreate, other, &intent.branch)
+        }
         CreateOutcome::NotKnownYet(until) => confirming(until),
         CreateOutcome::Unclear(entry) => cannot_be_seen(super::create::unresolved(case, entry)),
         CreateOutcome::Ambiguous(found) => {
-            let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
+            let settled = case
+                .observed
+                .memory
+                .settles_at(intent.at, case.observed.limits.settle);
             match snapshot.at < settled {
                 true => confirming(settled),
-                false => leave(case, snapshot, "What a create has made cannot be determined.", &found),
+                false => leave(
+                    case,
+                    snapshot,
+                    "What a create has made cannot be determined.",
+                    &found,
+                ),
             }
         }
     }
@@ -145,7 +181,15 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let claims = &case.observed.claims;
     let namespace = &case.observed.meta.namespace;
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        return finish(case, snapshot, &format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
+        return finish(
+            case,
+            snapshot,
+            &format!(
+                "Compute {} belongs to {}.",
+                binding.id,
+                claim.by.told_in(namespace)
+            ),
+        );
     }
     // The other resource may be admitted again. Until then no resource deletes the compute, so an
     // event reports it.
@@ -157,9 +201,15 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
             by.told_in(namespace)
         );
         let report = Report::progressing(Reason::Deleting, "The compute stays on the platform.");
-        return Decision::act(ComputeStep::RemoveFinalizerReportingStrays { event }, report);
+        return Decision::act(
+            ComputeStep::RemoveFinalizerReportingStrays { event },
+            report,
+        );
     }
-    let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
+    let deleting = Report::progressing(
+        Reason::Deleting,
+        format!("Compute {} is being deleted.", binding.id),
+    );
     let again = delete_again(case, &binding.id);
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
@@ -167,28 +217,49 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         // Soon after a create, parts of the platform may not know the compute yet.
         (Shown::Absent, None) if snapshot.at < listed_from => Decision::wait(deleting, listed_from),
         // A list without the compute proves nothing by itself; the answer to the delete does.
-        (Shown::Entry(_), _) | (Shown::Absent | Shown::Unclear(_), None) => delete(case, binding, deleting),
+        (Shown::Entry(_), _) | (Shown::Absent | Shown::Unclear(_), None) => {
+            delete(case, binding, deleting)
+        }
         (Shown::Unclear(UnreadableEntry { id: Some(_), .. }), Some(again)) if again <= case.now => {
             delete(case, binding, deleting)
         }
         (Shown::Unclear(entry), Some(again)) => {
-            let report = unclear(case, entry, &format!("whether compute {} is deleted", binding.id));
-            if again <= case.now { cannot_be_seen(report) } else { Decision::wait(deleting, again) }
+            let report = unclear(
+                case,
+                entry,
+                &format!("whether compute {} is deleted", binding.id),
+            );
+            if again <= case.now {
+                cannot_be_seen(report)
+            } else {
+                Decision::wait(deleting, again)
+            }
         }
-        (Shown::Absent, Some(_)) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
+        (Shown::Absent, Some(_)) => finish(
+            case,
+            snapshot,
+            &format!("Compute {} is deleted.", binding.id),
+        ),
     }
 }
 
 /// When to delete a compute again if a list still shows it; `None` before the platform has
 /// confirmed its delete.
 pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
-    let deleted = case.observed.memory.deleted.as_ref().filter(|(deleted, _)| deleted == id);
+    let deleted = case
+        .observed
+        .memory
+        .deleted
+        .as_ref()
+        .filter(|(deleted, _)| deleted == id);
     deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
 }
 
 /// Waits for a list that can be read, and offers the alternative.
 pub(super) fn cannot_be_seen(report: Report) -> Choice {
-    Decision::rest(Report::of(report.health.saying_also(&format!("Or {OR_KEEP}."))))
+    Decision::rest(Report::of(
+        report.health.saying_also(&format!("Or {OR_KEEP}.")),
+    ))
 }
 
 fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
@@ -207,10 +278,18 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) ->
     left.sort();
     left.dedup();
     let (memory, settle) = (&case.observed.memory, case.observed.limits.settle);
-    let settled = case.identity.unanswered.iter().map(|create| memory.settles_at(create.at, settle)).max();
+    let settled = case
+        .identity
+        .unanswered
+        .iter()
+        .map(|create| memory.settles_at(create.at, settle))
+        .max();
     let open = settled.filter(|settled| snapshot.at < *settled);
     let declared = &case.observed.claims.declared;
-    let ours = strays.marked.iter().find(|compute| !declared.contains(&compute.id));
+    let ours = strays
+        .marked
+        .iter()
+        .find(|compute| !declared.contains(&compute.id));
     match (ours, open, left) {
         (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
         (None, Some(until), _) => confirming(until),
@@ -219,7 +298,9 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) ->
         }
         (None, None, left) if left.is_empty() => remove_finalizer(why),
         (None, None, left) => Decision::act(
-            ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&left) },
+            ComputeStep::RemoveFinalizerReportingStrays {
+                event: advice_on_deletion(&left),
+            },
             Report::progressing(Reason::Deleting, why),
         ),
     }
@@ -231,8 +312,14 @@ fn confirming(until: Timestamp) -> Choice {
 }
 
 fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
-    let step = ComputeStep::Delete { id: binding.id.clone() };
-    match case.observed.memory.backoff(Action::Delete, case.generation(), case.now) {
+    let step = ComputeStep::Delete {
+        id: binding.id.clone(),
+    };
+    match case
+        .observed
+        .memory
+        .backoff(Action::Delete, case.generation(), case.now)
+    {
         Some(backoff) => Decision::wait(Report::of(advised(backoff.health)), backoff.until),
         None => Decision::act(step, deleting),
     }
@@ -245,7 +332,9 @@ fn blocked(case: &Case, obstacle: Health) -> Report {
         (AccountView::NotReady { .. }, Health::Unknown(reason, message)) => {
             Report::unknown(reason, format!("{message} {advice}"))
         }
-        (_, Health::Stalled(reason, message)) => Report::stalled(reason, format!("{message} {advice}")),
+        (_, Health::Stalled(reason, message)) => {
+            Report::stalled(reason, format!("{message} {advice}"))
+        }
         (_, other) => Report::of(other),
     }
 }
@@ -256,7 +345,10 @@ fn advised(health: Health) -> Health {
     match health {
         Health::Stalled(reason, message) => {
             let stop = if message.ends_with('.') { "" } else { "." };
-            Health::Stalled(reason, format!("{message}{stop} dbplane tries the deletion again. Or {OR_KEEP}."))
+            Health::Stalled(
+                reason,
+                format!("{message}{stop} dbplane tries the deletion again. Or {OR_KEEP}."),
+            )
         }
         other => other,
     }

@@ -8,7 +8,9 @@ use super::super::identity::{CreateIntent, Told};
 use super::super::{Action, drift};
 use super::claims::Holder;
 use super::{Case, Snapshot};
-use crate::domain::{Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry};
+use crate::domain::{
+    Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry,
+};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {
@@ -42,20 +44,37 @@ impl<'a> CreateEvidence<'a> {
     }
 }
 
-pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateEvidence<'a> {
+pub(super) fn evidence<'a>(
+    case: &Case,
+    intent: &CreateIntent,
+    snapshot: &Snapshot<'a>,
+) -> CreateEvidence<'a> {
     // The user's annotation overrides the evidence.
     let is_excluded = |compute: &Compute| case.observed.not_created.contains(&compute.id);
-    let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark && !is_excluded(compute);
-    let is_theirs =
-        |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains_key(name));
+    let is_marked = |compute: &&Compute| {
+        intent.mark.is_some() && compute.name == intent.mark && !is_excluded(compute)
+    };
+    let is_theirs = |compute: &Compute| {
+        compute
+            .name
+            .as_ref()
+            .is_some_and(|name| case.observed.claims.marks.contains_key(name))
+    };
     let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
     // Compares only times of the platform.
-    let is_older =
-        |compute: &&Compute| compute.created_at.zip(intent.newest).is_some_and(|(made, newest)| made < newest);
+    let is_older = |compute: &&Compute| {
+        compute
+            .created_at
+            .zip(intent.newest)
+            .is_some_and(|(made, newest)| made < newest)
+    };
     let is_new = |compute: &&Compute| {
         !names_decide
             && on_branch(compute, &intent.branch, case.role())
-            && !intent.baseline.as_ref().is_some_and(|baseline| baseline.contains(&compute.id))
+            && !intent
+                .baseline
+                .as_ref()
+                .is_some_and(|baseline| baseline.contains(&compute.id))
             && !case.is_taken(&compute.id)
             && !is_theirs(compute)
             && !is_excluded(compute)
@@ -65,7 +84,10 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
     CreateEvidence {
         marked: snapshot.shown().iter().filter(is_marked).collect(),
         new,
-        doubtful: older.into_iter().filter(|compute| is_match(compute)).collect(),
+        doubtful: older
+            .into_iter()
+            .filter(|compute| is_match(compute))
+            .collect(),
     }
 }
 
@@ -74,7 +96,8 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
 /// request.
 pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
     let memory = &case.observed.memory;
-    let repeated = intent.mark.is_some() && matches!(memory.fault(Action::Create), Some(Fault::Conflict { .. }));
+    let repeated = intent.mark.is_some()
+        && matches!(memory.fault(Action::Create), Some(Fault::Conflict { .. }));
     memory.not_done(Action::Create, intent.at) && !repeated
 }
 
@@ -83,8 +106,15 @@ pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
 pub(super) fn matching<'a>(case: &Case<'a>, intent: &'a CreateIntent) -> impl Fn(&Compute) -> bool {
     // Intents of earlier versions lack the requested settings. The declared size may have changed
     // since.
-    let declared = || Settings { min: None, max: None, ..drift::declared(case.spec) };
-    let asked = intent.asked.as_ref().map_or_else(|| Cow::Owned(declared()), Cow::Borrowed);
+    let declared = || Settings {
+        min: None,
+        max: None,
+        ..drift::declared(case.spec)
+    };
+    let asked = intent
+        .asked
+        .as_ref()
+        .map_or_else(|| Cow::Owned(declared()), Cow::Borrowed);
     let is_by_baseline = intent.told() == Told::ByBaseline;
     move |compute| {
         is_by_baseline
@@ -99,7 +129,12 @@ pub(super) fn matching<'a>(case: &Case<'a>, intent: &'a CreateIntent) -> impl Fn
 /// this one unchanged.
 fn may_have(case: &Case, asked: &PostgresSettings, compute: &Compute) -> bool {
     asked.0.iter().all(|(name, value)| {
-        let mut shown = compute.settings.postgres.0.iter().filter(|(shown, _)| shown.eq_ignore_ascii_case(name));
+        let mut shown = compute
+            .settings
+            .postgres
+            .0
+            .iter()
+            .filter(|(shown, _)| shown.eq_ignore_ascii_case(name));
         match shown.next() {
             Some((_, shown)) => shown == value || !case.is_returned(name, value),
             None => !compute.support.settings,

@@ -16,7 +16,9 @@ use super::snapshot::unclear;
 use super::status::to_the_second;
 use super::unfollowed::{reported, unfollowed};
 use super::update::update;
-use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, restart, stray};
+use super::{
+    Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, restart, stray,
+};
 use crate::api::{Management, OnMissing};
 use crate::domain::{Compute, ComputeState, Shown};
 
@@ -27,21 +29,39 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
     let compute = match snapshot.find(&binding.id) {
         Shown::Entry(compute) => compute,
         Shown::Unclear(entry) => {
-            return meanwhile(case, unclear(case, entry, &format!("how compute {} is", binding.id)));
+            return meanwhile(
+                case,
+                unclear(case, entry, &format!("how compute {} is", binding.id)),
+            );
         }
         Shown::Absent => return missing(case, binding, snapshot),
     };
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
     }
-    stray::report_strays(case, compute, snapshot, keep_or_observe(case, binding, compute))
+    stray::report_strays(
+        case,
+        compute,
+        snapshot,
+        keep_or_observe(case, binding, compute),
+    )
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     // Bindings of earlier versions have no branch, and stay as they are.
-    if binding.branch.as_ref().is_some_and(|branch| *branch != compute.branch_id) {
-        let moved = Binding { branch: Some(compute.branch_id.clone()), ..binding.clone() };
-        return Decision::act(ComputeStep::RecordBinding { binding: moved }, health(case, binding, compute));
+    if binding
+        .branch
+        .as_ref()
+        .is_some_and(|branch| *branch != compute.branch_id)
+    {
+        let moved = Binding {
+            branch: Some(compute.branch_id.clone()),
+            ..binding.clone()
+        };
+        return Decision::act(
+            ComputeStep::RecordBinding { binding: moved },
+            health(case, binding, compute),
+        );
     }
     let choice = match case.spec.management {
         Management::Observe => observe(case, binding, compute),
@@ -61,7 +81,12 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
             ),
         ));
     }
-    if let Some(id) = case.spec.compute_id.as_ref().filter(|id| **id != binding.id) {
+    if let Some(id) = case
+        .spec
+        .compute_id
+        .as_ref()
+        .filter(|id| **id != binding.id)
+    {
         return Some(Report::stalled(
             Reason::BindingConflict,
             format!(
@@ -70,7 +95,12 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
             ),
         ));
     }
-    let claim = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.first)?;
+    let claim = case
+        .observed
+        .claims
+        .bound
+        .get(&binding.id)
+        .filter(|claim| claim.first)?;
     Some(claimed(case, &format!("compute {}", binding.id), &claim.by))
 }
 
@@ -82,7 +112,10 @@ pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Ch
     if snapshot.at < gone {
         let report = Report::unknown(
             Reason::ComputeNotFound,
-            format!("Compute {} is not in the project's list. dbplane reads the list again.", binding.id),
+            format!(
+                "Compute {} is not in the project's list. dbplane reads the list again.",
+                binding.id
+            ),
         );
         return Decision::wait(report, gone);
     }
@@ -91,7 +124,8 @@ pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Ch
     {
         return choice;
     }
-    let ours = matches!(binding.origin, Origin::Created | Origin::Adopted) && case.spec.compute_id.is_none();
+    let ours = matches!(binding.origin, Origin::Created | Origin::Adopted)
+        && case.spec.compute_id.is_none();
     if ours && case.spec.management == Management::Full {
         return match case.spec.on_missing {
             // The branch may have another primary by now, which is handled as for a new resource.
@@ -111,12 +145,20 @@ pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Ch
 
 /// A compute that was missing before the binding was a different one.
 fn missing_since(case: &Case, binding: &Binding) -> Timestamp {
-    case.observed.memory.missing_since.unwrap_or(case.now).max(binding.at)
+    case.observed
+        .memory
+        .missing_since
+        .unwrap_or(case.now)
+        .max(binding.at)
 }
 
 /// True if the platform has answered, since its list lacks the compute, that it does not exist.
 pub(super) fn is_gone(case: &Case, binding: &Binding) -> bool {
-    let asked = case.observed.memory.asked.filter(|asked| asked.at >= missing_since(case, binding));
+    let asked = case
+        .observed
+        .memory
+        .asked
+        .filter(|asked| asked.at >= missing_since(case, binding));
     asked.is_some_and(|asked| !asked.exists)
 }
 
@@ -139,13 +181,24 @@ pub(super) fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Opti
     match case.observed.memory.asked.filter(|asked| asked.at >= since) {
         Some(Asked { exists: false, .. }) => None,
         Some(Asked { at, .. }) if case.now < later(at, ASK_AGAIN) => {
-            let message =
-                format!("Compute {} exists, but is not in the project's list. dbplane waits for the list.", binding.id);
+            let message = format!(
+                "Compute {} exists, but is not in the project's list. dbplane waits for the list.",
+                binding.id
+            );
             Some(Decision::wait(unknown(message), later(at, ASK_AGAIN)))
         }
         _ => {
-            let message = format!("Compute {} is not in the project's list. dbplane asks for it.", binding.id);
-            Some(case.act(Action::Ask, ComputeStep::Ask { id: binding.id.clone() }, unknown(message)))
+            let message = format!(
+                "Compute {} is not in the project's list. dbplane asks for it.",
+                binding.id
+            );
+            Some(case.act(
+                Action::Ask,
+                ComputeStep::Ask {
+                    id: binding.id.clone(),
+                },
+                unknown(message),
+            ))
         }
     }
 }
@@ -160,7 +213,10 @@ fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
         return Decision::rest(report);
     }
     let text = drift::text(&differences.iter().collect::<Vec<_>>());
-    Decision::rest(report.with_sync(Sync::OutOfSync(Reason::Drifted, format!("Observed only: {text}."))))
+    Decision::rest(report.with_sync(Sync::OutOfSync(
+        Reason::Drifted,
+        format!("Observed only: {text}."),
+    )))
 }
 
 /// Chooses the first candidate with a step, or else the first candidate.
@@ -174,12 +230,20 @@ fn keep(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     } else {
         vec![connection, declared(case, compute, &report), restart]
     };
-    let last = [incomplete(case, compute, &report), Some(starting(case, binding, compute, report))];
-    let choice =
-        Decision::first_step(first.into_iter().chain(last).flatten()).no_later(maintenance::wake(case, compute));
-    let unfollowed =
-        case.agenda.map_or_else(|| Cow::Owned(unfollowed(case.spec, "spec")), |agenda| agenda.unfollowed().into());
-    Decision { report: choice.report.map(|report| reported(&unfollowed, report)), ..choice }
+    let last = [
+        incomplete(case, compute, &report),
+        Some(starting(case, binding, compute, report)),
+    ];
+    let choice = Decision::first_step(first.into_iter().chain(last).flatten())
+        .no_later(maintenance::wake(case, compute));
+    let unfollowed = case.agenda.map_or_else(
+        || Cow::Owned(unfollowed(case.spec, "spec")),
+        |agenda| agenda.unfollowed().into(),
+    );
+    Decision {
+        report: choice.report.map(|report| reported(&unfollowed, report)),
+        ..choice
+    }
 }
 
 /// Corrects the declared fields that differ.
@@ -192,7 +256,10 @@ fn declared(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
         return Some(update(case, compute, &differences, report));
     }
     let text = drift::text(&differences.iter().collect::<Vec<&Difference>>());
-    let waiting = Sync::OutOfSync(Reason::Updating, format!("Waiting for the compute to settle: {text}."));
+    let waiting = Sync::OutOfSync(
+        Reason::Updating,
+        format!("Waiting for the compute to settle: {text}."),
+    );
     Some(Decision::rest(report.clone().with_sync(waiting)))
 }
 
@@ -211,28 +278,41 @@ fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
         (ComputeState::Init, _) if operations::is_late(case, binding, compute) => {
             Health::Stalled(Reason::StartTimeout, not_started(case, binding, compute))
         }
-        (ComputeState::Init, _) => {
-            Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id))
+        (ComputeState::Init, _) => Health::Progressing(
+            Reason::Starting,
+            format!("Compute {} is starting.", compute.id),
+        ),
+        _ if compute.unknown_state().is_some() => {
+            Health::Unknown(Reason::StateUnknown, unknown_state(compute))
         }
-        _ if compute.unknown_state().is_some() => Health::Unknown(Reason::StateUnknown, unknown_state(compute)),
-        (_, Some(_)) if case.observed.memory.changing => {
-            Health::Progressing(Reason::Updating, format!("Compute {} is being changed.", compute.id))
-        }
-        _ if compute.settings.disabled == Some(true) => {
-            Health::Ready(Reason::Available, "Disabled: the compute refuses connections.".into())
-        }
-        (ComputeState::Idle, _) => {
-            Health::Ready(Reason::Available, "Idle: the compute starts when a client connects.".into())
-        }
+        (_, Some(_)) if case.observed.memory.changing => Health::Progressing(
+            Reason::Updating,
+            format!("Compute {} is being changed.", compute.id),
+        ),
+        _ if compute.settings.disabled == Some(true) => Health::Ready(
+            Reason::Available,
+            "Disabled: the compute refuses connections.".into(),
+        ),
+        (ComputeState::Idle, _) => Health::Ready(
+            Reason::Available,
+            "Idle: the compute starts when a client connects.".into(),
+        ),
         _ => Health::Ready(Reason::Available, "The compute can be used.".into()),
     };
     Report::of(health).with_sync(Sync::InSync)
 }
 
 fn unknown_state(compute: &Compute) -> String {
-    let Compute { id, current_state, pending_state, .. } = compute;
-    let pending =
-        pending_state.as_ref().map(|state| format!(", and to be changing to \"{state}\"")).unwrap_or_default();
+    let Compute {
+        id,
+        current_state,
+        pending_state,
+        ..
+    } = compute;
+    let pending = pending_state
+        .as_ref()
+        .map(|state| format!(", and to be changing to \"{state}\""))
+        .unwrap_or_default();
     format!(
         "The platform shows compute {id} to be \"{current_state}\"{pending}. dbplane does not know that state, so it does not know whether the compute \
          can be used. See the platform's console, or ask the platform what the state means."
@@ -243,5 +323,8 @@ fn not_started(case: &Case, binding: &Binding, compute: &Compute) -> String {
     let since = compute.created_at.unwrap_or(binding.at);
     let since = to_the_second(since).unwrap_or(since);
     let operations = operations::so_far(case);
-    format!("Compute {} has not started since {since}. {operations} Ask the platform, or see its console.", compute.id)
+    format!(
+        "Compute {} has not started since {since}. {operations} Ask the platform, or see its console.",
+        compute.id
+    )
 }

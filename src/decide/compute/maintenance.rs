@@ -33,7 +33,12 @@ impl Plan {
         let length = |declared: &Option<Length>| declared.as_ref().and_then(Length::value);
         Ok(Self {
             cron,
-            text: restart.time_zone.iter().fold(restart.schedule.clone(), |text, zone| format!("{text} {zone}")),
+            text: restart
+                .time_zone
+                .iter()
+                .fold(restart.schedule.clone(), |text, zone| {
+                    format!("{text} {zone}")
+                }),
             jitter: jitter(length(&restart.jitter).unwrap_or_default(), compute),
             deadline: length(&restart.starting_deadline).unwrap_or(STARTING_DEADLINE),
         })
@@ -45,7 +50,11 @@ impl Plan {
     }
 
     /// The record of this schedule, if there is one.
-    fn known<'a>(&self, record: Option<&'a RestartRecord>, now: Timestamp) -> Option<&'a Maintained> {
+    fn known<'a>(
+        &self,
+        record: Option<&'a RestartRecord>,
+        now: Timestamp,
+    ) -> Option<&'a Maintained> {
         let known = record.and_then(|record| record.maintained.as_ref());
         known.filter(|known| known.schedule == self.text && known.time < later(now, AHEAD))
     }
@@ -59,7 +68,10 @@ impl Plan {
 /// A part of `most` that is constant for one compute.
 fn jitter(most: Duration, compute: &str) -> Duration {
     let digest = Sha256::digest(compute.as_bytes());
-    let number = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    let number = digest
+        .iter()
+        .take(8)
+        .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
     Duration::from_secs(number.checked_rem(most.as_secs()).unwrap_or_default())
 }
 
@@ -79,29 +91,49 @@ pub(super) enum Turn {
 }
 
 pub(super) fn turn(case: &Case, record: &RestartRecord, compute: &Compute) -> Turn {
-    let Some(Ok(plan)) = plan(case.spec, &compute.id) else { return Turn::No };
-    let (Some(time), Some(known)) = (plan.due(case.now), plan.known(Some(record), case.now)) else { return Turn::No };
+    let Some(Ok(plan)) = plan(case.spec, &compute.id) else {
+        return Turn::No;
+    };
+    let (Some(time), Some(known)) = (plan.due(case.now), plan.known(Some(record), case.now)) else {
+        return Turn::No;
+    };
     if time <= known.time || has_started(case, &plan, (record, known, time), compute) {
         return Turn::No;
     }
     if case.now < later(later(time, plan.jitter), plan.deadline) {
-        return Turn::Due(Maintained { schedule: plan.text, time, made: Some(case.now) });
+        return Turn::Due(Maintained {
+            schedule: plan.text,
+            time,
+            made: Some(case.now),
+        });
     }
     Turn::Missed(time)
 }
 
 /// The last time of the schedule that is done with. A new schedule counts from now on.
-pub(super) fn followed(spec: &ComputeSpec, record: Option<&RestartRecord>, now: Timestamp) -> Option<Maintained> {
+pub(super) fn followed(
+    spec: &ComputeSpec,
+    record: Option<&RestartRecord>,
+    now: Timestamp,
+) -> Option<Maintained> {
     let before = || record.and_then(|record| record.maintained.clone());
-    let Some(Ok(plan)) = plan(spec, "") else { return before() };
+    let Some(Ok(plan)) = plan(spec, "") else {
+        return before();
+    };
     if plan.known(record, now).is_some() {
         return before();
     }
-    plan.cron.last(now).map(|time| Maintained { schedule: plan.text, time, made: None })
+    plan.cron.last(now).map(|time| Maintained {
+        schedule: plan.text,
+        time,
+        made: None,
+    })
 }
 
 fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<Plan, String>> {
-    spec.maintenance.as_ref().map(|maintenance| Plan::of(&maintenance.restart, compute))
+    spec.maintenance
+        .as_ref()
+        .map(|maintenance| Plan::of(&maintenance.restart, compute))
 }
 
 /// True if the compute has started since the previous time of the schedule. The restart made for
@@ -112,12 +144,18 @@ fn has_started(
     (record, known, time): (&RestartRecord, &Maintained, Timestamp),
     compute: &Compute,
 ) -> bool {
-    let Some(before) = plan.cron.last(earlier(time, Duration::from_secs(1))) else { return false };
+    let Some(before) = plan.cron.last(earlier(time, Duration::from_secs(1))) else {
+        return false;
+    };
     let since = match known.made.filter(|_| known.time >= before) {
         Some(made) => later(made, case.observed.limits.start),
         None => later(before, plan.jitter),
     };
-    compute.started_at.into_iter().chain(record.started()).any(|started| started > since)
+    compute
+        .started_at
+        .into_iter()
+        .chain(record.started())
+        .any(|started| started > since)
 }
 
 pub(super) fn wake(case: &Case, compute: &Compute) -> Wake {
@@ -131,17 +169,30 @@ fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
     let time = plan.next(case.now)?;
     let record = case.identity.restart.as_ref();
     let known = record.zip(plan.known(record, case.now));
-    let is_left_out = known.is_some_and(|(record, known)| has_started(case, &plan, (record, known, time), compute));
-    let time = if is_left_out { plan.cron.next(time)? } else { time };
+    let is_left_out = known
+        .is_some_and(|(record, known)| has_started(case, &plan, (record, known, time), compute));
+    let time = if is_left_out {
+        plan.cron.next(time)?
+    } else {
+        time
+    };
     Some(later(time, plan.jitter))
 }
 
 /// The maintenance part of the status; `None` if no regular restarts are declared.
 pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus> {
     case.spec.maintenance.as_ref()?;
-    let missed = match case.identity.restart.as_ref().map(|record| turn(case, record, compute)) {
+    let missed = match case
+        .identity
+        .restart
+        .as_ref()
+        .map(|record| turn(case, record, compute))
+    {
         Some(Turn::Missed(time)) => Some(time),
         Some(Turn::No | Turn::Due(_)) | None => None,
     };
-    Some(MaintenanceStatus { next_restart: next_restart(case, compute), missed })
+    Some(MaintenanceStatus {
+        next_restart: next_restart(case, compute),
+        missed,
+    })
 }

@@ -31,8 +31,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 pub use claims::{
-    Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject, at_stake, claimed,
-    claims, subjects, turn, wanted,
+    Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject,
+    at_stake, claimed, claims, subjects, turn, wanted,
 };
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use delete::misses_its_project;
@@ -53,9 +53,13 @@ use super::identity::{ComputeIdentity, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused};
+use super::{
+    AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused,
+};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
-use crate::domain::{Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown};
+use crate::domain::{
+    Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,
+};
 
 /// The input of a decision about a Compute, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -109,7 +113,10 @@ pub enum SnapshotState {
     /// The read failed. This never means that a compute does not exist.
     Failed(Fault),
     /// The snapshot, and the time when reading it began.
-    Taken { at: Timestamp, computes: Listed<Compute> },
+    Taken {
+        at: Timestamp,
+        computes: Listed<Compute>,
+    },
 }
 
 type Choice = Decision<ComputeStep>;
@@ -120,16 +127,30 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
     let agenda = agenda.as_deref();
     let choice = choose(&schedules::in_force(spec, agenda), observed, agenda, now);
     let times = [observed.stale_from, agenda.and_then(Agenda::wake)];
-    times.into_iter().flatten().fold(choice, |choice, time| choice.no_later(Wake::At(time)))
+    times
+        .into_iter()
+        .flatten()
+        .fold(choice, |choice, time| choice.no_later(Wake::At(time)))
 }
 
-fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda>, now: Timestamp) -> Choice {
+fn choose(
+    spec: &ComputeSpec,
+    observed: &ComputeObserved,
+    agenda: Option<&Agenda>,
+    now: Timestamp,
+) -> Choice {
     let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
     let identity = match &observed.identity {
         Ok(identity) => identity,
         Err(invalid) => return braked.unwrap_or_else(|| record::invalid(spec, observed, invalid)),
     };
-    let case = Case { spec, observed, identity, agenda, now };
+    let case = Case {
+        spec,
+        observed,
+        identity,
+        agenda,
+        now,
+    };
     if let Some(braked) = braked {
         return braked;
     }
@@ -150,7 +171,9 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda
     }
     match &observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
-        SnapshotState::Failed(fault) => connection::meanwhile(&case, Report::of(unreadable(spec, fault))),
+        SnapshotState::Failed(fault) => {
+            connection::meanwhile(&case, Report::of(unreadable(spec, fault)))
+        }
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot::new(*at, computes);
             if let Some(report) = record::elsewhere(&case) {
@@ -169,7 +192,10 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda
 }
 
 fn remove_finalizer(why: &str) -> Choice {
-    Decision::act(ComputeStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why))
+    Decision::act(
+        ComputeStep::RemoveFinalizer,
+        Report::progressing(Reason::Deleting, why),
+    )
 }
 
 /// Waits for a user. Meanwhile another resource may bind or release a candidate. That does not
@@ -208,30 +234,55 @@ pub fn remember(
     }
     // After a spec change the setting is sent at once, so an older status does not count.
     let status = status.filter(|status| status.observed_generation == Some(generation));
-    for NotApplied { setting, declared, since } in status.iter().flat_map(|status| &status.not_applied) {
+    for NotApplied {
+        setting,
+        declared,
+        since,
+    } in status.iter().flat_map(|status| &status.not_applied)
+    {
         let same = |it: &&Difference| it.field == *setting && it.declared == *declared;
         let difference = differences.iter().find(same);
-        difference.into_iter().for_each(|it| memory.recall_sent(setting, &it.change, *since, now));
+        difference
+            .into_iter()
+            .for_each(|it| memory.recall_sent(setting, &it.change, *since, now));
     }
-    memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
+    memory.note_differing(
+        &differences
+            .iter()
+            .map(|difference| difference.field.as_str())
+            .collect::<Vec<_>>(),
+        now,
+    );
     if is_settled(found) {
         memory.changing = false;
     }
     let is_well = is_settled(found) && found.unknown_state().is_none();
-    memory.operations.observed(is_well, differences.is_empty(), now);
+    memory
+        .operations
+        .observed(is_well, differences.is_empty(), now);
 }
 
 /// True if the platform is expected to change something soon that this resource waits for. `shown`
 /// is the bound compute in a snapshot, if the resource is bound.
-pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, shown: Option<Shown<Compute>>) -> bool {
-    let restarts = identity.restart.as_ref().and_then(|record| record.calling.as_ref());
+pub fn is_awaiting(
+    identity: &ComputeIdentity,
+    deleting: bool,
+    memory: &Memory,
+    shown: Option<Shown<Compute>>,
+) -> bool {
+    let restarts = identity
+        .restart
+        .as_ref()
+        .and_then(|record| record.calling.as_ref());
     match shown {
         None => identity.intent.is_some(),
         Some(Shown::Absent) => true,
         // An unreadable entry is not expected to become readable soon.
         Some(Shown::Unclear(_)) => false,
         Some(Shown::Entry(found)) => {
-            !is_settled(found) || restarts.is_some_and(|before| !before.unclear) || deleting && memory.deleted.is_some()
+            !is_settled(found)
+                || restarts.is_some_and(|before| !before.unclear)
+                || deleting && memory.deleted.is_some()
         }
     }
 }
@@ -264,19 +315,38 @@ impl Case<'_> {
 
     /// True if this or another resource is bound to this compute.
     fn is_taken(&self, id: &str) -> bool {
-        let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == id);
+        let own = self
+            .identity
+            .binding
+            .as_ref()
+            .is_some_and(|binding| binding.id == id);
         own || self.observed.claims.bound.contains_key(id)
     }
 
     /// True if the platform returns this database setting unchanged.
     fn is_returned(&self, name: &str, value: &str) -> bool {
-        self.observed.returned.iter().any(|returned| returned.0.get(name).is_some_and(|returned| returned == value))
+        self.observed.returned.iter().any(|returned| {
+            returned
+                .0
+                .get(name)
+                .is_some_and(|returned| returned == value)
+        })
     }
 
     /// A step beside a compute that serves. While the step backs off, `serving` is still reported,
     /// with the failure added.
-    fn act_beside(&self, serving: &Report, action: super::Action, step: ComputeStep, report: Report) -> Choice {
-        match self.observed.memory.backoff(action, self.generation(), self.now) {
+    fn act_beside(
+        &self,
+        serving: &Report,
+        action: super::Action,
+        step: ComputeStep,
+        report: Report,
+    ) -> Choice {
+        match self
+            .observed
+            .memory
+            .backoff(action, self.generation(), self.now)
+        {
             Some(backoff) => Decision::wait(serving.clone().beside(backoff.health), backoff.until),
             None => Decision::act(step, report),
         }
@@ -284,27 +354,44 @@ impl Case<'_> {
 
     /// A step, unless it backs off after a failure.
     fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
-        self.pause(action).unwrap_or_else(|| Decision::act(step, report))
+        self.pause(action)
+            .unwrap_or_else(|| Decision::act(step, report))
     }
 
     /// The backoff after a failure.
     fn pause(&self, action: super::Action) -> Option<Choice> {
-        let backoff = self.observed.memory.backoff(action, self.generation(), self.now)?;
+        let backoff = self
+            .observed
+            .memory
+            .backoff(action, self.generation(), self.now)?;
         Some(Decision::wait(Report::of(backoff.health), backoff.until))
     }
 
     fn permit(&self, compute: &Compute) -> Permit {
         let idle = compute.current_state == ComputeState::Idle;
-        permit(self.spec.disruption.as_deref(), idle, self.observed.waiting_since.unwrap_or(self.now), self.now)
+        permit(
+            self.spec.disruption.as_deref(),
+            idle,
+            self.observed.waiting_since.unwrap_or(self.now),
+            self.now,
+        )
     }
 
     /// The restart that the spec and the annotation request, as if it were made now. A removed
     /// token requests nothing; its restart stays recorded in `before`.
     fn restart_asked(&self, before: Option<&RestartRecord>) -> RestartRecord {
-        let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
+        let or_before = |asked: Option<&String>, before: Option<&String>| {
+            asked.or(before).cloned().unwrap_or_default()
+        };
         RestartRecord {
-            token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
-            annotation: or_before(self.observed.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
+            token: or_before(
+                self.spec.restart_token.as_ref(),
+                before.map(|record| &record.token),
+            ),
+            annotation: or_before(
+                self.observed.restart_annotation.as_ref(),
+                before.map(|record| &record.annotation),
+            ),
             at: self.now,
             noted: false,
             maintained: maintenance::followed(self.spec, before, self.now),
@@ -322,13 +409,15 @@ fn is_orphaned(spec: &ComputeSpec) -> bool {
 /// The health while the project's computes cannot be read.
 fn unreadable(spec: &ComputeSpec, fault: &Fault) -> Health {
     match (fault, of_fault(fault)) {
-        (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => Health::Stalled(
-            reason,
-            format!(
-                "Project {} cannot be read. {message}. Correct spec.projectID, or use an account whose API key reaches it.",
-                spec.project_id
-            ),
-        ),
+        (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => {
+            Health::Stalled(
+                reason,
+                format!(
+                    "Project {} cannot be read. {message}. Correct spec.projectID, or use an account whose API key reaches it.",
+                    spec.project_id
+                ),
+            )
+        }
         // A busy platform says nothing about the compute.
         (_, Health::Progressing(reason, message)) => Health::Unknown(reason, message),
         (_, health) => health,

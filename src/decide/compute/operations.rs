@@ -12,27 +12,45 @@ use crate::domain::{Compute, ComputeState};
 /// comes first, because nothing depends on operations.
 pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: Choice) -> Choice {
     let known = &case.observed.memory.operations;
-    let choice = Decision { report: choice.report.map(|report| reported(case, compute, report)), ..choice };
-    let SnapshotState::Taken { at: seen, .. } = case.observed.snapshot else { return choice };
+    let choice = Decision {
+        report: choice.report.map(|report| reported(case, compute, report)),
+        ..choice
+    };
+    let SnapshotState::Taken { at: seen, .. } = case.observed.snapshot else {
+        return choice;
+    };
     let due = known.ask_at(is_late(case, binding, compute), seen, case.now);
-    let (None, Some(due), Some(report)) = (&choice.step, due, &choice.report) else { return choice };
+    let (None, Some(due), Some(report)) = (&choice.step, due, &choice.report) else {
+        return choice;
+    };
     // A failed read of operations says nothing about the compute.
-    let backoff = case.observed.memory.backoff(Action::AskOperations, case.generation(), case.now);
+    let backoff = case
+        .observed
+        .memory
+        .backoff(Action::AskOperations, case.generation(), case.now);
     match backoff.map_or(due, |backoff| due.max(backoff.until)) {
         due if case.now < due => choice.no_later(Wake::At(due)),
-        _ => Decision::act(ComputeStep::AskOperations { id: compute.id.clone() }, report.clone()),
+        _ => Decision::act(
+            ComputeStep::AskOperations {
+                id: compute.id.clone(),
+            },
+            report.clone(),
+        ),
     }
 }
 
 /// True if the start deadline has passed.
 pub(super) fn is_late(case: &Case, binding: &Binding, compute: &Compute) -> bool {
-    compute.current_state == ComputeState::Init && case.now >= later(binding.at, case.observed.limits.start)
+    compute.current_state == ComputeState::Init
+        && case.now >= later(binding.at, case.observed.limits.start)
 }
 
 /// Adds the failed operation to the report. A difference from the spec that it causes keeps its
 /// reason.
 fn reported(case: &Case, compute: &Compute, report: Report) -> Report {
-    let Some(failed) = case.observed.memory.operations.failed() else { return report };
+    let Some(failed) = case.observed.memory.operations.failed() else {
+        return report;
+    };
     let operation = explained(case, compute, failed);
     let sync = match &report.sync {
         Sync::InSync => Sync::OutOfSync(Reason::OperationFailed, operation),
@@ -65,17 +83,28 @@ fn explained(case: &Case, compute: &Compute, failed: &LastOperation) -> String {
              said. If the compute does not settle, ask the platform about this operation."
             .to_owned(),
     };
-    format!("An operation of compute {} failed: {}. {remedy}", compute.id, text(failed))
+    format!(
+        "An operation of compute {} failed: {}. {remedy}",
+        compute.id,
+        text(failed)
+    )
 }
 
 /// The known operations of a compute that does not start.
 pub(super) fn so_far(case: &Case) -> String {
     let known = &case.observed.memory.operations;
-    let texts = known.newest().iter().map(text).collect::<Vec<_>>().join("; ");
+    let texts = known
+        .newest()
+        .iter()
+        .map(text)
+        .collect::<Vec<_>>()
+        .join("; ");
     match (texts.as_str(), known.are_listed()) {
         ("", true) => "No operation of it is known.".to_owned(),
         ("", false) => "This platform shows operations only in its answers to changes.".to_owned(),
         (_, true) => format!("Its operations, newest first: {texts}."),
-        (_, false) => format!("The answer to the last change showed the operations, newest first: {texts}."),
+        (_, false) => {
+            format!("The answer to the last change showed the operations, newest first: {texts}.")
+        }
     }
 }

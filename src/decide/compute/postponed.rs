@@ -7,8 +7,14 @@ use super::Choice;
 /// Reports changes that interrupt connections and are not allowed now.
 pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {
     let waiting = |when: &str, until| Report {
-        sync: Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {changes}.")),
-        waiting: Some(Waiting { changes: changes.clone(), until }),
+        sync: Sync::OutOfSync(
+            Reason::WaitingForDisruption,
+            format!("Waiting {when}: {changes}."),
+        ),
+        waiting: Some(Waiting {
+            changes: changes.clone(),
+            until,
+        }),
         ..report.clone()
     };
     match permit {

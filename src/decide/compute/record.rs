@@ -12,22 +12,33 @@ use crate::api::{ComputeSpec, Management};
 pub(super) fn restore(case: &Case) -> Option<Choice> {
     let meta = &case.observed.meta;
     (is_held(case.spec, case.identity) && !meta.has_finalizer).then(|| {
-        let step = ComputeStep::Restore { record: meta.record.clone().filter(|_| meta.record_lost) };
-        Decision::act(step, Report::progressing(Reason::Updating, "The record of this resource is being restored."))
+        let step = ComputeStep::Restore {
+            record: meta.record.clone().filter(|_| meta.record_lost),
+        };
+        Decision::act(
+            step,
+            Report::progressing(
+                Reason::Updating,
+                "The record of this resource is being restored.",
+            ),
+        )
     })
 }
 
 /// The account is now for another platform. That platform says nothing about the compute, nor about
 /// an open create.
 pub(super) fn elsewhere(case: &Case) -> Option<Report> {
-    let (recorded, here) = (case.identity.platform()?, case.observed.platform.as_deref()?);
+    let (recorded, here) = (
+        case.identity.platform()?,
+        case.observed.platform.as_deref()?,
+    );
     if recorded == here {
         return None;
     }
-    let what =
-        case.identity.binding.as_ref().map_or("A create of this resource that is not resolved".to_owned(), |binding| {
-            format!("Compute {}", binding.id)
-        });
+    let what = case.identity.binding.as_ref().map_or(
+        "A create of this resource that is not resolved".to_owned(),
+        |binding| format!("Compute {}", binding.id),
+    );
     let name = &case.spec.account_ref.name;
     Some(Report::stalled(
         Reason::BindingConflict,
@@ -52,10 +63,21 @@ pub(super) fn has_something(identity: &ComputeIdentity) -> bool {
 
 /// An invalid record blocks every step, except for removing the finalizer if the compute stays on
 /// the platform anyway.
-pub(super) fn invalid(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotation) -> Choice {
+pub(super) fn invalid(
+    spec: &ComputeSpec,
+    observed: &ComputeObserved,
+    invalid: &InvalidAnnotation,
+) -> Choice {
     let meta = &observed.meta;
-    if meta.deleting && meta.has_finalizer && !meta.paused && (is_orphaned(spec) || invalid.is_copy()) {
+    if meta.deleting
+        && meta.has_finalizer
+        && !meta.paused
+        && (is_orphaned(spec) || invalid.is_copy())
+    {
         return remove_finalizer("The compute, if there is one, stays on the platform.");
     }
-    Decision::rest(Report::stalled(Reason::BindingConflict, invalid.explain("compute", meta.object_key())))
+    Decision::rest(Report::stalled(
+        Reason::BindingConflict,
+        invalid.explain("compute", meta.object_key()),
+    ))
 }

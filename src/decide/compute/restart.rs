@@ -9,18 +9,30 @@ use super::super::names::RESTART;
 use super::super::{Action, Decision, Health, Reason, Report, Sync};
 use super::maintenance::{self, Turn};
 use super::postponed::postponed;
-use super::restart_evidence::{Outcome, after_in_vain, answered, applying_again, call_again_at, outcome};
+use super::restart_evidence::{
+    Outcome, after_in_vain, answered, applying_again, call_again_at, outcome,
+};
 use super::{Case, Choice, ComputeStep, is_settled};
 use crate::domain::{Compute, ComputeState};
 
 /// The next choice for a restart that is due, or whose call is open.
 pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
-    let note =
-        |record, restarted| Some(Decision::act(ComputeStep::RecordRestart { record, restarted }, report.clone()));
+    let note = |record, restarted| {
+        Some(Decision::act(
+            ComputeStep::RecordRestart { record, restarted },
+            report.clone(),
+        ))
+    };
     let Some(record) = case.identity.restart.as_ref() else {
         // Without a record, an older version bound the resource: record the tokens, restart
         // nothing.
-        return note(RestartRecord { noted: true, ..case.restart_asked(None) }, None);
+        return note(
+            RestartRecord {
+                noted: true,
+                ..case.restart_asked(None)
+            },
+            None,
+        );
     };
     let is_idle = compute.current_state == ComputeState::Idle && compute.pending_state.is_none();
     match due(case, record, compute) {
@@ -28,12 +40,16 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
         Due::Note(record) => note(*record, None),
         Due::Made(before) => note(completed(record), told(before, compute)),
         Due::Open(before, until) => Some(open(before, (compute, until), report)),
-        Due::Unclear(before) => Some(Decision::rest(unconfirmed(report, unclear(case, before, compute)))),
+        Due::Unclear(before) => Some(Decision::rest(unconfirmed(
+            report,
+            unclear(case, before, compute),
+        ))),
         // Waking an idle compute would cost the user, and the next connection starts it anyway.
         Due::Yes | Due::Later(_) if is_idle => note(asked(case, record, compute), None),
-        Due::Later(until) => {
-            Some(Decision::wait(unconfirmed(report, in_vain(standing(record), compute, Some(until))), until))
-        }
+        Due::Later(until) => Some(Decision::wait(
+            unconfirmed(report, in_vain(standing(record), compute, Some(until))),
+            until,
+        )),
         Due::Yes if !is_settled(compute) || compute.current_state != ComputeState::Active => {
             Some(Decision::rest(report.clone()))
         }
@@ -45,9 +61,16 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
 /// True if the outcome of a call is still to be recorded. Until then dbplane makes no other change:
 /// its effect would look like a trace of the restart.
 pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
-    let record = case.identity.restart.as_ref().filter(|record| record.calling.is_some());
+    let record = case
+        .identity
+        .restart
+        .as_ref()
+        .filter(|record| record.calling.is_some());
     record.is_some_and(|record| {
-        !matches!(due(case, record, compute), Due::No | Due::Yes | Due::Later(_) | Due::Unclear(_))
+        !matches!(
+            due(case, record, compute),
+            Due::No | Due::Yes | Due::Later(_) | Due::Unclear(_)
+        )
     })
 }
 
@@ -55,7 +78,11 @@ pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
 pub(super) fn named(case: &Case, asked: &RestartRecord) -> &'static str {
     let record = case.identity.restart.as_ref().map(standing);
     let is_requested = record.is_none_or(|record| !has_tokens_of(record, asked));
-    if is_requested { "the requested restart" } else { "the regular restart" }
+    if is_requested {
+        "the requested restart"
+    } else {
+        "the regular restart"
+    }
 }
 
 fn has_tokens_of(record: &RestartRecord, other: &RestartRecord) -> bool {
@@ -64,21 +91,30 @@ fn has_tokens_of(record: &RestartRecord, other: &RestartRecord) -> bool {
 
 /// The record in force while the outcome of a call is open: the one from before the call.
 fn standing(record: &RestartRecord) -> &RestartRecord {
-    record.calling.as_ref().and_then(|before| before.record.as_deref()).unwrap_or(record)
+    record
+        .calling
+        .as_ref()
+        .and_then(|before| before.record.as_deref())
+        .unwrap_or(record)
 }
 
 /// The record of the restart to make. None if no restart is due, or a call for it may still be
 /// carried out.
 pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
     let record = case.identity.restart.as_ref()?;
-    matches!(due(case, record, compute), Due::Yes | Due::Later(_)).then(|| begun(case, record, compute))
+    matches!(due(case, record, compute), Due::Yes | Due::Later(_))
+        .then(|| begun(case, record, compute))
 }
 
 /// True if a failed change that restarts the compute anyway is retried soon. The restart is then
 /// part of that change. A refused change delays no restart.
 fn comes_with_change(case: &Case, compute: &Compute) -> bool {
     let memory = &case.observed.memory;
-    let waits = |difference: &Difference| memory.repeated(&difference.field, &difference.change, case.now).is_some();
+    let waits = |difference: &Difference| {
+        memory
+            .repeated(&difference.field, &difference.change, case.now)
+            .is_some()
+    };
     let mut differences = drift::differences(case.spec, compute).into_iter();
     let backoff = memory.backoff(Action::Change, case.generation(), case.now);
     backoff.is_some_and(|backoff| !matches!(backoff.health, Health::Stalled(..)))
@@ -87,7 +123,10 @@ fn comes_with_change(case: &Case, compute: &Compute) -> bool {
 
 fn begun(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecord {
     let before = BeforeRestart::of(compute, standing(record));
-    RestartRecord { calling: Some(before), ..asked(case, record, compute) }
+    RestartRecord {
+        calling: Some(before),
+        ..asked(case, record, compute)
+    }
 }
 
 /// The due restart, as if it were made now.
@@ -95,13 +134,19 @@ fn asked(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecor
     let record = standing(record);
     let asked = case.restart_asked(Some(record));
     match maintenance::turn(case, record, compute) {
-        Turn::Due(maintained) => RestartRecord { maintained: Some(maintained), ..asked },
+        Turn::Due(maintained) => RestartRecord {
+            maintained: Some(maintained),
+            ..asked
+        },
         Turn::No | Turn::Missed(_) => asked,
     }
 }
 
 fn completed(record: &RestartRecord) -> RestartRecord {
-    RestartRecord { calling: None, ..record.clone() }
+    RestartRecord {
+        calling: None,
+        ..record.clone()
+    }
 }
 
 /// The compute for which an event reports the restart. None if a change restarted it, which has its
@@ -126,7 +171,9 @@ enum Due<'a> {
 }
 
 fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a> {
-    let Some(before) = &record.calling else { return wanted(case, record, compute) };
+    let Some(before) = &record.calling else {
+        return wanted(case, record, compute);
+    };
     match outcome(case, record, before, compute) {
         Outcome::Made => Due::Made(before),
         Outcome::Open(until) => Due::Open(before, until),
@@ -134,8 +181,15 @@ fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a>
             Due::No if before.unclear => Due::Unclear(before),
             Due::No => {
                 let answered = answered(case, record, before);
-                let unclear = BeforeRestart { unclear: true, answered, ..before.clone() };
-                Due::Note(Box::new(RestartRecord { calling: Some(unclear), ..record.clone() }))
+                let unclear = BeforeRestart {
+                    unclear: true,
+                    answered,
+                    ..before.clone()
+                };
+                Due::Note(Box::new(RestartRecord {
+                    calling: Some(unclear),
+                    ..record.clone()
+                }))
             }
             due => due,
         },
@@ -146,21 +200,32 @@ fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a>
                 due => due,
             },
         },
-        Outcome::InVain => {
-            applying_again(before).map_or(Due::Yes, |standing| Due::Note(Box::new(after_in_vain(record, standing))))
-        }
+        Outcome::InVain => applying_again(before).map_or(Due::Yes, |standing| {
+            Due::Note(Box::new(after_in_vain(record, standing)))
+        }),
     }
 }
 
 /// The restart that is due after this record, if no call of the record is open.
 fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a> {
     let asked = case.restart_asked(Some(record));
-    if !has_tokens_of(record, &asked) || matches!(maintenance::turn(case, record, compute), Turn::Due(_)) {
-        let again = record.in_vain.as_ref().map(|calls| call_again_at(calls, case.observed.limits.settle));
-        return again.filter(|again| case.now < *again).map_or(Due::Yes, Due::Later);
+    if !has_tokens_of(record, &asked)
+        || matches!(maintenance::turn(case, record, compute), Turn::Due(_))
+    {
+        let again = record
+            .in_vain
+            .as_ref()
+            .map(|calls| call_again_at(calls, case.observed.limits.settle));
+        return again
+            .filter(|again| case.now < *again)
+            .map_or(Due::Yes, Due::Later);
     }
     if asked.maintained != record.maintained || record.in_vain.is_some() {
-        return Due::Note(Box::new(RestartRecord { maintained: asked.maintained, in_vain: None, ..record.clone() }));
+        return Due::Note(Box::new(RestartRecord {
+            maintained: asked.maintained,
+            in_vain: None,
+            ..record.clone()
+        }));
     }
     Due::No
 }
@@ -168,33 +233,57 @@ fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a>
 fn call(case: &Case, record: &RestartRecord, compute: &Compute, report: &Report) -> Choice {
     match case.permit(compute) {
         Permit::Now => {
-            let step = ComputeStep::Restart { id: compute.id.clone(), record: begun(case, record, compute) };
-            let restarting = Report::progressing(Reason::Restarting, "The compute is being restarted.");
+            let step = ComputeStep::Restart {
+                id: compute.id.clone(),
+                record: begun(case, record, compute),
+            };
+            let restarting =
+                Report::progressing(Reason::Restarting, "The compute is being restarted.");
             case.act_beside(report, Action::Restart, step, restarting)
         }
-        other => postponed(&other, named(case, &asked(case, record, compute)).to_owned(), report),
+        other => postponed(
+            &other,
+            named(case, &asked(case, record, compute)).to_owned(),
+            report,
+        ),
     }
 }
 
 /// The report until the outcome is known. A compute that served after calls in vain still serves.
-fn open(before: &BeforeRestart, (compute, until): (&Compute, Timestamp), report: &Report) -> Choice {
-    let in_vain = before.record.as_ref().filter(|standing| standing.in_vain.is_some() && is_settled(compute));
+fn open(
+    before: &BeforeRestart,
+    (compute, until): (&Compute, Timestamp),
+    report: &Report,
+) -> Choice {
+    let in_vain = before
+        .record
+        .as_ref()
+        .filter(|standing| standing.in_vain.is_some() && is_settled(compute));
     let report = match in_vain {
         Some(standing) => unconfirmed(report, self::in_vain(standing, compute, None)),
-        None => {
-            Report::progressing(Reason::Restarting, "A restart was sent. dbplane checks whether it was carried out.")
-        }
+        None => Report::progressing(
+            Reason::Restarting,
+            "A restart was sent. dbplane checks whether it was carried out.",
+        ),
     };
-    if is_settled(compute) { Decision::wait(report, until) } else { Decision::rest(report) }
+    if is_settled(compute) {
+        Decision::wait(report, until)
+    } else {
+        Decision::rest(report)
+    }
 }
 
 fn unconfirmed(report: &Report, message: String) -> Report {
-    report.clone().with_sync(Sync::OutOfSync(Reason::RestartUnconfirmed, message))
+    report
+        .clone()
+        .with_sync(Sync::OutOfSync(Reason::RestartUnconfirmed, message))
 }
 
 fn in_vain(record: &RestartRecord, compute: &Compute, again: Option<Timestamp>) -> String {
     let calls = record.in_vain.as_ref().map_or(0, |known| known.calls);
-    let again = again.map(|at| format!(" dbplane calls it again at {at}.")).unwrap_or_default();
+    let again = again
+        .map(|at| format!(" dbplane calls it again at {at}."))
+        .unwrap_or_default();
     format!(
         "The restart of compute {} was called, and the compute does not show that it was made: {calls} times so far.{again} Find out \
          what answers in the platform's place, or ask the platform.",
@@ -204,7 +293,9 @@ fn in_vain(record: &RestartRecord, compute: &Compute, again: Option<Timestamp>) 
 
 fn unclear(case: &Case, before: &BeforeRestart, compute: &Compute) -> String {
     let why = match before.answered {
-        None => "the call was not answered by the platform, and what the compute shows since may have another cause",
+        None => {
+            "the call was not answered by the platform, and what the compute shows since may have another cause"
+        }
         Some(_) => "the platform accepted the call, and the compute does not show a start since",
     };
     let meta = &case.observed.meta;

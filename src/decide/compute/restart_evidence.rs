@@ -39,35 +39,60 @@ enum Trace {
 }
 
 /// The answer to the call, from the record or from the memory of this process.
-pub(super) fn answered(case: &Case, record: &RestartRecord, before: &BeforeRestart) -> Option<Answered> {
-    let own = case.observed.memory.restart_answered.filter(|(at, _)| *at == record.at);
+pub(super) fn answered(
+    case: &Case,
+    record: &RestartRecord,
+    before: &BeforeRestart,
+) -> Option<Answered> {
+    let own = case
+        .observed
+        .memory
+        .restart_answered
+        .filter(|(at, _)| *at == record.at);
     before.answered.or(own.map(|(_, answered)| answered))
 }
 
-pub(super) fn outcome(case: &Case, record: &RestartRecord, before: &BeforeRestart, compute: &Compute) -> Outcome {
+pub(super) fn outcome(
+    case: &Case,
+    record: &RestartRecord,
+    before: &BeforeRestart,
+    compute: &Compute,
+) -> Outcome {
     let memory = &case.observed.memory;
-    if [Action::Restart, Action::Change].iter().any(|action| memory.not_done(*action, record.at)) {
+    if [Action::Restart, Action::Change]
+        .iter()
+        .any(|action| memory.not_done(*action, record.at))
+    {
         return Outcome::NotMade;
     }
     let until = memory.settles_at(record.at, case.observed.limits.settle);
-    let is_over =
-        matches!(case.observed.snapshot, SnapshotState::Taken { at, .. } if at >= until) && is_settled(compute);
+    let is_over = matches!(case.observed.snapshot, SnapshotState::Taken { at, .. } if at >= until)
+        && is_settled(compute);
     let is_known = compute.unknown_state().is_none();
     match (trace(before, compute), answered(case, record, before)) {
         (Trace::Restart, _) => Outcome::Made,
         // The platform has accepted the call, and the compute has changed since.
-        (Trace::Change, Some(_)) if is_settled(compute) && is_known && before.started_at.is_none() => Outcome::Made,
+        (Trace::Change, Some(_))
+            if is_settled(compute) && is_known && before.started_at.is_none() =>
+        {
+            Outcome::Made
+        }
         _ if before.unclear => Outcome::Unclear,
         _ if !is_over => Outcome::Open(until),
         (Trace::Nothing, None | Some(Answered::Plainly)) => Outcome::InVain,
-        (Trace::Change | Trace::Unreadable, _) | (Trace::Nothing, Some(Answered::ForCompute)) => Outcome::Unclear,
+        (Trace::Change | Trace::Unreadable, _) | (Trace::Nothing, Some(Answered::ForCompute)) => {
+            Outcome::Unclear
+        }
     }
 }
 
 /// Compares the compute with its state before the call, when it was settled and active.
 fn trace(before: &BeforeRestart, compute: &Compute) -> Trace {
     let states = [Some(&compute.current_state), compute.pending_state.as_ref()];
-    let stops = states.into_iter().flatten().any(|state| matches!(state, ComputeState::Idle | ComputeState::Init));
+    let stops = states
+        .into_iter()
+        .flatten()
+        .any(|state| matches!(state, ComputeState::Idle | ComputeState::Init));
     match (before.started_at, compute.started_at) {
         _ if stops => return Trace::Restart,
         (Some(then), Some(now)) if then == now => return Trace::Nothing,
@@ -91,12 +116,28 @@ pub(super) fn applying_again(before: &BeforeRestart) -> Option<RestartRecord> {
 
 /// The record from before the call, with this call counted as one in vain.
 pub(super) fn after_in_vain(record: &RestartRecord, before: RestartRecord) -> RestartRecord {
-    let calls = before.in_vain.map_or(0, |known| known.calls).saturating_add(1);
-    RestartRecord { in_vain: Some(InVain { calls, at: record.at }), ..before }
+    let calls = before
+        .in_vain
+        .map_or(0, |known| known.calls)
+        .saturating_add(1);
+    RestartRecord {
+        in_vain: Some(InVain {
+            calls,
+            at: record.at,
+        }),
+        ..before
+    }
 }
 
 /// The time of the next call after calls in vain. After the first it is at once, because the settle
 /// time is over by then.
 pub(super) fn call_again_at(in_vain: &InVain, settle: Duration) -> Timestamp {
-    later(in_vain.at, doubled(settle, in_vain.calls.saturating_sub(1), LONGEST_PAUSE.max(settle)))
+    later(
+        in_vain.at,
+        doubled(
+            settle,
+            in_vain.calls.saturating_sub(1),
+            LONGEST_PAUSE.max(settle),
+        ),
+    )
 }

@@ -41,22 +41,42 @@ struct Next {
 impl Agenda {
     fn of(spec: &ComputeSpec, generation: i64, now: Timestamp) -> Self {
         let declared = spec.schedules.iter().enumerate();
-        let mut entries: Vec<_> = declared.filter_map(|(index, declared)| Entry::of(index, declared, now)).collect();
+        let mut entries: Vec<_> = declared
+            .filter_map(|(index, declared)| Entry::of(index, declared, now))
+            .collect();
         let applying = Applying::at(&entries);
         let until = entries.iter().filter_map(Entry::changes).min();
         let next = next(spec, &mut entries, &applying);
         let names = applying.names(spec);
-        let overridden: Vec<_> = applying.overridden.iter().filter_map(|index| name(spec, *index)).collect();
+        let overridden: Vec<_> = applying
+            .overridden
+            .iter()
+            .filter_map(|index| name(spec, *index))
+            .collect();
         let shown = ScheduleStatus {
-            applies: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+            applies: if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            },
             overridden: (!overridden.is_empty()).then(|| overridden.join(", ")),
             next: next.text.clone(),
         };
-        Self { generation, from: now, until, applying, next, shown, unfollowed: unfollowed(spec, "spec") }
+        Self {
+            generation,
+            from: now,
+            until,
+            applying,
+            next,
+            shown,
+            unfollowed: unfollowed(spec, "spec"),
+        }
     }
 
     fn holds(&self, generation: i64, now: Timestamp) -> bool {
-        self.generation == generation && self.from <= now && self.until.is_none_or(|until| now < until)
+        self.generation == generation
+            && self.from <= now
+            && self.until.is_none_or(|until| now < until)
     }
 
     pub(super) fn unfollowed(&self) -> &[Unfollowed] {
@@ -70,11 +90,19 @@ impl Agenda {
 }
 
 /// The current agenda, from memory if it is still valid. `None` if the spec has no schedules.
-pub(super) fn agenda(spec: &ComputeSpec, memory: &Memory, generation: i64, now: Timestamp) -> Option<Arc<Agenda>> {
+pub(super) fn agenda(
+    spec: &ComputeSpec,
+    memory: &Memory,
+    generation: i64,
+    now: Timestamp,
+) -> Option<Arc<Agenda>> {
     if spec.schedules.is_empty() {
         return None;
     }
-    let remembered = memory.agenda.as_ref().filter(|agenda| agenda.holds(generation, now));
+    let remembered = memory
+        .agenda
+        .as_ref()
+        .filter(|agenda| agenda.holds(generation, now));
     Some(remembered.map_or_else(|| Arc::new(Agenda::of(spec, generation, now)), Arc::clone))
 }
 
@@ -110,15 +138,29 @@ impl<'a> Entry<'a> {
             None => {
                 let length = length(declared)?;
                 let end = started.map(|started| later(started, length));
-                (End::After(length), end.filter(|end| *end <= now), end.filter(|end| *end > now))
+                (
+                    End::After(length),
+                    end.filter(|end| *end <= now),
+                    end.filter(|end| *end > now),
+                )
             }
         };
-        Some(Self { index, declared, start, end, started, ended, starts, ends })
+        Some(Self {
+            index,
+            declared,
+            start,
+            end,
+            started,
+            ended,
+            starts,
+            ends,
+        })
     }
 
     fn applies(&self) -> bool {
         // An entry that ends as its next time begins continues.
-        self.started.is_some_and(|started| self.ended.is_none_or(|ended| ended <= started))
+        self.started
+            .is_some_and(|started| self.ended.is_none_or(|ended| ended <= started))
     }
 
     /// The next time at which the entry starts or ends.
@@ -158,9 +200,12 @@ impl Applying {
         let mut applying = Self::default();
         for entry in entries.iter().filter(|entry| entry.applies()) {
             let sets_size = entry.declared.size.is_some() && applying.size.is_none();
-            let sets_scale = entry.declared.scale_to_zero.is_some() && applying.scale_to_zero.is_none();
+            let sets_scale =
+                entry.declared.scale_to_zero.is_some() && applying.scale_to_zero.is_none();
             applying.size = applying.size.or(Some(entry.index).filter(|_| sets_size));
-            applying.scale_to_zero = applying.scale_to_zero.or(Some(entry.index).filter(|_| sets_scale));
+            applying.scale_to_zero = applying
+                .scale_to_zero
+                .or(Some(entry.index).filter(|_| sets_scale));
             if !sets_size && !sets_scale {
                 applying.overridden.push(entry.index);
             }
@@ -171,7 +216,10 @@ impl Applying {
     /// The names of the entries that set something, in the order of the list.
     fn names<'a>(&self, spec: &'a ComputeSpec) -> Vec<&'a str> {
         let places: BTreeSet<_> = self.size.into_iter().chain(self.scale_to_zero).collect();
-        places.into_iter().filter_map(|index| name(spec, index)).collect()
+        places
+            .into_iter()
+            .filter_map(|index| name(spec, index))
+            .collect()
     }
 
     fn in_force(&self, spec: &ComputeSpec) -> ComputeSpec {
@@ -180,15 +228,21 @@ impl Applying {
             Some(entry) => entry.scale_to_zero.clone(),
             None => spec.scale_to_zero.clone(),
         };
-        ComputeSpec { size: entry(self.size).map_or(spec.size, |entry| entry.size), scale_to_zero, ..spec.clone() }
+        ComputeSpec {
+            size: entry(self.size).map_or(spec.size, |entry| entry.size),
+            scale_to_zero,
+            ..spec.clone()
+        }
     }
 
     /// True if `other` results in the same settings.
     fn sets_as(&self, other: &Self, spec: &ComputeSpec) -> bool {
         let entry = |index: Option<usize>| index.and_then(|index| spec.schedules.get(index));
         let size = |index| entry(index).map_or(spec.size, |entry| entry.size);
-        let scale_to_zero = |index| entry(index).map_or(&spec.scale_to_zero, |entry| &entry.scale_to_zero);
-        size(self.size) == size(other.size) && scale_to_zero(self.scale_to_zero) == scale_to_zero(other.scale_to_zero)
+        let scale_to_zero =
+            |index| entry(index).map_or(&spec.scale_to_zero, |entry| &entry.scale_to_zero);
+        size(self.size) == size(other.size)
+            && scale_to_zero(self.scale_to_zero) == scale_to_zero(other.scale_to_zero)
     }
 }
 
@@ -198,26 +252,41 @@ fn name(spec: &ComputeSpec, index: usize) -> Option<&str> {
 
 /// The spec with the settings of the agenda.
 pub(super) fn in_force<'a>(spec: &'a ComputeSpec, agenda: Option<&Agenda>) -> Cow<'a, ComputeSpec> {
-    agenda.map_or(Cow::Borrowed(spec), |agenda| Cow::Owned(agenda.applying.in_force(spec)))
+    agenda.map_or(Cow::Borrowed(spec), |agenda| {
+        Cow::Owned(agenda.applying.in_force(spec))
+    })
 }
 
 /// Moves from one start or end to the next until a setting changes.
 fn next(spec: &ComputeSpec, entries: &mut [Entry], before: &Applying) -> Next {
     let mut steps = 0;
     while let Some(at) = entries.iter().filter_map(Entry::changes).min() {
-        for entry in entries.iter_mut().filter(|entry| entry.changes() == Some(at)) {
+        for entry in entries
+            .iter_mut()
+            .filter(|entry| entry.changes() == Some(at))
+        {
             entry.advance(at);
             steps += 1;
         }
         let then = Applying::at(entries);
         if !then.sets_as(before, spec) {
             let names = then.names(spec);
-            let names = if names.is_empty() { "no schedule".to_owned() } else { names.join(", ") };
+            let names = if names.is_empty() {
+                "no schedule".to_owned()
+            } else {
+                names.join(", ")
+            };
             let changes = drift::changes(&before.in_force(spec), &then.in_force(spec));
-            return Next { at: Some(at), text: Some(format!("{at} {changes} ({names})")) };
+            return Next {
+                at: Some(at),
+                text: Some(format!("{at} {changes} ({names})")),
+            };
         }
         if steps >= MOST_STEPS {
-            return Next { at: Some(at), text: None };
+            return Next {
+                at: Some(at),
+                text: None,
+            };
         }
     }
     Next::default()
@@ -234,11 +303,16 @@ pub(super) fn is_immediate(spec: &ComputeSpec, agenda: Option<&Agenda>, compute:
     let sets_size = agenda.and_then(|agenda| spec.schedules.get(agenda.applying.size?));
     match sets_size {
         Some(entry) => immediate(entry),
-        None => spec.schedules.iter().filter(|entry| immediate(entry)).any(|entry| has_size(compute, entry)),
+        None => spec
+            .schedules
+            .iter()
+            .filter(|entry| immediate(entry))
+            .any(|entry| has_size(compute, entry)),
     }
 }
 
 fn has_size(compute: &Compute, entry: &Schedule) -> bool {
-    let in_force: Option<(ComputeUnits, ComputeUnits)> = compute.settings.min.zip(compute.settings.max);
+    let in_force: Option<(ComputeUnits, ComputeUnits)> =
+        compute.settings.min.zip(compute.settings.max);
     in_force.is_some() && in_force == drift::limits(entry.size)
 }

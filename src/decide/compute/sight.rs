@@ -17,10 +17,14 @@ pub(super) enum Sight<'a> {
 }
 
 pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
-    let Some(binding) = &case.identity.binding else { return Sight::Unbound };
+    let Some(binding) = &case.identity.binding else {
+        return Sight::Unbound;
+    };
     let snapshot = match &case.observed.snapshot {
         SnapshotState::Taken { at, computes } => Snapshot::new(*at, computes),
-        SnapshotState::Pending if case.observed.account.obstacle().is_none() => return Sight::Pending,
+        SnapshotState::Pending if case.observed.account.obstacle().is_none() => {
+            return Sight::Pending;
+        }
         SnapshotState::Pending | SnapshotState::Failed(_) => return Sight::Unseen,
     };
     if record::elsewhere(case).is_some() {

@@ -36,15 +36,25 @@ impl<'a> Snapshot<'a> {
     /// The primary of a branch in the snapshot. An unreadable entry may be on any branch, and of
     /// any type.
     pub fn primary(&self, branch: &str) -> Shown<'a, Compute> {
-        self.listed.find(None, |compute| on_branch(compute, branch, Role::Primary))
+        self.listed
+            .find(None, |compute| on_branch(compute, branch, Role::Primary))
     }
 
     /// The unreadable entry that may be the result of this create. An entry is excluded if its
     /// identifier is in the baseline, is bound by a resource, or is in the user's annotation.
     pub fn hiding(&self, case: &Case, intent: &CreateIntent) -> Option<&'a UnreadableEntry> {
-        let was_there = |id: &String| intent.baseline.as_ref().is_some_and(|baseline| baseline.contains(id));
-        let is_other = |id: &String| was_there(id) || case.is_taken(id) || case.observed.not_created.contains(id);
-        self.unreadable().iter().find(|entry| !entry.id.as_ref().is_some_and(is_other))
+        let was_there = |id: &String| {
+            intent
+                .baseline
+                .as_ref()
+                .is_some_and(|baseline| baseline.contains(id))
+        };
+        let is_other = |id: &String| {
+            was_there(id) || case.is_taken(id) || case.observed.not_created.contains(id)
+        };
+        self.unreadable()
+            .iter()
+            .find(|entry| !entry.id.as_ref().is_some_and(is_other))
     }
 }
 

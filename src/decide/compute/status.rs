@@ -7,7 +7,8 @@ use super::super::{Report, drift, sizes};
 use super::sight::{Sight, sight};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
 use crate::api::{
-    ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding, WaitingChanges,
+    ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding,
+    WaitingChanges,
 };
 use crate::domain::{Compute, ComputeState, Role};
 
@@ -22,12 +23,26 @@ pub fn status(
     let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
     let agenda = agenda.as_deref();
     let mut status = match &observed.identity {
-        Ok(identity) => seen(report, &Case { spec, observed, identity, agenda, now }, old),
+        Ok(identity) => seen(
+            report,
+            &Case {
+                spec,
+                observed,
+                identity,
+                agenda,
+                now,
+            },
+            old,
+        ),
         // The last observed state and the record stay: a user has to decide about both.
-        Err(_) => ComputeStatus { waiting: None, ..unseen(old, now) },
+        Err(_) => ComputeStatus {
+            waiting: None,
+            ..unseen(old, now)
+        },
     };
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
-    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
+    status.observed_generation =
+        report.observed_generation(old.observed_generation, observed.meta.generation);
     let looked = matches!(observed.snapshot, SnapshotState::Taken { .. });
     let handled = old.last_handled_reconcile_at.as_ref();
     status.last_handled_reconcile_at = observed.meta.handled_reconcile(looked, handled);
@@ -36,12 +51,21 @@ pub fn status(
 
 /// The last observed state, while nothing can be observed.
 fn unseen(old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
-    ComputeStatus { unseen_since: old.unseen_since.or_else(|| to_the_second(now)), ..old.clone() }
+    ComputeStatus {
+        unseen_since: old.unseen_since.or_else(|| to_the_second(now)),
+        ..old.clone()
+    }
 }
 
 /// The observed compute, and the record.
 fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
-    let Case { observed, identity, agenda, now, .. } = *case;
+    let Case {
+        observed,
+        identity,
+        agenda,
+        now,
+        ..
+    } = *case;
     let binding = identity.binding.as_ref();
     let mut status = match sight(case) {
         Sight::Found(compute) => ComputeStatus {
@@ -58,20 +82,33 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
         Sight::Pending => old.clone(),
         Sight::Unseen => unseen(old, now),
     };
-    status.last_operation =
-        observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
+    status.last_operation = observed
+        .memory
+        .last_operation
+        .clone()
+        .or_else(|| old.last_operation.clone())
+        .filter(|_| binding.is_some());
     let waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
         changes: waiting.changes.clone(),
-        since: observed.waiting_since.or_else(|| to_the_second(now)).unwrap_or(now),
+        since: observed
+            .waiting_since
+            .or_else(|| to_the_second(now))
+            .unwrap_or(now),
         until: waiting.until,
     });
     status.waiting = waiting.map(Box::new);
     status.schedule = agenda.map(|agenda| Box::new(schedules::status(agenda)));
     (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
-        false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
+        false => (
+            observed.connection_secret.clone(),
+            observed.unused_secrets.clone(),
+        ),
     };
-    status.binding = status.connection_secret.clone().map(|name| ServiceBinding { name });
+    status.binding = status
+        .connection_secret
+        .clone()
+        .map(|name| ServiceBinding { name });
     status.record = old.record.clone();
     status
 }
@@ -79,16 +116,39 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
 /// The settings that the platform was sent and does not apply.
 fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
     let of = |difference: drift::Difference| {
-        let drift::Difference { field, declared, change, .. } = difference;
-        let since = case.observed.memory.not_applied_since(&field, &change, case.now)?;
-        Some(NotApplied { setting: field, declared, since: to_the_second(since)? })
+        let drift::Difference {
+            field,
+            declared,
+            change,
+            ..
+        } = difference;
+        let since = case
+            .observed
+            .memory
+            .not_applied_since(&field, &change, case.now)?;
+        Some(NotApplied {
+            setting: field,
+            declared,
+            since: to_the_second(since)?,
+        })
     };
-    drift::differences(case.spec, compute).into_iter().filter_map(of).collect()
+    drift::differences(case.spec, compute)
+        .into_iter()
+        .filter_map(of)
+        .collect()
 }
 
 /// The last requested restart.
-fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> Option<RestartStatus> {
-    let record = case.identity.restart.as_ref().filter(|_| case.spec.management == Management::Full)?;
+fn last_restart(
+    case: &Case,
+    compute: &Compute,
+    old: Option<&RestartStatus>,
+) -> Option<RestartStatus> {
+    let record = case
+        .identity
+        .restart
+        .as_ref()
+        .filter(|_| case.spec.management == Management::Full)?;
     let due = restart::requested(case, compute);
     let token = asked(due.as_ref().unwrap_or(record));
     if token.is_empty() {
@@ -104,18 +164,40 @@ fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> 
     let completed_at = match () {
         () if due.is_some() || record.calling.is_some() => None,
         () if !is_settled(compute) || compute.unknown_state().is_some() => None,
-        () => known.map_or_else(|| time(false), |known| known.completed_at.or_else(|| time(true))),
+        () => known.map_or_else(
+            || time(false),
+            |known| known.completed_at.or_else(|| time(true)),
+        ),
     };
-    let requested_at = known.and_then(|known| known.requested_at).or_else(|| time(due.is_some()));
-    Some(RestartStatus { token, requested_at, completed_at })
+    let requested_at = known
+        .and_then(|known| known.requested_at)
+        .or_else(|| time(due.is_some()));
+    Some(RestartStatus {
+        token,
+        requested_at,
+        completed_at,
+    })
 }
 
 /// The origin of a restart request: the spec's token, the annotation, the time of a schedule.
 fn asked(record: &RestartRecord) -> String {
-    let maintained = record.maintained.as_ref().filter(|maintained| maintained.made.is_some());
-    let time = maintained.map(|maintained| maintained.time.to_string()).unwrap_or_default();
-    let asked = [record.token.as_str(), record.annotation.as_str(), time.as_str()];
-    asked.into_iter().filter(|asked| !asked.is_empty()).collect::<Vec<_>>().join(" ")
+    let maintained = record
+        .maintained
+        .as_ref()
+        .filter(|maintained| maintained.made.is_some());
+    let time = maintained
+        .map(|maintained| maintained.time.to_string())
+        .unwrap_or_default();
+    let asked = [
+        record.token.as_str(),
+        record.annotation.as_str(),
+        time.as_str(),
+    ];
+    asked
+        .into_iter()
+        .filter(|asked| !asked.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The observed fields of a compute.
@@ -134,7 +216,9 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
         state: Some(compute.current_state.to_string()),
         pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),
-        capacity: size.and_then(|(min, max)| sizes::capacity(min, max)).map(Box::new),
+        capacity: size
+            .and_then(|(min, max)| sizes::capacity(min, max))
+            .map(Box::new),
         last_active: last_active(compute, old.last_active),
         last_seen_serving: match compute.unknown_state() {
             None => Some(compute.current_state != ComputeState::Init),
@@ -151,8 +235,12 @@ fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
     if compute.current_state != ComputeState::Active {
         return Some(exact);
     }
-    let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
-    Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
+    let hour =
+        Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
+    Some(
+        old.filter(|old| (hour..=exact).contains(old))
+            .unwrap_or(hour),
+    )
 }
 
 pub(super) fn to_the_second(time: Timestamp) -> Option<Timestamp> {

@@ -27,26 +27,44 @@ pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent
 /// The unanswered creates once the resource is bound to `found`. If several creates may have made
 /// it, the computes of the others may still appear. An open create also stays if it cannot have
 /// made `found`: a compute from before it, or on another branch.
-pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapshot) -> Vec<CreateIntent> {
+pub(super) fn unanswered_beside(
+    case: &Case,
+    found: &Compute,
+    snapshot: &Snapshot,
+) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
-    let Some(intent) = &case.identity.intent else { return before.clone() };
+    let Some(intent) = &case.identity.intent else {
+        return before.clone();
+    };
     if case.observed.memory.created.as_ref() == Some(&found.id) {
         return before.clone();
     }
     let shown = evidence(case, intent, snapshot);
-    let may_be_it = shown.marked.iter().chain(&shown.candidates()).any(|compute| compute.id == found.id);
+    let may_be_it = shown
+        .marked
+        .iter()
+        .chain(&shown.candidates())
+        .any(|compute| compute.id == found.id);
     // If an unreadable entry may be the result, only the mark proves that `found` is.
     let is_marked = shown.marked.iter().any(|compute| compute.id == found.id);
     let is_it = may_be_it && (is_marked || snapshot.hiding(case, intent).is_none());
-    if is_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
+    if is_it && before.is_empty() {
+        Vec::new()
+    } else {
+        unanswered(case, intent)
+    }
 }
 
 /// The creates that have made computes, including the one that made `found` according to its mark
 /// or answer.
 pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
     let made = &case.identity.made;
-    let is_answer = case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
-    let marked = case.identity.creates().find(|create| create.mark.is_some() && create.mark == found.name);
+    let is_answer =
+        case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
+    let marked = case
+        .identity
+        .creates()
+        .find(|create| create.mark.is_some() && create.mark == found.name);
     let create = marked.or_else(|| case.identity.open_create().filter(|_| is_answer));
     create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
 }
@@ -65,7 +83,10 @@ fn is_recent(create: &CreateIntent, settle: Duration, now: Timestamp) -> bool {
 const LOOKED_FOR: Duration = Duration::from_secs(120);
 
 fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
-    identity.made.iter().filter(|create| create.told() == Told::ByBaseline)
+    identity
+        .made
+        .iter()
+        .filter(|create| create.told() == Told::ByBaseline)
 }
 
 /// Unbound computes that may be the resource's own.
@@ -86,7 +107,11 @@ pub(super) struct Strays<'a> {
 impl Strays<'_> {
     pub fn ids(&self) -> Vec<String> {
         let all = [&self.marked, &self.besides, &self.likely, &self.doubtful];
-        let ids: BTreeSet<&String> = all.into_iter().flatten().map(|compute| &compute.id).collect();
+        let ids: BTreeSet<&String> = all
+            .into_iter()
+            .flatten()
+            .map(|compute| &compute.id)
+            .collect();
         ids.into_iter().cloned().collect()
     }
 }
@@ -97,32 +122,52 @@ pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
         let found = evidence(case, create, snapshot).candidates().into_iter();
         let found = found.filter(|compute| looks || case.identity.twins.contains_key(&compute.id));
         let is_match = matching(case, create);
-        found.filter(|compute| is_match(compute)).collect::<Vec<_>>()
+        found
+            .filter(|compute| is_match(compute))
+            .collect::<Vec<_>>()
     };
     let besides = in_order(unmarked(case.identity).flat_map(besides).collect());
-    Strays { besides, ..strays_of(case, snapshot, |_| true) }
+    Strays {
+        besides,
+        ..strays_of(case, snapshot, |_| true)
+    }
 }
 
-fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIntent) -> bool) -> Strays<'a> {
+fn strays_of<'a>(
+    case: &Case,
+    snapshot: &Snapshot<'a>,
+    wanted: impl Fn(&CreateIntent) -> bool,
+) -> Strays<'a> {
     let mut strays = Strays::default();
     let marked = |record: &CreateIntent| {
         let marked = evidence(case, record, snapshot).marked.into_iter();
-        marked.filter(|compute| !case.is_taken(&compute.id)).collect::<Vec<_>>()
+        marked
+            .filter(|compute| !case.is_taken(&compute.id))
+            .collect::<Vec<_>>()
     };
     strays.twins = in_order(case.identity.made.iter().flat_map(marked).collect());
     strays.marked.clone_from(&strays.twins);
-    for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
+    for record in case
+        .identity
+        .unanswered
+        .iter()
+        .filter(|record| wanted(record))
+    {
         let found = evidence(case, record, snapshot);
         strays.marked.extend(marked(record));
         let is_match = matching(case, record);
-        strays.likely.extend(found.new.into_iter().filter(|compute| is_match(compute)));
+        strays
+            .likely
+            .extend(found.new.into_iter().filter(|compute| is_match(compute)));
         strays.doubtful.extend(found.doubtful);
     }
     for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
         *found = in_order(std::mem::take(found));
     }
     // A compute that is older by one record may be new by another.
-    strays.doubtful.retain(|compute| strays.likely.iter().all(|likely| likely.id != compute.id));
+    strays
+        .doubtful
+        .retain(|compute| strays.likely.iter().all(|likely| likely.id != compute.id));
     strays
 }
 
@@ -138,9 +183,18 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
         return None;
     }
     let strays = strays_of(case, snapshot, |record| is_watched(case, record));
-    let candidates: Vec<_> = strays.likely.iter().chain(&strays.doubtful).copied().collect();
+    let candidates: Vec<_> = strays
+        .likely
+        .iter()
+        .chain(&strays.doubtful)
+        .copied()
+        .collect();
     let hidden = hidden(case, snapshot, |record| is_watched(case, record));
-    match (strays.marked.first(), candidates.as_slice(), &case.observed.claims.creating) {
+    match (
+        strays.marked.first(),
+        candidates.as_slice(),
+        &case.observed.claims.creating,
+    ) {
         (Some(ours), _, _) => Some(CreateOutcome::Created(ours)),
         (None, [], _) => hidden.map(CreateOutcome::Unclear),
         (None, _, Some(other)) => Some(CreateOutcome::Behind(&other.by)),
@@ -157,7 +211,11 @@ pub(super) fn hidden<'a>(
     snapshot: &Snapshot<'a>,
     wanted: impl Fn(&CreateIntent) -> bool,
 ) -> Option<&'a UnreadableEntry> {
-    case.identity.unanswered.iter().filter(|record| wanted(record)).find_map(|record| snapshot.hiding(case, record))
+    case.identity
+        .unanswered
+        .iter()
+        .filter(|record| wanted(record))
+        .find_map(|record| snapshot.hiding(case, record))
 }
 
 fn is_watched(case: &Case, record: &CreateIntent) -> bool {
@@ -166,8 +224,18 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
 
 /// Adds other computes that may be the resource's own to its decision: a step for them, or a
 /// report. While there is something to report, no record is dropped.
-pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, choice: Choice) -> Choice {
-    let ComputeIdentity { unanswered: records, made, twins, .. } = case.identity;
+pub(super) fn report_strays(
+    case: &Case,
+    own: &Compute,
+    snapshot: &Snapshot,
+    choice: Choice,
+) -> Choice {
+    let ComputeIdentity {
+        unanswered: records,
+        made,
+        twins,
+        ..
+    } = case.identity;
     if records.is_empty() && made.is_empty() {
         return choice;
     }
@@ -175,9 +243,13 @@ pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, cho
     if case.observed.claims.creating.is_some() {
         // The other resource's create may have made them.
         (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
-        strays.besides.retain(|compute| twins.contains_key(&compute.id));
+        strays
+            .besides
+            .retain(|compute| twins.contains_key(&compute.id));
     }
-    let Some(report) = choice.report.clone() else { return choice };
+    let Some(report) = choice.report.clone() else {
+        return choice;
+    };
     // Recorded first: the search may be over when later lists arrive.
     if let Some(step) = twin::recorded(case, snapshot, &strays) {
         return Decision::act(step, report);
@@ -186,21 +258,35 @@ pub(super) fn report_strays(case: &Case, own: &Compute, snapshot: &Snapshot, cho
         return choice;
     }
     if !strays.ids().is_empty() {
-        return twin::delete_or_report(case, (own, snapshot), &strays, report).no_later(choice.wake);
+        return twin::delete_or_report(case, (own, snapshot), &strays, report)
+            .no_later(choice.wake);
     }
     if records.is_empty() || hidden(case, snapshot, |_| true).is_some() {
         return choice;
     }
-    let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
+    let watched: Vec<CreateIntent> = records
+        .iter()
+        .filter(|record| is_watched(case, record))
+        .cloned()
+        .collect();
     match watched.iter().map(|record| later(record.at, WATCHED)).min() {
         Some(until) if watched.len() == records.len() => choice.no_later(Wake::At(until)),
-        _ => Decision::act(ComputeStep::RecordUnanswered { unanswered: watched }, report),
+        _ => Decision::act(
+            ComputeStep::RecordUnanswered {
+                unanswered: watched,
+            },
+            report,
+        ),
     }
 }
 
 /// The message about computes that may be the resource's.
 pub(super) fn advice(case: &Case, ids: &[String]) -> String {
-    format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
+    format!(
+        "{} Or, if somebody else created it: {}",
+        advice_on_deletion(ids),
+        none_of(case, ids)
+    )
 }
 
 /// The command that says that no create of the resource made these computes.
@@ -209,7 +295,10 @@ pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
     let known = case.observed.not_created.iter().map(String::as_str);
     let all: BTreeSet<&str> = known.chain(ids.iter().map(String::as_str)).collect();
     let all: Vec<&str> = all.into_iter().collect();
-    format!("kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}", all.join(","))
+    format!(
+        "kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}",
+        all.join(",")
+    )
 }
 
 /// The message if the resource is deleted, and with it the record of its creates.

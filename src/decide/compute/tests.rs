@@ -33,7 +33,8 @@ use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Waiting, Wake, later};
 use crate::domain::{
-    ComputeChange, ComputeUnits, NewCompute, PoolerMode, PostgresSettings, Settings, Support, SuspendAfter,
+    ComputeChange, ComputeUnits, NewCompute, PoolerMode, PostgresSettings, Settings, Support,
+    SuspendAfter,
 };
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -91,25 +92,39 @@ pub fn replica(id: &str) -> Compute {
 }
 
 pub fn idle(id: &str) -> Compute {
-    with(compute(id), |compute| compute.current_state = ComputeState::Idle)
+    with(compute(id), |compute| {
+        compute.current_state = ComputeState::Idle
+    })
 }
 
 /// A resource whose create comes first, begun `seconds` after now.
 pub fn rival(name: &str, seconds: i64) -> Rival {
-    Rival { by: holder(name), since: Some(at(seconds)), told: Told::ByBaseline }
+    Rival {
+        by: holder(name),
+        since: Some(at(seconds)),
+        told: Told::ByBaseline,
+    }
 }
 
 /// Another Compute of the same namespace.
 pub fn holder(name: &str) -> Holder {
-    Holder { namespace: "shop".into(), name: name.into() }
+    Holder {
+        namespace: "shop".into(),
+        name: name.into(),
+    }
 }
 
 pub fn refused() -> Fault {
-    Fault::Rejected { status: 422, message: "not on this plan".into() }
+    Fault::Rejected {
+        status: 422,
+        message: "not on this plan".into(),
+    }
 }
 
 pub fn lost() -> Fault {
-    Fault::Unknown { message: "the connection was closed".into() }
+    Fault::Unknown {
+        message: "the connection was closed".into(),
+    }
 }
 
 /// The input of a decision: a spec, an observation and the time.
@@ -125,7 +140,12 @@ impl Given {
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let observed = ComputeObserved {
-            meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: GENERATION, ..Meta::default() },
+            meta: Meta {
+                namespace: "shop".into(),
+                name: "orders".into(),
+                generation: GENERATION,
+                ..Meta::default()
+            },
             uid: "0a1b2c3d-4e5f".into(),
             identity: Ok(ComputeIdentity::default()),
             wish: None,
@@ -135,7 +155,10 @@ impl Given {
             account: AccountView::Usable { organization: None },
             platform: None,
             project_gone: false,
-            snapshot: SnapshotState::Taken { at: NOW, computes: Listed::default() },
+            snapshot: SnapshotState::Taken {
+                at: NOW,
+                computes: Listed::default(),
+            },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
             credentials: CredentialsView::NotWanted,
@@ -146,11 +169,18 @@ impl Given {
             returned: Vec::new(),
             memory: Memory::default(),
             stale_from: None,
-            limits: Limits { settle: SETTLE, ..Limits::default() },
+            limits: Limits {
+                settle: SETTLE,
+                ..Limits::default()
+            },
             cluster: "c1u57e".parse().unwrap(),
             draw: 7,
         };
-        Self { spec: serde_json::from_value(spec).unwrap(), observed, now: NOW }
+        Self {
+            spec: serde_json::from_value(spec).unwrap(),
+            observed,
+            now: NOW,
+        }
     }
 
     /// A Compute whose compute ep-1 was created an hour ago and is as declared.
@@ -165,7 +195,10 @@ impl Given {
             origin: Origin::Created,
             at: at(-3600),
         };
-        let restart = RestartRecord { at: at(-3600), ..RestartRecord::default() };
+        let restart = RestartRecord {
+            at: at(-3600),
+            ..RestartRecord::default()
+        };
         given.identity(|identity| {
             identity.binding = Some(binding);
             identity.restart = Some(restart);
@@ -197,13 +230,18 @@ impl Given {
     /// Merges more fields into the spec.
     pub fn declaring(mut self, more: Value) -> Self {
         let mut spec = serde_json::to_value(&self.spec).unwrap();
-        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         self.spec = serde_json::from_value(spec).unwrap();
         self
     }
 
     pub fn seeing(mut self, computes: impl IntoIterator<Item = Compute>) -> Self {
-        self.observed.snapshot = SnapshotState::Taken { at: self.now, computes: computes.into_iter().collect() };
+        self.observed.snapshot = SnapshotState::Taken {
+            at: self.now,
+            computes: computes.into_iter().collect(),
+        };
         self
     }
 
@@ -240,22 +278,38 @@ impl Given {
     }
 
     pub fn claimed(mut self, id: &str, first: bool) -> Self {
-        self.observed.claims.bound.insert(id.into(), Claim { by: holder("other"), first });
+        self.observed.claims.bound.insert(
+            id.into(),
+            Claim {
+                by: holder("other"),
+                first,
+            },
+        );
         self
     }
 
     /// Lets an action fail now.
     pub fn failed(mut self, action: crate::decide::Action, fault: Fault) -> Self {
         let problem = crate::decide::memory::Problem::Platform(fault);
-        let recorded = self.observed.identity.as_ref().ok().and_then(ComputeIdentity::recorded);
-        recorded.into_iter().for_each(|at| self.observed.memory.recorded(action, at));
-        self.observed.memory.failed(action, problem, self.observed.meta.generation, self.now);
+        let recorded = self
+            .observed
+            .identity
+            .as_ref()
+            .ok()
+            .and_then(ComputeIdentity::recorded);
+        recorded
+            .into_iter()
+            .for_each(|at| self.observed.memory.recorded(action, at));
+        self.observed
+            .memory
+            .failed(action, problem, self.observed.meta.generation, self.now);
         self
     }
 
     /// The spec with the settings of its schedules.
     pub fn in_force(&self) -> ComputeSpec {
-        let agenda = super::schedules::agenda(&self.spec, &self.observed.memory, GENERATION, self.now);
+        let agenda =
+            super::schedules::agenda(&self.spec, &self.observed.memory, GENERATION, self.now);
         super::schedules::in_force(&self.spec, agenda.as_deref()).into_owned()
     }
 
@@ -265,7 +319,10 @@ impl Given {
 
     pub fn step(&self) -> ComputeStep {
         let choice = self.decide();
-        choice.step.clone().unwrap_or_else(|| panic!("no step: {choice:?}"))
+        choice
+            .step
+            .clone()
+            .unwrap_or_else(|| panic!("no step: {choice:?}"))
     }
 
     /// The report; fails if the decision has a step.
@@ -286,22 +343,36 @@ pub struct Reported {
 
 impl Reported {
     fn of(choice: Choice) -> Self {
-        let report = choice.report.unwrap_or_else(|| panic!("nothing is reported"));
-        Self { health: report.health, sync: report.sync, wake: choice.wake }
+        let report = choice
+            .report
+            .unwrap_or_else(|| panic!("nothing is reported"));
+        Self {
+            health: report.health,
+            sync: report.sync,
+            wake: choice.wake,
+        }
     }
 
     pub fn stalled(&self, reason: Reason, words: &[&str]) {
-        let Health::Stalled(seen, text) = &self.health else { panic!("not stalled: {self:?}") };
+        let Health::Stalled(seen, text) = &self.health else {
+            panic!("not stalled: {self:?}")
+        };
         assert_eq!(*seen, reason, "{text}");
         mentions(text, words);
     }
 
     pub fn progressing(&self, reason: Reason) {
-        assert!(matches!(&self.health, Health::Progressing(seen, _) if *seen == reason), "{self:?}");
+        assert!(
+            matches!(&self.health, Health::Progressing(seen, _) if *seen == reason),
+            "{self:?}"
+        );
     }
 
     pub fn unknown(&self, reason: Reason) {
-        assert!(matches!(&self.health, Health::Unknown(seen, _) if *seen == reason), "{self:?}");
+        assert!(
+            matches!(&self.health, Health::Unknown(seen, _) if *seen == reason),
+            "{self:?}"
+        );
     }
 
     pub fn paused(&self) {
@@ -311,7 +382,9 @@ impl Reported {
     /// The compute serves, and declared settings are refused.
     pub fn refused(&self, reason: Reason, words: &[&str]) {
         self.ready();
-        let Sync::Refused(seen, text) = &self.sync else { panic!("not refused: {self:?}") };
+        let Sync::Refused(seen, text) = &self.sync else {
+            panic!("not refused: {self:?}")
+        };
         assert_eq!(*seen, reason, "{text}");
         mentions(text, words);
     }
@@ -326,7 +399,9 @@ impl Reported {
     }
 
     pub fn out_of_sync(&self, reason: Reason, words: &[&str]) {
-        let Sync::OutOfSync(seen, text) = &self.sync else { panic!("not out of sync: {self:?}") };
+        let Sync::OutOfSync(seen, text) = &self.sync else {
+            panic!("not out of sync: {self:?}")
+        };
         assert_eq!(*seen, reason, "{text}");
         mentions(text, words);
     }

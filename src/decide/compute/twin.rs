@@ -9,7 +9,9 @@ use jiff::Timestamp;
 
 use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
 use super::super::memory::Memory;
-use super::super::{AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later};
+use super::super::{
+    AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
+};
 use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
@@ -32,7 +34,8 @@ pub fn watch_twins(
     (meta, account): (&Meta, &AccountView),
     now: Timestamp,
 ) {
-    let watches = !known.twins.is_empty() && !meta.paused && matches!(account, AccountView::Usable { .. });
+    let watches =
+        !known.twins.is_empty() && !meta.paused && matches!(account, AccountView::Usable { .. });
     memory.twins_watched = watches.then(|| memory.twins_watched.unwrap_or(now));
 }
 
@@ -45,14 +48,23 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
     }
     let known = &case.identity.twins;
     let named = || strays.twins.iter().chain(&strays.besides);
-    let all_marked = case.identity.made.iter().all(|create| create.told() == Told::ByMark);
+    let all_marked = case
+        .identity
+        .made
+        .iter()
+        .all(|create| create.told() == Told::ByMark);
     let is_over = |id: &String| match snapshot.find(id) {
         Shown::Entry(_) => named().all(|twin| twin.id != *id),
         Shown::Unclear(_) => false,
         Shown::Absent => all_marked,
     };
-    let kept = known.iter().filter(|(id, _)| !is_over(id)).map(|(id, since)| (id.clone(), *since));
-    let new = named().filter(|twin| !known.contains_key(&twin.id)).map(|twin| (twin.id.clone(), case.now));
+    let kept = known
+        .iter()
+        .filter(|(id, _)| !is_over(id))
+        .map(|(id, since)| (id.clone(), *since));
+    let new = named()
+        .filter(|twin| !known.contains_key(&twin.id))
+        .map(|twin| (twin.id.clone(), case.now));
     let twins: BTreeMap<String, Timestamp> = kept.chain(new).take(MOST).collect();
     (twins != *known).then_some(ComputeStep::RecordTwins { twins })
 }
@@ -71,17 +83,30 @@ pub(super) fn delete_or_report(
     let due = strays.twins.iter().find(is_due);
     let twin = match (&case.observed.meta.brake, due) {
         (Brake::Free, Some(twin)) => twin,
-        (Brake::Slowed(_, until), Some(_)) => return await_person(case, told(said)).no_later(Wake::At(*until)),
+        (Brake::Slowed(_, until), Some(_)) => {
+            return await_person(case, told(said)).no_later(Wake::At(*until));
+        }
         _ => return await_person(case, told(said)),
     };
-    let backoff = case.observed.memory.backoff(Action::Delete, case.generation(), case.now);
+    let backoff = case
+        .observed
+        .memory
+        .backoff(Action::Delete, case.generation(), case.now);
     match (delete_again(case, &twin.id), backoff) {
         (Some(again), _) if case.now < again => Decision::wait(told(said), again),
         (_, Some(backoff)) => {
             let failed = Report::of(backoff.health);
-            Decision::wait(told(format!("{said} {}", failed.headline().1)), backoff.until)
+            Decision::wait(
+                told(format!("{said} {}", failed.headline().1)),
+                backoff.until,
+            )
         }
-        (_, None) => Decision::act(ComputeStep::DeleteTwin { id: twin.id.clone() }, told(said)),
+        (_, None) => Decision::act(
+            ComputeStep::DeleteTwin {
+                id: twin.id.clone(),
+            },
+            told(said),
+        ),
     }
 }
 
@@ -91,21 +116,45 @@ fn beside(report: Report, said: String) -> Report {
     if !matches!(report.health, Health::Ready(..)) || report.sync == Sync::InSync {
         return report.with_sync(Sync::OutOfSync(Reason::StrayCompute, said));
     }
-    let notices = report.notices.into_iter().chain([(Reason::StrayCompute, said)]).collect();
+    let notices = report
+        .notices
+        .into_iter()
+        .chain([(Reason::StrayCompute, said)])
+        .collect();
     Report { notices, ..report }
 }
 
 fn named_until(case: &Case, twin: &Compute) -> Timestamp {
-    let named = later(case.identity.twins.get(&twin.id).copied().unwrap_or(case.now), NAMED);
-    named.max(later(case.observed.memory.twins_watched.unwrap_or(case.now), WATCHED_FOR))
+    let named = later(
+        case.identity
+            .twins
+            .get(&twin.id)
+            .copied()
+            .unwrap_or(case.now),
+        NAMED,
+    );
+    named.max(later(
+        case.observed.memory.twins_watched.unwrap_or(case.now),
+        WATCHED_FOR,
+    ))
 }
 
 /// The reason to keep a twin while the resource exists; `None` if it may be deleted.
-fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute) -> Option<&'static str> {
+fn kept_because(
+    case: &Case,
+    own: &Compute,
+    snapshot: &Snapshot,
+    twin: &Compute,
+) -> Option<&'static str> {
     let claims = &case.observed.claims;
     let id = &twin.id;
-    let is_claimed = claims.bound.contains_key(id) || claims.outside.contains_key(id) || claims.declared.contains(id);
-    let is_theirs = twin.name.as_ref().is_some_and(|name| claims.marks.contains_key(name));
+    let is_claimed = claims.bound.contains_key(id)
+        || claims.outside.contains_key(id)
+        || claims.declared.contains(id);
+    let is_theirs = twin
+        .name
+        .as_ref()
+        .is_some_and(|name| claims.marks.contains_key(name));
     let (spec, binding) = (case.spec, case.identity.binding.as_ref());
     match () {
         () if spec.management == Management::Observe => Some("spec.management is Observe"),
@@ -113,7 +162,9 @@ fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute)
         () if spec.deletion_protection => Some("spec.deletionProtection is set"),
         () if is_claimed || is_theirs => Some("another resource names it or may have it"),
         () if claims.incomplete => Some("a resource that cannot be read may have it"),
-        () if !snapshot.unreadable().is_empty() => Some("the list of computes cannot be read whole"),
+        () if !snapshot.unreadable().is_empty() => {
+            Some("the list of computes cannot be read whole")
+        }
         () if !binding.is_some_and(|binding| is_answered(case, binding, twin)) => {
             Some("no answer of the platform has told the two apart")
         }
@@ -121,8 +172,12 @@ fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute)
         () if twin.last_active.is_some() => Some("it was active"),
         // If the platform shows no activity of the bound compute, a missing activity proves
         // nothing.
-        () if own.last_active.is_none() => Some("the platform shows no activity of this resource's compute either"),
-        () if !is_settled(twin) || twin.role != case.role() => Some("it is changing, or of another type"),
+        () if own.last_active.is_none() => {
+            Some("the platform shows no activity of this resource's compute either")
+        }
+        () if !is_settled(twin) || twin.role != case.role() => {
+            Some("it is changing, or of another type")
+        }
         () => None,
     }
 }
@@ -130,20 +185,38 @@ fn kept_because(case: &Case, own: &Compute, snapshot: &Snapshot, twin: &Compute)
 /// True if the resource was bound by the answer to the create with this mark. The answer named the
 /// bound compute, so it did not name the twin.
 fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
-    let is_its = |create: &CreateIntent| create.mark.is_some() && create.mark == twin.name && create.at == binding.at;
+    let is_its = |create: &CreateIntent| {
+        create.mark.is_some() && create.mark == twin.name && create.at == binding.at
+    };
     binding.origin == Origin::Created && case.identity.made.iter().any(is_its)
 }
 
 /// The message about all twins and other strays.
-fn advice(case: &Case, own: &Compute, strays: &Strays, kept: impl Fn(&Compute) -> Option<&'static str>) -> String {
+fn advice(
+    case: &Case,
+    own: &Compute,
+    strays: &Strays,
+    kept: impl Fn(&Compute) -> Option<&'static str>,
+) -> String {
     let ids: Vec<String> = strays.twins.iter().map(|twin| twin.id.clone()).collect();
-    let others: Vec<String> = strays.ids().into_iter().filter(|id| !ids.contains(id)).collect();
+    let others: Vec<String> = strays
+        .ids()
+        .into_iter()
+        .filter(|id| !ids.contains(id))
+        .collect();
     let of_others = (!others.is_empty()).then(|| stray::advice(case, &others));
     let outlook = strays.twins.iter().map(|twin| match kept(twin) {
         Some(_) if is_orphaned(case.spec) => format!("dbplane does not delete {}.", twin.id),
-        Some(why) => format!("dbplane deletes {} with this resource, and not before: {why}.", twin.id),
+        Some(why) => format!(
+            "dbplane deletes {} with this resource, and not before: {why}.",
+            twin.id
+        ),
         None => {
-            format!("dbplane deletes {} after {}, unless it is active until then.", twin.id, named_until(case, twin))
+            format!(
+                "dbplane deletes {} after {}, unless it is active until then.",
+                twin.id,
+                named_until(case, twin)
+            )
         }
     });
     let of_twins = (!ids.is_empty()).then(|| {
@@ -157,5 +230,9 @@ fn advice(case: &Case, own: &Compute, strays: &Strays, kept: impl Fn(&Compute) -
             none_of(case, &ids),
         )
     });
-    of_twins.into_iter().chain(of_others).collect::<Vec<_>>().join(" ")
+    of_twins
+        .into_iter()
+        .chain(of_others)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -13,15 +13,26 @@ use super::{Case, Choice, ComputeStep, schedules};
 use crate::domain::Compute;
 
 /// Makes the changes that are allowed now. If there are none, reports the postponed ones.
-pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
+pub(super) fn update(
+    case: &Case,
+    compute: &Compute,
+    differences: &[Difference],
+    report: &Report,
+) -> Choice {
     let permit = case.permit(compute);
     let mut now = Vec::new();
     let mut deferred = Deferred::default();
     for difference in differences {
-        let repeated = case.observed.memory.repeated(&difference.field, &difference.change, case.now);
+        let repeated =
+            case.observed
+                .memory
+                .repeated(&difference.field, &difference.change, case.now);
         match repeated {
             Some((reason, until)) => deferred.pause(difference, reason, until),
-            None if difference.disruptive && permit != Permit::Now && !is_immediate(case, compute, difference) => {
+            None if difference.disruptive
+                && permit != Permit::Now
+                && !is_immediate(case, compute, difference) =>
+            {
                 deferred.undisrupted.push(difference);
             }
             None => now.push(difference),
@@ -29,16 +40,31 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
     }
     let restart = restart::requested(case, compute);
     if now.is_empty() {
-        return deferred.choice(&permit, restart.map(|record| restart::named(case, &record)), report);
+        return deferred.choice(
+            &permit,
+            restart.map(|record| restart::named(case, &record)),
+            report,
+        );
     }
     let interrupts = now.iter().any(|difference| difference.disruptive);
     let restart = restart.filter(|_| interrupts);
-    let parts: BTreeMap<_, _> =
-        now.iter().map(|difference| (difference.field.clone(), difference.change.clone())).collect();
+    let parts: BTreeMap<_, _> = now
+        .iter()
+        .map(|difference| (difference.field.clone(), difference.change.clone()))
+        .collect();
     let because = drift::text(&now);
-    let drift = case.observed.memory.was_in_force(&drift::enforced(case.spec));
-    let step =
-        ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because, drift, restart };
+    let drift = case
+        .observed
+        .memory
+        .was_in_force(&drift::enforced(case.spec));
+    let step = ComputeStep::Change {
+        id: compute.id.clone(),
+        change: drift::change(&now),
+        parts,
+        because,
+        drift,
+        restart,
+    };
     case.act_beside(report, Action::Change, step, report.clone())
 }
 
@@ -67,7 +93,9 @@ impl<'a> Deferred<'a> {
 
     fn choice(&self, permit: &Permit, restart: Option<&str>, report: &Report) -> Choice {
         let waiting = (!self.undisrupted.is_empty()).then(|| {
-            let also = restart.map(|restart| format!("; {restart}")).unwrap_or_default();
+            let also = restart
+                .map(|restart| format!("; {restart}"))
+                .unwrap_or_default();
             postponed(permit, drift::text(&self.undisrupted) + &also, report)
         });
         let unapplied = self.paused(&self.unapplied, report, Reason::SettingNotApplied, |text| {

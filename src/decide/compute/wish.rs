@@ -17,7 +17,11 @@ use crate::domain::{Compute, Shown, UnreadableEntry};
 
 /// The wish, if it asks for something. A record in the status and `spec.computeID` take precedence.
 pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
-    let wish = case.observed.wish.as_ref().filter(|wish| has_something(wish));
+    let wish = case
+        .observed
+        .wish
+        .as_ref()
+        .filter(|wish| has_something(wish));
     wish.filter(|_| !has_something(case.identity) && case.spec.compute_id.is_none())
 }
 
@@ -36,9 +40,11 @@ pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -
     match snapshot.find(&binding.id) {
         Shown::Entry(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
         Shown::Entry(found) => bind_again(case, snapshot, found, binding),
-        Shown::Unclear(entry) => {
-            Decision::rest(unclear(case, entry, &format!("whether there is compute {}", binding.id)))
-        }
+        Shown::Unclear(entry) => Decision::rest(unclear(
+            case,
+            entry,
+            &format!("whether there is compute {}", binding.id),
+        )),
         Shown::Absent => missing(case, binding, snapshot),
     }
 }
@@ -46,7 +52,10 @@ pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -
 /// Deletes the wished compute with the resource, if the account shows it and no other resource has
 /// it.
 pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
-    let wished = wish.binding.as_ref().filter(|binding| is_of_spec(case, binding));
+    let wished = wish
+        .binding
+        .as_ref()
+        .filter(|binding| is_of_spec(case, binding));
     let (found, hidden) = match wished.map(|binding| snapshot.find(&binding.id)) {
         None => (marked(case, wish, snapshot), hidden(case, wish, snapshot)),
         Some(Shown::Entry(found)) => (Some(found), None),
@@ -54,15 +63,22 @@ pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -
         Some(Shown::Absent) => (None, None),
     };
     if let (None, Some(entry)) = (found, hidden) {
-        return cannot_be_seen(unclear(case, entry, "whether there is a compute of this resource"));
+        return cannot_be_seen(unclear(
+            case,
+            entry,
+            "whether there is a compute of this resource",
+        ));
     }
     match (found, wished) {
-        (Some(found), _) if is_claimed(case, found) => remove_finalizer("Another resource has the compute."),
+        (Some(found), _) if is_claimed(case, found) => {
+            remove_finalizer("Another resource has the compute.")
+        }
         (Some(found), Some(binding)) => bind_again(case, snapshot, found, binding),
         (Some(found), None) => bind(case, snapshot, found, Origin::Created),
         (None, Some(binding)) => {
             let since = case.observed.memory.missing_since.unwrap_or(case.now);
-            unproven(case, binding, since).unwrap_or_else(|| remove_finalizer("There is no compute."))
+            unproven(case, binding, since)
+                .unwrap_or_else(|| remove_finalizer("There is no compute."))
         }
         (None, None) => remove_finalizer("There is no compute."),
     }
@@ -87,19 +103,34 @@ fn bind_again(case: &Case, snapshot: &Snapshot, found: &Compute, binding: &Bindi
 
 /// True if the binding is in the project and on the platform of the spec.
 fn is_of_spec(case: &Case, binding: &Binding) -> bool {
-    let platforms = binding.platform.as_ref().zip(case.observed.platform.as_ref());
+    let platforms = binding
+        .platform
+        .as_ref()
+        .zip(case.observed.platform.as_ref());
     binding.project == case.spec.project_id && platforms.is_none_or(|(wished, here)| wished == here)
 }
 
 /// The unreadable entry that may be the result of this resource's own create.
-fn hidden<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a UnreadableEntry> {
-    wish.intent.iter().chain(&wish.unanswered).find_map(|create| snapshot.hiding(case, create))
+fn hidden<'a>(
+    case: &Case,
+    wish: &ComputeIdentity,
+    snapshot: &Snapshot<'a>,
+) -> Option<&'a UnreadableEntry> {
+    wish.intent
+        .iter()
+        .chain(&wish.unanswered)
+        .find_map(|create| snapshot.hiding(case, create))
 }
 
 /// A compute that this resource's own create made, according to its mark. A compute that is only
 /// new on the branch may belong to anybody.
 fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a Compute> {
-    let marks = || wish.intent.iter().chain(&wish.unanswered).filter_map(|create| create.mark.as_ref());
+    let marks = || {
+        wish.intent
+            .iter()
+            .chain(&wish.unanswered)
+            .filter_map(|create| create.mark.as_ref())
+    };
     let is_own = |compute: &&Compute| {
         let name = compute.name.as_ref();
         name.is_some_and(|name| is_issued_for(case, name) && marks().any(|mark| mark == name))
@@ -107,18 +138,24 @@ fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> O
             && !case.observed.not_created.contains(&compute.id)
             && !is_claimed(case, compute)
     };
-    snapshot.shown().iter().filter(is_own).min_by_key(|compute| &compute.id)
+    snapshot
+        .shown()
+        .iter()
+        .filter(is_own)
+        .min_by_key(|compute| &compute.id)
 }
 
 /// True if this cluster issued the name for this resource.
 fn is_issued_for(case: &Case, name: &str) -> bool {
     let observed = case.observed;
-    observed.cluster.issued(name) && Mark::of(name).is_some_and(|mark| mark.is_for(observed.meta.object_key()))
+    observed.cluster.issued(name)
+        && Mark::of(name).is_some_and(|mark| mark.is_for(observed.meta.object_key()))
 }
 
 fn elsewhere(case: &Case, binding: &Binding) -> Report {
     let ObjectKey { namespace, name } = case.observed.meta.object_key();
-    let at = |platform: Option<&String>| platform.map(|url| format!(" at {url}")).unwrap_or_default();
+    let at =
+        |platform: Option<&String>| platform.map(|url| format!(" at {url}")).unwrap_or_default();
     Report::stalled(
         Reason::BindingConflict,
         format!(

@@ -17,7 +17,11 @@ const POSTGRES_PORT: &str = "5432";
 /// Clients encrypt connections or fail.
 const SSL_MODE: &str = "require";
 /// RFC 3986 calls the excluded characters unreserved; they appear in a URI as they are.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 /// Lets a client balance its connections among several computes, which are all equivalent.
 const BALANCED: &str = "&target_session_attrs=any&load_balance_hosts=random";
 /// The same for clients that try the hosts in order, and pass unknown parameters to the server as
@@ -76,13 +80,21 @@ impl Address {
     /// `None` if the platform shows no host yet.
     pub fn of(compute: &Compute) -> Option<Self> {
         let host = compute.host.clone()?;
-        Some(Self { id: compute.id.clone(), host, pooled_host: compute.pooled_host.clone() })
+        Some(Self {
+            id: compute.id.clone(),
+            host,
+            pooled_host: compute.pooled_host.clone(),
+        })
     }
 
     /// The address in the status of a Compute.
     pub fn seen(status: &ComputeStatus) -> Option<Self> {
         let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
-        Some(Self { id, host, pooled_host: status.pooled_host.clone() })
+        Some(Self {
+            id,
+            host,
+            pooled_host: status.pooled_host.clone(),
+        })
     }
 }
 
@@ -95,13 +107,19 @@ pub struct Target {
 
 impl From<Address> for Target {
     fn from(address: Address) -> Self {
-        Self { addresses: vec![address], shared: false }
+        Self {
+            addresses: vec![address],
+            shared: false,
+        }
     }
 }
 
 impl Target {
     pub fn any_of(addresses: Vec<Address>) -> Self {
-        Self { addresses, shared: true }
+        Self {
+            addresses,
+            shared: true,
+        }
     }
 
     pub fn is_shared(&self) -> bool {
@@ -110,24 +128,39 @@ impl Target {
 
     /// The computes without a pooler in the platform's answer.
     pub fn without_pooler(&self) -> impl Iterator<Item = &str> {
-        self.addresses.iter().filter(|address| address.pooled_host.is_none()).map(|address| address.id.as_str())
+        self.addresses
+            .iter()
+            .filter(|address| address.pooled_host.is_none())
+            .map(|address| address.id.as_str())
     }
 
     fn direct(&self) -> Vec<&str> {
-        self.addresses.iter().map(|address| address.host.as_str()).collect()
+        self.addresses
+            .iter()
+            .map(|address| address.host.as_str())
+            .collect()
     }
 
     /// The hosts for clients, with poolers if `pooled`.
     fn hosts(&self, pooled: bool) -> Vec<&str> {
         self.addresses
             .iter()
-            .map(|address| address.pooled_host.as_deref().filter(|_| pooled).unwrap_or(&address.host))
+            .map(|address| {
+                address
+                    .pooled_host
+                    .as_deref()
+                    .filter(|_| pooled)
+                    .unwrap_or(&address.host)
+            })
             .collect()
     }
 
     /// The poolers, if the platform shows one for each compute.
     fn poolers(&self) -> Option<Vec<&str>> {
-        self.addresses.iter().map(|address| address.pooled_host.as_deref()).collect()
+        self.addresses
+            .iter()
+            .map(|address| address.pooled_host.as_deref())
+            .collect()
     }
 }
 
@@ -138,29 +171,66 @@ fn list(items: &[&str]) -> Option<SecretText> {
 
 /// The hosts of a URI with their ports; `None` if there are none.
 fn ports(hosts: &[&str]) -> Option<String> {
-    let hosts: Vec<String> = hosts.iter().map(|host| format!("{host}:{POSTGRES_PORT}")).collect();
+    let hosts: Vec<String> = hosts
+        .iter()
+        .map(|host| format!("{host}:{POSTGRES_PORT}"))
+        .collect();
     (!hosts.is_empty()).then(|| hosts.join(","))
 }
 
 pub(super) type Entries = BTreeMap<String, Option<SecretText>>;
 
-pub(super) fn names(entries: &Entries, wanted: fn(&Option<SecretText>) -> bool) -> impl Iterator<Item = &str> {
-    entries.iter().filter(move |(_, text)| wanted(text)).map(|(name, _)| name.as_str())
+pub(super) fn names(
+    entries: &Entries,
+    wanted: fn(&Option<SecretText>) -> bool,
+) -> impl Iterator<Item = &str> {
+    entries
+        .iter()
+        .filter(move |(_, text)| wanted(text))
+        .map(|(name, _)| name.as_str())
 }
 
 /// All declared entries. An entry without a text must not be in the Secret, because it would be
 /// from other credentials.
-pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, target: &Target) -> Entries {
+pub(super) fn entries(
+    declared: &Connection,
+    credentials: &CredentialsView,
+    target: &Target,
+) -> Entries {
     let (direct, hosts) = (target.direct(), target.hosts(declared.pooled));
-    let ids: Vec<&str> = target.addresses.iter().map(|address| address.id.as_str()).collect();
+    let ids: Vec<&str> = target
+        .addresses
+        .iter()
+        .map(|address| address.id.as_str())
+        .collect();
     let database = declared.database.as_deref();
-    let login = Login { credentials, database };
-    let fixed = [("type", "postgresql"), ("provider", "dbplane"), ("port", POSTGRES_PORT), ("sslmode", SSL_MODE)];
-    let fixed = fixed.into_iter().chain(database.into_iter().flat_map(|name| [("dbname", name), ("database", name)]));
-    let mut entries: Entries = fixed.map(|(name, text)| (name.to_owned(), Some(text.into()))).collect();
-    let poolers = target.poolers().and_then(|poolers| list(&poolers)).map(|text| ("pooled-host", Some(text)));
+    let login = Login {
+        credentials,
+        database,
+    };
+    let fixed = [
+        ("type", "postgresql"),
+        ("provider", "dbplane"),
+        ("port", POSTGRES_PORT),
+        ("sslmode", SSL_MODE),
+    ];
+    let fixed = fixed.into_iter().chain(
+        database
+            .into_iter()
+            .flat_map(|name| [("dbname", name), ("database", name)]),
+    );
+    let mut entries: Entries = fixed
+        .map(|(name, text)| (name.to_owned(), Some(text.into())))
+        .collect();
+    let poolers = target
+        .poolers()
+        .and_then(|poolers| list(&poolers))
+        .map(|text| ("pooled-host", Some(text)));
     let past = declared.pooled.then(|| ("direct-host", list(&direct)));
-    let of_hosts = [("host", list(&hosts)), ("computeID", list(&ids))].into_iter().chain(poolers).chain(past);
+    let of_hosts = [("host", list(&hosts)), ("computeID", list(&ids))]
+        .into_iter()
+        .chain(poolers)
+        .chain(past);
     entries.extend(of_hosts.map(|(name, text)| (name.to_owned(), text)));
     if declared.credentials_from.is_some() {
         let of_login = [
@@ -172,14 +242,32 @@ pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, targ
         entries.extend(of_login.map(|(name, text)| (name.to_owned(), text)));
     }
     if declared.credentials_from.is_some() && database.is_some() {
-        let (balanced, by_jdbc) = if target.shared { (BALANCED, JDBC_BALANCED) } else { ("", "") };
-        let past = declared.pooled.then(|| ("direct-uri", login.uri(&direct, balanced)));
-        let plain = target.shared.then(|| ("plain-uri", login.uri(&hosts, IN_TURN)));
-        let uris = [("uri", login.uri(&hosts, balanced)), ("jdbc-uri", login.jdbc_uri(&hosts, by_jdbc))];
-        entries.extend(uris.into_iter().chain(plain).chain(past).map(|(name, text)| (name.to_owned(), text)));
+        let (balanced, by_jdbc) = if target.shared {
+            (BALANCED, JDBC_BALANCED)
+        } else {
+            ("", "")
+        };
+        let past = declared
+            .pooled
+            .then(|| ("direct-uri", login.uri(&direct, balanced)));
+        let plain = target
+            .shared
+            .then(|| ("plain-uri", login.uri(&hosts, IN_TURN)));
+        let uris = [
+            ("uri", login.uri(&hosts, balanced)),
+            ("jdbc-uri", login.jdbc_uri(&hosts, by_jdbc)),
+        ];
+        entries.extend(
+            uris.into_iter()
+                .chain(plain)
+                .chain(past)
+                .map(|(name, text)| (name.to_owned(), text)),
+        );
     }
     let mut filler = Filler::default();
-    let filled = |(name, text): (&String, &String)| (name.clone(), from_template(&mut filler, text, &entries));
+    let filled = |(name, text): (&String, &String)| {
+        (name.clone(), from_template(&mut filler, text, &entries))
+    };
     let templates: Entries = declared.template.iter().map(filled).collect();
     entries.extend(templates);
     entries
@@ -223,7 +311,10 @@ impl Login<'_> {
     fn uri(&self, hosts: &[&str], more: &str) -> Option<SecretText> {
         let (user, password, database) = self.encoded()?;
         let hosts = ports(hosts)?;
-        Some(format!("postgresql://{user}:{password}@{hosts}/{database}?sslmode={SSL_MODE}{more}").into())
+        Some(
+            format!("postgresql://{user}:{password}@{hosts}/{database}?sslmode={SSL_MODE}{more}")
+                .into(),
+        )
     }
 
     /// The form of the JDBC driver.

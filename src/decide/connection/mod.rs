@@ -49,7 +49,9 @@ pub struct ConnectionSecret {
 /// Omits labels and annotations: other programs can write anything into them.
 impl fmt::Debug for ConnectionSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectionSecret").field("entries", &self.data.keys()).finish_non_exhaustive()
+        f.debug_struct("ConnectionSecret")
+            .field("entries", &self.data.keys())
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,17 +60,29 @@ impl ConnectionSecret {
         let mut labels = connection.labels.clone();
         labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
         let mut annotations = connection.annotations.clone();
-        let names = [data.keys().collect(), labels.keys().collect(), annotations.keys().collect()];
+        let names = [
+            data.keys().collect(),
+            labels.keys().collect(),
+            annotations.keys().collect(),
+        ];
         annotations.insert(SECRET_SHAPE.to_owned(), shape(names));
-        Self { data, labels, annotations }
+        Self {
+            data,
+            labels,
+            annotations,
+        }
     }
 
     /// Returns true if all of `other` is in it.
     fn holds(&self, other: &Self) -> bool {
         fn all<T: PartialEq>(stands: &BTreeMap<String, T>, wanted: &BTreeMap<String, T>) -> bool {
-            wanted.iter().all(|(name, value)| stands.get(name) == Some(value))
+            wanted
+                .iter()
+                .all(|(name, value)| stands.get(name) == Some(value))
         }
-        all(&self.data, &other.data) && all(&self.labels, &other.labels) && all(&self.annotations, &other.annotations)
+        all(&self.data, &other.data)
+            && all(&self.labels, &other.labels)
+            && all(&self.annotations, &other.annotations)
     }
 }
 
@@ -95,8 +109,13 @@ impl Declared<'_> {
     /// The action; `None` if the Secret is up to date.
     pub fn due(&self, target: &Target) -> Option<Due> {
         let entries = entries(self.connection, self.credentials, target);
-        let without: BTreeSet<String> = names(&entries, Option::is_none).map(str::to_owned).collect();
-        let data = entries.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+        let without: BTreeSet<String> = names(&entries, Option::is_none)
+            .map(str::to_owned)
+            .collect();
+        let data = entries
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect();
         let secret = ConnectionSecret::of(self.connection, data);
         match self.secret {
             SecretView::NotWanted => None,
@@ -109,22 +128,35 @@ impl Declared<'_> {
                 ),
             ))),
             SecretView::Ours(present)
-                if present.holds(&secret) && without.iter().all(|name| !present.data.contains_key(name)) =>
+                if present.holds(&secret)
+                    && without.iter().all(|name| !present.data.contains_key(name)) =>
             {
                 None
             }
-            SecretView::Absent | SecretView::Ours(_) => Some(Due::Write { secret: Box::new(secret), without }),
+            SecretView::Absent | SecretView::Ours(_) => Some(Due::Write {
+                secret: Box::new(secret),
+                without,
+            }),
         }
     }
 
     /// A message about declared parts that cannot be written. Clients can connect without them.
     pub fn incomplete(&self, target: &Target) -> Option<Sync> {
         let entries = entries(self.connection, self.credentials, target);
-        let Connection { secret_name: name, credentials_from, .. } = self.connection;
-        let lacking = credentials_from.as_ref().and_then(|from| obstacle(from, self.credentials)).map(|obstacle| {
-            let without = names(&entries, Option::is_none).collect::<Vec<_>>().join(", ");
-            format!("Secret {name} is without {without}: {obstacle}")
-        });
+        let Connection {
+            secret_name: name,
+            credentials_from,
+            ..
+        } = self.connection;
+        let lacking = credentials_from
+            .as_ref()
+            .and_then(|from| obstacle(from, self.credentials))
+            .map(|obstacle| {
+                let without = names(&entries, Option::is_none)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                format!("Secret {name} is without {without}: {obstacle}")
+            });
         let direct: Vec<&str> = target.without_pooler().collect();
         let unpooled = (self.connection.pooled && !direct.is_empty()).then(|| {
             let (computes, which) =
@@ -135,13 +167,18 @@ impl Declared<'_> {
             )
         });
         let problems: Vec<String> = lacking.into_iter().chain(unpooled).collect();
-        (!problems.is_empty()).then(|| Sync::OutOfSync(Reason::ConnectionIncomplete, problems.join(" ")))
+        (!problems.is_empty())
+            .then(|| Sync::OutOfSync(Reason::ConnectionIncomplete, problems.join(" ")))
     }
 }
 
 /// Why there are no credentials, and what to do.
 fn obstacle(from: &CredentialsFrom, credentials: &CredentialsView) -> Option<String> {
-    let CredentialsFrom { name, username_key, password_key } = from;
+    let CredentialsFrom {
+        name,
+        username_key,
+        password_key,
+    } = from;
     match credentials {
         CredentialsView::NotWanted | CredentialsView::Found { .. } => None,
         CredentialsView::NoSecret => Some(format!(
@@ -152,7 +189,11 @@ fn obstacle(from: &CredentialsFrom, credentials: &CredentialsView) -> Option<Str
              spec.connection.credentialsFrom."
         )),
         CredentialsView::NoText(key) => {
-            let what = if key == username_key { "user" } else { "password" };
+            let what = if key == username_key {
+                "user"
+            } else {
+                "password"
+            };
             Some(format!(
                 "Secret {name} has no text under {key}, or one of more than 4096 bytes. Put the {what} there."
             ))

@@ -40,19 +40,26 @@ const OF_31_DAYS: u64 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1
 impl Calendar {
     /// The first time in `from..before`.
     pub fn first(&self, from: DateTime, before: DateTime) -> Option<DateTime> {
-        let today = self.is_day(from.date()).then(|| self.time_from(from)).flatten();
+        let today = self
+            .is_day(from.date())
+            .then(|| self.time_from(from))
+            .flatten();
         let found = match today {
             Some(time) => at(from.date(), time)?,
-            None => {
-                at(self.day_after(from.date(), before.date())?, (lowest(self.hours, 0)?, lowest(self.minutes, 0)?))?
-            }
+            None => at(
+                self.day_after(from.date(), before.date())?,
+                (lowest(self.hours, 0)?, lowest(self.minutes, 0)?),
+            )?,
         };
         (found < before).then_some(found)
     }
 
     /// The last time in `from..before`.
     pub fn last(&self, from: DateTime, before: DateTime) -> Option<DateTime> {
-        let today = self.is_day(before.date()).then(|| self.time_before(before)).flatten();
+        let today = self
+            .is_day(before.date())
+            .then(|| self.time_before(before))
+            .flatten();
         let found = match today {
             Some(time) => at(before.date(), time)?,
             None => at(
@@ -67,24 +74,41 @@ impl Calendar {
     pub fn has_a_day(&self) -> bool {
         // Months are checked by their lengths: each month begins on every day of the week in some
         // year.
-        [(28, FEBRUARY), (29, FEBRUARY), (30, OF_30_DAYS), (31, OF_31_DAYS)]
-            .into_iter()
-            .filter(|(_, months)| self.months & months != 0)
-            .any(|(length, _)| (0..7).any(|first| self.days.look(first, length) != 0))
+        [
+            (28, FEBRUARY),
+            (29, FEBRUARY),
+            (30, OF_30_DAYS),
+            (31, OF_31_DAYS),
+        ]
+        .into_iter()
+        .filter(|(_, months)| self.months & months != 0)
+        .any(|(length, _)| (0..7).any(|first| self.days.look(first, length) != 0))
     }
 
     fn time_from(&self, time: DateTime) -> Option<(u8, u8)> {
         let (hour, minute) = (number(time.hour()), number(time.minute()));
-        let minute = if time.second() == 0 && time.subsec_nanosecond() == 0 { minute } else { minute + 1 };
+        let minute = if time.second() == 0 && time.subsec_nanosecond() == 0 {
+            minute
+        } else {
+            minute + 1
+        };
         let in_hour = lowest(self.minutes, minute).filter(|_| self.hours & bit(hour) != 0);
-        in_hour.map(|minute| (hour, minute)).or_else(|| lowest(self.hours, hour + 1).zip(lowest(self.minutes, 0)))
+        in_hour
+            .map(|minute| (hour, minute))
+            .or_else(|| lowest(self.hours, hour + 1).zip(lowest(self.minutes, 0)))
     }
 
     fn time_before(&self, time: DateTime) -> Option<(u8, u8)> {
         let (hour, minute) = (number(time.hour()), number(time.minute()));
-        let minute = if time.second() == 0 && time.subsec_nanosecond() == 0 { minute } else { minute + 1 };
+        let minute = if time.second() == 0 && time.subsec_nanosecond() == 0 {
+            minute
+        } else {
+            minute + 1
+        };
         let in_hour = highest(self.minutes, minute).filter(|_| self.hours & bit(hour) != 0);
-        in_hour.map(|minute| (hour, minute)).or_else(|| highest(self.hours, hour).zip(highest(self.minutes, 64)))
+        in_hour
+            .map(|minute| (hour, minute))
+            .or_else(|| highest(self.hours, hour).zip(highest(self.minutes, 64)))
     }
 
     fn is_day(&self, day: Date) -> bool {
@@ -118,7 +142,10 @@ impl Calendar {
         if self.months & bit(number(day.month())) == 0 {
             return 0;
         }
-        self.days.look(number(day.first_of_month().weekday().to_sunday_zero_offset()), number(day.days_in_month()))
+        self.days.look(
+            number(day.first_of_month().weekday().to_sunday_zero_offset()),
+            number(day.days_in_month()),
+        )
     }
 }
 
@@ -139,13 +166,21 @@ impl Days {
             if self.nearest & bit(day) != 0 {
                 of_month |= bit(nearest(day, weekday, length));
             }
-            let named = self.of_week.get(usize::from(weekday)).copied().unwrap_or_default();
+            let named = self
+                .of_week
+                .get(usize::from(weekday))
+                .copied()
+                .unwrap_or_default();
             let nth = u64::from(named) & bit((day - 1) / 7 + 1) != 0;
             if nth || named & LAST != 0 && day + 7 > length {
                 of_week |= bit(day);
             }
         }
-        let days = if self.any { of_month & of_week } else { of_month | of_week };
+        let days = if self.any {
+            of_month & of_week
+        } else {
+            of_month | of_week
+        };
         days & (bit(length + 1) - 1)
     }
 }
@@ -192,7 +227,9 @@ pub(super) fn bit(number: u8) -> u64 {
 /// The lowest of these numbers from `least` on.
 fn lowest(numbers: u64, least: u8) -> Option<u8> {
     let left = numbers & !(bit(least).wrapping_sub(1));
-    u8::try_from(left.trailing_zeros()).ok().filter(|_| left != 0)
+    u8::try_from(left.trailing_zeros())
+        .ok()
+        .filter(|_| left != 0)
 }
 
 /// The highest of these numbers below `limit`.

@@ -12,17 +12,38 @@ struct Field {
     names: &'static [&'static str],
 }
 
-const MINUTE: Field = Field { name: "minute", least: 0, most: 59, names: &[] };
-const HOUR: Field = Field { name: "hour", least: 0, most: 23, names: &[] };
-const DAY: Field = Field { name: "day of month", least: 1, most: 31, names: &[] };
+const MINUTE: Field = Field {
+    name: "minute",
+    least: 0,
+    most: 59,
+    names: &[],
+};
+const HOUR: Field = Field {
+    name: "hour",
+    least: 0,
+    most: 23,
+    names: &[],
+};
+const DAY: Field = Field {
+    name: "day of month",
+    least: 1,
+    most: 31,
+    names: &[],
+};
 const MONTH: Field = Field {
     name: "month",
     least: 1,
     most: 12,
-    names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    names: &[
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ],
 };
-const WEEKDAY: Field =
-    Field { name: "day of week", least: 0, most: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
+const WEEKDAY: Field = Field {
+    name: "day of week",
+    least: 0,
+    most: 6,
+    names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+};
 const SUNDAY_AGAIN: u8 = 7;
 
 /// The numbers of a field. `any`: a `*` names all of them.
@@ -88,15 +109,24 @@ impl Field {
     fn parse(&self, field: &str) -> Result<Named, String> {
         field.split(',').try_fold(Named::default(), |all, part| {
             let named = self.part(part)?;
-            Ok(Named { numbers: all.numbers | named.numbers, any: all.any | named.any })
+            Ok(Named {
+                numbers: all.numbers | named.numbers,
+                any: all.any | named.any,
+            })
         })
     }
 
     /// A number, a range or a `*`, each with or without a step.
     fn part(&self, part: &str) -> Result<Named, String> {
-        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
+        let (range, step) = part
+            .split_once('/')
+            .map_or((part, None), |(range, step)| (range, Some(step)));
         let step = match step {
-            Some(step) => step.parse().ok().filter(|step| *step > 0).ok_or_else(|| self.unreadable(part))?,
+            Some(step) => step
+                .parse()
+                .ok()
+                .filter(|step| *step > 0)
+                .ok_or_else(|| self.unreadable(part))?,
             None => 1,
         };
         let any = range == "*" || range == "?";
@@ -106,22 +136,46 @@ impl Field {
             None => {
                 let only = self.number(range)?;
                 // With a step, a single number is the beginning of the range.
-                (only, if part.contains('/') { self.most.max(only) } else { only })
+                (
+                    only,
+                    if part.contains('/') {
+                        self.most.max(only)
+                    } else {
+                        only
+                    },
+                )
             }
         };
         if least > most {
             return Err(format!("its {} {part:?} runs backwards", self.name));
         }
-        let numbers = (least..=most).step_by(usize::from(step)).fold(0, |numbers, number| numbers | bit(number));
+        let numbers = (least..=most)
+            .step_by(usize::from(step))
+            .fold(0, |numbers, number| numbers | bit(number));
         // As in CronJob, `*/2` is a list of days, not a `*`.
-        Ok(Named { numbers, any: any && step == 1_u8 })
+        Ok(Named {
+            numbers,
+            any: any && step == 1_u8,
+        })
     }
 
     fn number(&self, text: &str) -> Result<u8, String> {
-        let named = self.names.iter().zip(self.least..).find(|(name, _)| name.eq_ignore_ascii_case(text));
-        let number = named.map(|(_, number)| number).or_else(|| text.parse().ok());
-        let most = if self.most == WEEKDAY.most { SUNDAY_AGAIN } else { self.most };
-        number.filter(|number| (self.least..=most).contains(number)).ok_or_else(|| self.unreadable(text))
+        let named = self
+            .names
+            .iter()
+            .zip(self.least..)
+            .find(|(name, _)| name.eq_ignore_ascii_case(text));
+        let number = named
+            .map(|(_, number)| number)
+            .or_else(|| text.parse().ok());
+        let most = if self.most == WEEKDAY.most {
+            SUNDAY_AGAIN
+        } else {
+            self.most
+        };
+        number
+            .filter(|number| (self.least..=most).contains(number))
+            .ok_or_else(|| self.unreadable(text))
     }
 
     fn unreadable(&self, text: &str) -> String {

@@ -10,7 +10,11 @@ thread_local! {
 }
 
 pub(super) fn count(work: Work) {
-    let counter = if work == Work::Evaluation { &EVALUATIONS } else { &LOOKS };
+    let counter = if work == Work::Evaluation {
+        &EVALUATIONS
+    } else {
+        &LOOKS
+    };
     counter.set(counter.get() + 1);
 }
 
@@ -36,23 +40,39 @@ fn berlin(expression: &str) -> Cron {
 fn compare(table: &str) {
     let mut wrong = Vec::new();
     for row in table.lines() {
-        let [expression, zone, after, expected] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [expression, zone, after, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
         let cron = Cron::read(expression, Some(zone)).unwrap();
         let minute = |time: &Timestamp| time.strftime("%Y-%m-%dT%H:%MZ").to_string();
         let after = at(&after.replace('Z', ":00Z"));
-        let times: Vec<_> = std::iter::successors(cron.next(after), |time| cron.next(*time)).take(10).collect();
+        let times: Vec<_> = std::iter::successors(cron.next(after), |time| cron.next(*time))
+            .take(10)
+            .collect();
         if times.iter().map(minute).collect::<Vec<_>>().join(" ") != expected {
-            wrong.push(format!("{row}\n    not {}", times.iter().map(minute).collect::<Vec<_>>().join(" ")));
+            wrong.push(format!(
+                "{row}\n    not {}",
+                times.iter().map(minute).collect::<Vec<_>>().join(" ")
+            ));
         }
         last_follows_next(&cron, &times);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} rows:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 fn last_follows_next(cron: &Cron, times: &[Timestamp]) {
     for (time, next) in times.iter().zip(times.iter().skip(1)) {
         // Neither searches more than five years.
-        for until in [*time, *time + SECOND, (*next - SECOND).min(*time + SignedDuration::from_hours(4 * 365 * 24))] {
+        for until in [
+            *time,
+            *time + SECOND,
+            (*next - SECOND).min(*time + SignedDuration::from_hours(4 * 365 * 24)),
+        ] {
             assert_eq!(cron.last(until), Some(*time), "{cron:?} until {until}");
         }
     }
@@ -81,7 +101,11 @@ fn a_time_comes_whenever_the_clock_shows_it() {
         // At 02:00 clocks go back to 01:30.
         ("45 1 * * *", "2026-04-04T14:45:00Z", "2026-04-04T15:15:00Z"),
     ] {
-        assert_eq!(island(expression).next(at(after)), Some(at(next)), "{expression} after {after}");
+        assert_eq!(
+            island(expression).next(at(after)),
+            Some(at(next)),
+            "{expression} after {after}"
+        );
     }
 }
 
@@ -93,22 +117,51 @@ fn the_last_time_at_a_change_of_the_clocks_is_the_one_before_it() {
         ("2026-03-29T01:00:00Z", "2026-03-28T01:30:00Z"),
         ("2026-03-29T01:30:00Z", "2026-03-28T01:30:00Z"),
     ] {
-        assert_eq!(berlin("30 2 * * *").last(at(until)), Some(at(last)), "{until}");
+        assert_eq!(
+            berlin("30 2 * * *").last(at(until)),
+            Some(at(last)),
+            "{until}"
+        );
     }
 }
 
 #[test]
 fn the_nearest_weekday_is_in_the_same_month() {
-    let next = |expression: &str, after: &str| Cron::parse(expression, None).unwrap().next(at(after)).unwrap();
+    let next = |expression: &str, after: &str| {
+        Cron::parse(expression, None)
+            .unwrap()
+            .next(at(after))
+            .unwrap()
+    };
     for (expression, after, expected) in [
         // A Sunday, a Saturday, and both at the end and at the beginning of a month.
-        ("0 3 15W * *", "2026-11-01T00:00:00Z", "2026-11-16T03:00:00Z"),
-        ("0 3 15W * *", "2026-08-01T00:00:00Z", "2026-08-14T03:00:00Z"),
-        ("0 3 31W * *", "2027-01-01T00:00:00Z", "2027-01-29T03:00:00Z"),
+        (
+            "0 3 15W * *",
+            "2026-11-01T00:00:00Z",
+            "2026-11-16T03:00:00Z",
+        ),
+        (
+            "0 3 15W * *",
+            "2026-08-01T00:00:00Z",
+            "2026-08-14T03:00:00Z",
+        ),
+        (
+            "0 3 31W * *",
+            "2027-01-01T00:00:00Z",
+            "2027-01-29T03:00:00Z",
+        ),
         ("0 3 1W * *", "2026-08-01T00:00:00Z", "2026-08-03T03:00:00Z"),
-        ("0 3 30W 2,3 *", "2027-02-01T00:00:00Z", "2027-03-30T03:00:00Z"),
+        (
+            "0 3 30W 2,3 *",
+            "2027-02-01T00:00:00Z",
+            "2027-03-30T03:00:00Z",
+        ),
     ] {
-        assert_eq!(next(expression, after), at(expected), "{expression} after {after}");
+        assert_eq!(
+            next(expression, after),
+            at(expected),
+            "{expression} after {after}"
+        );
     }
 }
 
@@ -126,22 +179,35 @@ fn what_never_comes_is_found_out_soon() {
     let now = at("2026-11-26T08:11:30Z");
     for expression in ["0 3 30 2 *", "0 3 31 2,4,6,9,11 *", "0 3 30W 2 *"] {
         let never = berlin(expression);
-        let (evaluations, looks) = work_of(|| assert_eq!((never.next(now), never.last(now)), (None, None)));
-        assert!(evaluations == 2 && looks <= 2 * 110, "{expression}: {looks}");
+        let (evaluations, looks) =
+            work_of(|| assert_eq!((never.next(now), never.last(now)), (None, None)));
+        assert!(
+            evaluations == 2 && looks <= 2 * 110,
+            "{expression}: {looks}"
+        );
     }
     // 2100 is no leap year. CronJob searches to the end of the fifth year after this one.
     let leap = berlin("0 3 29 2 *");
     let (before, after) = (at("2096-02-29T02:00:00Z"), at("2104-02-29T02:00:00Z"));
-    for (time, next) in [("2098-12-31T22:59:00Z", None), ("2099-01-01T00:00:00Z", Some(after))] {
+    for (time, next) in [
+        ("2098-12-31T22:59:00Z", None),
+        ("2099-01-01T00:00:00Z", Some(after)),
+    ] {
         assert_eq!(leap.next(at(time)), next, "{time}");
     }
-    for (time, last) in [("2101-12-31T22:59:00Z", Some(before)), ("2102-01-01T00:00:00Z", None)] {
+    for (time, last) in [
+        ("2101-12-31T22:59:00Z", Some(before)),
+        ("2102-01-01T00:00:00Z", None),
+    ] {
         assert_eq!(leap.last(at(time)), last, "{time}");
     }
     // The supported calendar begins and ends there.
     for time in [Timestamp::MAX, Timestamp::MIN] {
         let daily = berlin("0 3 * * *");
-        assert!(daily.next(time).is_none_or(|next| next > time) && daily.last(time).is_none_or(|last| last <= time));
+        assert!(
+            daily.next(time).is_none_or(|next| next > time)
+                && daily.last(time).is_none_or(|last| last <= time)
+        );
     }
 }
 
@@ -188,15 +254,22 @@ fn what_never_comes_is_refused() {
         ("30 2 29 2 *", "Africa/Casablanca", ""),
         ("* * * * *", "Europe/Berlin", ""),
     ] {
-        let (evaluations, looks) = work_of(|| match (Cron::parse(expression, Some(zone)), expected) {
-            (Ok(_), "") => {}
-            (Err(error), text) if !text.is_empty() => {
-                let begin = format!("the schedule {expression:?} never comes: ");
-                assert!(error.starts_with(&begin) && error.ends_with(text), "{expression} in {zone}: {error}");
-            }
-            (outcome, _) => panic!("{expression} in {zone}: {outcome:?}"),
-        });
-        assert!(evaluations == 0 && looks <= MOST_TO_READ, "{expression} in {zone}: {looks}");
+        let (evaluations, looks) =
+            work_of(|| match (Cron::parse(expression, Some(zone)), expected) {
+                (Ok(_), "") => {}
+                (Err(error), text) if !text.is_empty() => {
+                    let begin = format!("the schedule {expression:?} never comes: ");
+                    assert!(
+                        error.starts_with(&begin) && error.ends_with(text),
+                        "{expression} in {zone}: {error}"
+                    );
+                }
+                (outcome, _) => panic!("{expression} in {zone}: {outcome:?}"),
+            });
+        assert!(
+            evaluations == 0 && looks <= MOST_TO_READ,
+            "{expression} in {zone}: {looks}"
+        );
     }
 }
 
@@ -213,18 +286,66 @@ fn years_of_every_kind_are_looked_at() {
 #[test]
 fn what_cannot_be_read_is_named() {
     for (expression, zone, expected) in [
-        ("0 3 * * *", "Mars/Base", "there is no time zone \"Mars/Base\""),
-        ("0 25 * * *", "UTC", "the schedule \"0 25 * * *\" cannot be read: \"25\" is no hour"),
-        ("@daily", "UTC", "the schedule \"@daily\" cannot be read: it has 1 fields, not five"),
-        ("0 3 * *", "UTC", "the schedule \"0 3 * *\" cannot be read: it has 4 fields, not five"),
-        ("5-1 3 * * *", "UTC", "the schedule \"5-1 3 * * *\" cannot be read: its minute \"5-1\" runs backwards"),
-        ("*/0 3 * * *", "UTC", "the schedule \"*/0 3 * * *\" cannot be read: \"*/0\" is no minute"),
-        ("0 3 32W * *", "UTC", "the schedule \"0 3 32W * *\" cannot be read: \"32\" is no day of month"),
-        ("0 3 0 * *", "UTC", "the schedule \"0 3 0 * *\" cannot be read: \"0\" is no day of month"),
-        ("0 3 * 13 *", "UTC", "the schedule \"0 3 * 13 *\" cannot be read: \"13\" is no month"),
-        ("0 3 * * 8", "UTC", "the schedule \"0 3 * * 8\" cannot be read: \"8\" is no day of week"),
-        ("0 3 * * MON#6", "UTC", "the schedule \"0 3 * * MON#6\" cannot be read: \"MON#6\" is no day of week"),
-        ("0 3 , * *", "UTC", "the schedule \"0 3 , * *\" cannot be read: \"\" is no day of month"),
+        (
+            "0 3 * * *",
+            "Mars/Base",
+            "there is no time zone \"Mars/Base\"",
+        ),
+        (
+            "0 25 * * *",
+            "UTC",
+            "the schedule \"0 25 * * *\" cannot be read: \"25\" is no hour",
+        ),
+        (
+            "@daily",
+            "UTC",
+            "the schedule \"@daily\" cannot be read: it has 1 fields, not five",
+        ),
+        (
+            "0 3 * *",
+            "UTC",
+            "the schedule \"0 3 * *\" cannot be read: it has 4 fields, not five",
+        ),
+        (
+            "5-1 3 * * *",
+            "UTC",
+            "the schedule \"5-1 3 * * *\" cannot be read: its minute \"5-1\" runs backwards",
+        ),
+        (
+            "*/0 3 * * *",
+            "UTC",
+            "the schedule \"*/0 3 * * *\" cannot be read: \"*/0\" is no minute",
+        ),
+        (
+            "0 3 32W * *",
+            "UTC",
+            "the schedule \"0 3 32W * *\" cannot be read: \"32\" is no day of month",
+        ),
+        (
+            "0 3 0 * *",
+            "UTC",
+            "the schedule \"0 3 0 * *\" cannot be read: \"0\" is no day of month",
+        ),
+        (
+            "0 3 * 13 *",
+            "UTC",
+            "the schedule \"0 3 * 13 *\" cannot be read: \"13\" is no month",
+        ),
+        (
+            "0 3 * * 8",
+            "UTC",
+            "the schedule \"0 3 * * 8\" cannot be read: \"8\" is no day of week",
+        ),
+        (
+            "0 3 * * MON#6",
+            "UTC",
+            "the schedule \"0 3 * * MON#6\" cannot be read: \"MON#6\" is no day of week",
+        ),
+        (
+            "0 3 , * *",
+            "UTC",
+            "the schedule \"0 3 , * *\" cannot be read: \"\" is no day of month",
+        ),
     ] {
         assert_eq!(Cron::parse(expression, Some(zone)).unwrap_err(), expected);
     }

@@ -9,7 +9,9 @@ use crate::domain::{ComputeState, Role, Support};
 
 fn spec(more: Value) -> ComputeSpec {
     let mut spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "br-1", "type": "ReadWrite"});
-    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     serde_json::from_value(spec).unwrap()
 }
 
@@ -46,14 +48,20 @@ fn settings() -> Settings {
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
         pooler_mode: Some(PoolerMode::Transaction),
-        postgres: PostgresSettings(BTreeMap::from([("work_mem".into(), "4MB".into()), ("theirs".into(), "on".into())])),
+        postgres: PostgresSettings(BTreeMap::from([
+            ("work_mem".into(), "4MB".into()),
+            ("theirs".into(), "on".into()),
+        ])),
         passwordless_access: Some(true),
         disabled: Some(false),
     }
 }
 
 fn seen() -> Compute {
-    Compute { settings: settings(), ..silent() }
+    Compute {
+        settings: settings(),
+        ..silent()
+    }
 }
 
 #[test]
@@ -73,7 +81,11 @@ fn what_is_in_force_does_not_differ() {
         json!({"disabled": false}),
         json!({"postgresSettings": {"work_mem": "4MB"}}),
     ] {
-        assert_eq!(differences(&spec(declared.clone()), &seen()), [], "{declared}");
+        assert_eq!(
+            differences(&spec(declared.clone()), &seen()),
+            [],
+            "{declared}"
+        );
     }
 }
 
@@ -81,15 +93,28 @@ fn what_is_in_force_does_not_differ() {
 fn every_field_that_differs_is_reported_and_corrected() {
     type Correct = fn(&mut ComputeChange);
     let cases: [(Value, &str, bool, Correct); 9] = [
-        (json!({"branchID": "br-2"}), "branchID is br-1, declared is br-2", true, |c| {
-            c.branch_id = Some("br-2".into())
-        }),
-        (json!({"size": {"fixed": 1}}), "size is 1-2, declared is 1", true, |c| {
-            (c.settings.min, c.settings.max) = (cu(1.), cu(1.));
-        }),
-        (json!({"size": {"autoscaling": {"min": 1, "max": 4}}}), "size is 1-2, declared is 1-4", true, |c| {
-            (c.settings.min, c.settings.max) = (cu(1.), cu(4.));
-        }),
+        (
+            json!({"branchID": "br-2"}),
+            "branchID is br-1, declared is br-2",
+            true,
+            |c| c.branch_id = Some("br-2".into()),
+        ),
+        (
+            json!({"size": {"fixed": 1}}),
+            "size is 1-2, declared is 1",
+            true,
+            |c| {
+                (c.settings.min, c.settings.max) = (cu(1.), cu(1.));
+            },
+        ),
+        (
+            json!({"size": {"autoscaling": {"min": 1, "max": 4}}}),
+            "size is 1-2, declared is 1-4",
+            true,
+            |c| {
+                (c.settings.min, c.settings.max) = (cu(1.), cu(4.));
+            },
+        ),
         (
             json!({"scaleToZero": {"after": "10m"}}),
             "scaleToZero is the platform's default, declared is after 600s",
@@ -104,26 +129,45 @@ fn every_field_that_differs_is_reported_and_corrected() {
                 c.settings.suspend_after = Some(SuspendAfter::Never);
             },
         ),
-        (json!({"pooler": {"enabled": true}}), "pooler.enabled is false, declared is true", false, |c| {
-            c.settings.pooler_enabled = Some(true);
-        }),
-        (json!({"passwordlessAccess": false}), "passwordlessAccess is true, declared is false", false, |c| {
-            c.settings.passwordless_access = Some(false);
-        }),
-        (json!({"disabled": true}), "disabled is false, declared is true", false, |c| c.settings.disabled = Some(true)),
+        (
+            json!({"pooler": {"enabled": true}}),
+            "pooler.enabled is false, declared is true",
+            false,
+            |c| {
+                c.settings.pooler_enabled = Some(true);
+            },
+        ),
+        (
+            json!({"passwordlessAccess": false}),
+            "passwordlessAccess is true, declared is false",
+            false,
+            |c| {
+                c.settings.passwordless_access = Some(false);
+            },
+        ),
+        (
+            json!({"disabled": true}),
+            "disabled is false, declared is true",
+            false,
+            |c| c.settings.disabled = Some(true),
+        ),
         (
             json!({"postgresSettings": {"work_mem": "8MB", "jit": "off"}}),
             "postgresSettings differ: jit, work_mem",
             false,
             |c| {
                 let whole = [("jit", "off"), ("theirs", "on"), ("work_mem", "8MB")];
-                c.settings.postgres.0 = whole.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+                c.settings.postgres.0 = whole
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into();
             },
         ),
     ];
     for (declared, expected_text, disruptive, correct) in cases {
         let found = differences(&spec(declared), &seen());
-        let [difference] = found.as_slice() else { panic!("{expected_text}: {found:?}") };
+        let [difference] = found.as_slice() else {
+            panic!("{expected_text}: {found:?}")
+        };
         let mut expected = ComputeChange::default();
         correct(&mut expected);
         assert_eq!(text(&[difference]), expected_text);
@@ -143,11 +187,20 @@ fn what_the_platform_does_not_report_differs_and_is_marked() {
         json!({"disabled": false}),
     ] {
         let found = differences(&spec(declared.clone()), &silent());
-        let [difference] = found.as_slice() else { panic!("{declared}: {found:?}") };
-        assert!(difference.text.contains("is not reported, declared is"), "{declared}: {}", difference.text);
+        let [difference] = found.as_slice() else {
+            panic!("{declared}: {found:?}")
+        };
+        assert!(
+            difference.text.contains("is not reported, declared is"),
+            "{declared}: {}",
+            difference.text
+        );
         assert!(!difference.reported, "{declared}");
     }
-    let modes = differences(&spec(json!({"pooler": {"enabled": false, "mode": "Transaction"}})), &silent());
+    let modes = differences(
+        &spec(json!({"pooler": {"enabled": false, "mode": "Transaction"}})),
+        &silent(),
+    );
     assert_eq!(modes.len(), 2);
 }
 
@@ -162,24 +215,63 @@ fn each_field_can_be_left_to_others() {
         declared["ignore"] = ignored;
         let found = differences(
             &spec(declared),
-            &Compute { settings: Settings { pooler_mode: None, ..settings() }, ..silent() },
+            &Compute {
+                settings: Settings {
+                    pooler_mode: None,
+                    ..settings()
+                },
+                ..silent()
+            },
         );
-        found.into_iter().map(|difference| difference.field).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .map(|difference| difference.field)
+            .collect::<Vec<_>>()
     };
-    let every =
-        ["size", "scaleToZero", "pooler.enabled", "pooler.mode", "passwordlessAccess", "disabled", "postgresSettings"];
+    let every = [
+        "size",
+        "scaleToZero",
+        "pooler.enabled",
+        "pooler.mode",
+        "passwordlessAccess",
+        "disabled",
+        "postgresSettings",
+    ];
     assert_eq!(fields(json!([])), every);
-    for field in ["size", "scaleToZero", "pooler", "passwordlessAccess", "disabled", "postgresSettings"] {
-        let left: Vec<_> = every.into_iter().filter(|other| other.split('.').next() != Some(field)).collect();
+    for field in [
+        "size",
+        "scaleToZero",
+        "pooler",
+        "passwordlessAccess",
+        "disabled",
+        "postgresSettings",
+    ] {
+        let left: Vec<_> = every
+            .into_iter()
+            .filter(|other| other.split('.').next() != Some(field))
+            .collect();
         assert_eq!(fields(json!([field])), left, "{field}");
     }
-    let everything = json!(["size", "scaleToZero", "pooler", "passwordlessAccess", "disabled", "postgresSettings"]);
+    let everything = json!([
+        "size",
+        "scaleToZero",
+        "pooler",
+        "passwordlessAccess",
+        "disabled",
+        "postgresSettings"
+    ]);
     assert_eq!(fields(everything), [""; 0]);
 }
 
 #[test]
 fn five_minutes_are_the_default_and_other_times_are_not() {
-    let compute = |after| Compute { settings: Settings { suspend_after: Some(after), ..settings() }, ..silent() };
+    let compute = |after| Compute {
+        settings: Settings {
+            suspend_after: Some(after),
+            ..settings()
+        },
+        ..silent()
+    };
     for (declared, seen, differs) in [
         (json!({"after": "5m"}), SuspendAfter::Default, false),
         (json!({"after": "300s"}), SuspendAfter::Seconds(300), false),
@@ -189,7 +281,10 @@ fn five_minutes_are_the_default_and_other_times_are_not() {
         (json!({"never": true}), SuspendAfter::Never, false),
         (json!({"never": true}), SuspendAfter::Seconds(300), true),
     ] {
-        let found = differences(&spec(json!({"scaleToZero": declared.clone()})), &compute(seen));
+        let found = differences(
+            &spec(json!({"scaleToZero": declared.clone()})),
+            &compute(seen),
+        );
         assert_eq!(!found.is_empty(), differs, "{declared} {seen:?}");
     }
 }
@@ -200,8 +295,13 @@ fn one_change_corrects_all_differences() {
     let found = differences(&spec(declared), &seen());
     let whole = change(&found.iter().collect::<Vec<_>>());
     assert_eq!(whole.branch_id.as_deref(), Some("br-2"));
-    let expected =
-        Settings { min: cu(4.), max: cu(4.), pooler_enabled: Some(true), disabled: Some(true), ..Settings::default() };
+    let expected = Settings {
+        min: cu(4.),
+        max: cu(4.),
+        pooler_enabled: Some(true),
+        disabled: Some(true),
+        ..Settings::default()
+    };
     assert_eq!(whole.settings, expected);
 }
 
@@ -227,14 +327,20 @@ fn a_create_has_all_declared_fields() {
 
 #[test]
 fn another_branch_and_another_size_interrupt_and_nothing_else_does() {
-    let to = |branch: &str| ComputeChange { branch_id: Some(branch.into()), ..ComputeChange::default() };
+    let to = |branch: &str| ComputeChange {
+        branch_id: Some(branch.into()),
+        ..ComputeChange::default()
+    };
     for (change, expected) in [
         (ComputeChange::default(), false),
         (to("br-1"), false),
         (to("br-2"), true),
         (of_settings(|it| (it.min, it.max) = (cu(1.), cu(2.))), false),
         (of_settings(|it| (it.min, it.max) = (cu(1.), cu(4.))), true),
-        (of_settings(|it| it.suspend_after = Some(SuspendAfter::Never)), false),
+        (
+            of_settings(|it| it.suspend_after = Some(SuspendAfter::Never)),
+            false,
+        ),
         (of_settings(|it| it.disabled = Some(true)), false),
     ] {
         assert_eq!(interrupts(&change, &seen()), expected, "{change:?}");
@@ -254,7 +360,10 @@ fn settings_are_shown_by_name_and_value_and_those_of_the_database_without() {
         ("postgresSettings.theirs", "not shown"),
         ("postgresSettings.work_mem", "not shown"),
     ];
-    assert_eq!(shown(&settings()), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(
+        shown(&settings()),
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
 }
 
 /// Both state which reported settings differ; only one puts it in words.
@@ -271,13 +380,25 @@ fn a_reported_difference_contradicts() {
         |_| {},
     ];
     let edited = |edit: &fn(&mut Settings)| {
-        let mut settings = Settings { postgres: PostgresSettings::default(), ..settings() };
+        let mut settings = Settings {
+            postgres: PostgresSettings::default(),
+            ..settings()
+        };
         edit(&mut settings);
         settings
     };
-    let all: Vec<Settings> = edits.iter().map(edited).chain([Settings::default()]).collect();
-    for (wanted, seen) in all.iter().flat_map(|wanted| all.iter().map(move |seen| (wanted, seen))) {
-        let is_told = unmet(wanted, seen).iter().any(|difference| difference.reported);
+    let all: Vec<Settings> = edits
+        .iter()
+        .map(edited)
+        .chain([Settings::default()])
+        .collect();
+    for (wanted, seen) in all
+        .iter()
+        .flat_map(|wanted| all.iter().map(move |seen| (wanted, seen)))
+    {
+        let is_told = unmet(wanted, seen)
+            .iter()
+            .any(|difference| difference.reported);
         assert_eq!(contradicts(wanted, seen), is_told, "{wanted:?} {seen:?}");
     }
 }

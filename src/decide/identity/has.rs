@@ -7,17 +7,34 @@ impl ComputeIdentity {
     /// The compute, and the possible results of unanswered creates. A compute that is only observed
     /// does not belong to the resource.
     pub fn has(&self, project: &str) -> Vec<String> {
-        let bound = self.binding.iter().filter(|binding| binding.origin != Origin::Observed);
-        let bound = bound.map(|binding| format!("compute {} of project {}", binding.id, binding.project));
-        let twins = self.twins.keys().map(|id| format!("perhaps compute {id} of project {project}"));
-        bound.chain(self.creates().map(|create| create.may_have(project))).chain(twins).collect()
+        let bound = self
+            .binding
+            .iter()
+            .filter(|binding| binding.origin != Origin::Observed);
+        let bound =
+            bound.map(|binding| format!("compute {} of project {}", binding.id, binding.project));
+        let twins = self
+            .twins
+            .keys()
+            .map(|id| format!("perhaps compute {id} of project {project}"));
+        bound
+            .chain(self.creates().map(|create| create.may_have(project)))
+            .chain(twins)
+            .collect()
     }
 }
 
 impl CreateIntent {
     fn may_have(&self, project: &str) -> String {
-        let named = self.mark.iter().map(|mark| format!(" named {mark}")).collect::<String>();
-        format!("perhaps a compute{named} on branch {} of project {project}, created after {}", self.branch, self.at)
+        let named = self
+            .mark
+            .iter()
+            .map(|mark| format!(" named {mark}"))
+            .collect::<String>();
+        format!(
+            "perhaps a compute{named} on branch {} of project {project}, created after {}",
+            self.branch, self.at
+        )
     }
 }
 
@@ -27,10 +44,19 @@ impl ProjectKeyIdentity {
         let records = &self.records;
         let current = records.current.iter().map(|key| (key.id, &key.name));
         let previous = records.previous.iter().map(|key| (key.id, &key.name));
-        let valid = current.chain(previous).map(|(id, name)| format!("API key {name} (id {id})"));
-        let lost = records.lost.iter().map(|key| format!("perhaps API key {}, to be revoked", key.name));
-        let intended =
-            self.intent.iter().map(|intent| format!("perhaps API key {}, created after {}", intent.name, intent.at));
+        let valid = current
+            .chain(previous)
+            .map(|(id, name)| format!("API key {name} (id {id})"));
+        let lost = records
+            .lost
+            .iter()
+            .map(|key| format!("perhaps API key {}, to be revoked", key.name));
+        let intended = self.intent.iter().map(|intent| {
+            format!(
+                "perhaps API key {}, created after {}",
+                intent.name, intent.at
+            )
+        });
         valid.chain(lost).chain(intended).collect()
     }
 }
@@ -44,20 +70,45 @@ mod tests {
     #[test]
     fn whatever_may_be_on_the_platform_is_named_and_what_is_only_observed_is_not() {
         let at = "2026-01-05T08:00:00Z";
-        let binding = |origin: &str| json!({"id": "ep-1", "project": "p-1", "origin": origin, "at": at});
+        let binding =
+            |origin: &str| json!({"id": "ep-1", "project": "p-1", "origin": origin, "at": at});
         let create = |mark: Option<&str>| json!({"at": at, "branch": "br-1", "mark": mark});
-        let perhaps = format!("perhaps a compute named m-1 on branch br-1 of project p-1, created after {at}");
-        let unnamed = format!("perhaps a compute on branch br-1 of project p-1, created after {at}");
+        let perhaps = format!(
+            "perhaps a compute named m-1 on branch br-1 of project p-1, created after {at}"
+        );
+        let unnamed =
+            format!("perhaps a compute on branch br-1 of project p-1, created after {at}");
         for (record, has) in [
             (json!({}), vec![]),
-            (json!({"binding": binding("Created")}), vec!["compute ep-1 of project p-1"]),
+            (
+                json!({"binding": binding("Created")}),
+                vec!["compute ep-1 of project p-1"],
+            ),
             (json!({"binding": binding("Observed")}), vec![]),
-            (json!({"intent": create(Some("m-1"))}), vec![perhaps.as_str()]),
-            (json!({"binding": binding("Adopted"), "intent": create(None)}), vec!["compute ep-1 of project p-1"]),
-            (json!({"unanswered": [create(None)]}), vec![unnamed.as_str()]),
-            (json!({"twins": {"ep-2": at}}), vec!["perhaps compute ep-2 of project p-1"]),
+            (
+                json!({"intent": create(Some("m-1"))}),
+                vec![perhaps.as_str()],
+            ),
+            (
+                json!({"binding": binding("Adopted"), "intent": create(None)}),
+                vec!["compute ep-1 of project p-1"],
+            ),
+            (
+                json!({"unanswered": [create(None)]}),
+                vec![unnamed.as_str()],
+            ),
+            (
+                json!({"twins": {"ep-2": at}}),
+                vec!["perhaps compute ep-2 of project p-1"],
+            ),
         ] {
-            assert_eq!(from_value::<ComputeIdentity>(record.clone()).unwrap().has("p-1"), has, "{record}");
+            assert_eq!(
+                from_value::<ComputeIdentity>(record.clone())
+                    .unwrap()
+                    .has("p-1"),
+                has,
+                "{record}"
+            );
         }
         let records = json!({
             "current": {"id": 3, "name": "ci-3", "at": at},

@@ -163,7 +163,11 @@ impl KeyRecords {
         let mut records = self.of(intent);
         records.rotated_for = intent.requested.clone().or(records.rotated_for);
         let tried = std::mem::replace(&mut records.tried, intent.rotates.then_some(key.id));
-        let Some(before) = records.current.replace(key.clone()).filter(|before| before.id != key.id) else {
+        let Some(before) = records
+            .current
+            .replace(key.clone())
+            .filter(|before| before.id != key.id)
+        else {
             return records;
         };
         records.rotated_at = Some(intent.at);
@@ -184,9 +188,16 @@ impl KeyRecords {
 
     /// The records with the organization and the platform of the intended key.
     pub fn of(&self, intent: &KeyIntent) -> Self {
-        let organization = intent.organization.clone().or_else(|| self.organization.clone());
+        let organization = intent
+            .organization
+            .clone()
+            .or_else(|| self.organization.clone());
         let platform = intent.platform.clone().or_else(|| self.platform.clone());
-        Self { organization, platform, ..self.clone() }
+        Self {
+            organization,
+            platform,
+            ..self.clone()
+        }
     }
 
     /// The records after a key was found in its Secret. Only the Secret shows its number, so the
@@ -208,7 +219,9 @@ impl KeyRecords {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let current = self.current.iter().map(|key| key.name.as_str());
         let previous = self.previous.iter().map(|key| key.name.as_str());
-        current.chain(previous).chain(self.lost.iter().map(|key| key.name.as_str()))
+        current
+            .chain(previous)
+            .chain(self.lost.iter().map(|key| key.name.as_str()))
     }
 }
 
@@ -224,28 +237,43 @@ pub struct ProjectKeyIdentity {
 impl ProjectKeyIdentity {
     /// The names of all keys that exist or may exist.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.records.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
+        self.records
+            .names()
+            .chain(self.intent.iter().map(|intent| intent.name.as_str()))
     }
 
     /// Returns true if a key of this name is intended or in use. Without any record, every name is
     /// expected.
     pub fn expects(&self, name: &str) -> bool {
-        let intended = self.intent.as_ref().is_some_and(|intent| intent.name == name);
-        let in_use = self.records.current.as_ref().is_some_and(|current| current.name == name);
+        let intended = self
+            .intent
+            .as_ref()
+            .is_some_and(|intent| intent.name == name);
+        let in_use = self
+            .records
+            .current
+            .as_ref()
+            .is_some_and(|current| current.name == name);
         intended || in_use || *self == Self::default()
     }
 
     /// The organization of the keys, if there are keys and it was recorded.
     pub fn organization(&self) -> Option<&str> {
         self.names().next()?;
-        let intended = self.intent.as_ref().and_then(|intent| intent.organization.as_deref());
+        let intended = self
+            .intent
+            .as_ref()
+            .and_then(|intent| intent.organization.as_deref());
         intended.or(self.records.organization.as_deref())
     }
 
     /// The platform of the keys, if there are keys and it was recorded.
     pub fn platform(&self) -> Option<&str> {
         self.names().next()?;
-        let intended = self.intent.as_ref().and_then(|intent| intent.platform.as_deref());
+        let intended = self
+            .intent
+            .as_ref()
+            .and_then(|intent| intent.platform.as_deref());
         intended.or(self.records.platform.as_deref())
     }
 
@@ -260,8 +288,14 @@ impl ProjectKeyIdentity {
     /// Replaces each platform by the result of `of`.
     #[must_use]
     pub fn with_platforms(mut self, of: impl Fn(&str) -> String) -> Self {
-        let recorded = self.intent.iter_mut().map(|intent| &mut intent.platform).chain([&mut self.records.platform]);
-        recorded.flatten().for_each(|platform| *platform = of(platform));
+        let recorded = self
+            .intent
+            .iter_mut()
+            .map(|intent| &mut intent.platform)
+            .chain([&mut self.records.platform]);
+        recorded
+            .flatten()
+            .for_each(|platform| *platform = of(platform));
         self
     }
 
@@ -269,7 +303,9 @@ impl ProjectKeyIdentity {
     #[must_use]
     pub fn with_platform(mut self, platform: &str) -> Self {
         self.records.platform = Some(platform.to_owned());
-        self.intent.iter_mut().for_each(|intent| intent.platform = Some(platform.to_owned()));
+        self.intent
+            .iter_mut()
+            .for_each(|intent| intent.platform = Some(platform.to_owned()));
         self
     }
 }

@@ -81,7 +81,10 @@ impl BeforeRestart {
             branch: Some(compute.branch_id.clone()),
             answered: None,
             unclear: false,
-            record: Some(Box::new(RestartRecord { calling: None, ..record.clone() })),
+            record: Some(Box::new(RestartRecord {
+                calling: None,
+                ..record.clone()
+            })),
         }
     }
 
@@ -89,8 +92,13 @@ impl BeforeRestart {
     /// its origin.
     pub fn was_changed(&self, compute: &Compute) -> bool {
         let size = compute.settings.min.zip(compute.settings.max);
-        self.size.zip(size).is_some_and(|(before, now)| before != now)
-            || self.branch.as_ref().is_some_and(|before| *before != compute.branch_id)
+        self.size
+            .zip(size)
+            .is_some_and(|(before, now)| before != now)
+            || self
+                .branch
+                .as_ref()
+                .is_some_and(|before| *before != compute.branch_id)
     }
 }
 

@@ -28,8 +28,18 @@ fn compute(annotation: Option<&str>, status: Option<&str>) -> Compute {
 fn bound(id: &str) -> ComputeIdentity {
     let at = Timestamp::UNIX_EPOCH;
     let project = "p-1".to_owned();
-    let binding = Binding { id: id.to_owned(), project, platform: None, branch: None, origin: Origin::Created, at };
-    ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() }
+    let binding = Binding {
+        id: id.to_owned(),
+        project,
+        platform: None,
+        branch: None,
+        origin: Origin::Created,
+        at,
+    };
+    ComputeIdentity {
+        binding: Some(binding),
+        ..ComputeIdentity::default()
+    }
 }
 
 /// The record of a resource with this UID that is bound to a compute.
@@ -46,7 +56,11 @@ fn id(identity: ComputeIdentity) -> Option<String> {
 /// The compute of the record, the compute of the wish, and whether the annotation is up to date.
 fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, Option<String>, bool) {
     let record = of_compute(&compute(annotation, status)).unwrap();
-    (id(record.identity), record.wish.and_then(id), record.is_annotated)
+    (
+        id(record.identity),
+        record.wish.and_then(id),
+        record.is_annotated,
+    )
 }
 
 #[test]
@@ -60,13 +74,23 @@ fn what_was_written_is_read_back() {
         baseline: Some(["ep-0".to_owned()].into()),
         newest: Some(at),
         mark: Some("orders-1".to_owned()),
-        asked: Some(Settings { passwordless_access: Some(true), ..Settings::default() }),
+        asked: Some(Settings {
+            passwordless_access: Some(true),
+            ..Settings::default()
+        }),
     };
-    let before = RestartRecord { at, noted: true, ..RestartRecord::default() };
+    let before = RestartRecord {
+        at,
+        noted: true,
+        ..RestartRecord::default()
+    };
     let calling = BeforeRestart {
         updated_at: Some(at),
         started_at: None,
-        size: Some((ComputeUnits::new(0.25).unwrap(), ComputeUnits::new(2.).unwrap())),
+        size: Some((
+            ComputeUnits::new(0.25).unwrap(),
+            ComputeUnits::new(2.).unwrap(),
+        )),
         branch: Some("br-1".to_owned()),
         answered: Some(Answered::Plainly),
         unclear: true,
@@ -86,15 +110,48 @@ fn what_was_written_is_read_back() {
         ..bound("ep-1")
     };
     let text = written(&identity, &meta);
-    assert_eq!(of_compute(&compute(Some(&text), None)).unwrap().wish, Some(identity.clone()));
-    assert_eq!(of_compute(&compute(None, Some(&text))).unwrap().identity, identity);
-    assert_eq!(written(&identity, &meta), text, "what is the same is written the same");
-    let key = KeyIdentity { id: i64::MAX, name: "ci".to_owned(), at, created_at: None, created_by: None };
-    let lost =
-        LostKey { id: None, name: "gone".to_owned(), since: at, because: LostBecause::Unanswered, unlisted: None };
-    let records = KeyRecords { current: Some(key), lost: vec![lost], ..KeyRecords::default() };
-    let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
-    let identity = ProjectKeyIdentity { records, intent: Some(intent) };
+    assert_eq!(
+        of_compute(&compute(Some(&text), None)).unwrap().wish,
+        Some(identity.clone())
+    );
+    assert_eq!(
+        of_compute(&compute(None, Some(&text))).unwrap().identity,
+        identity
+    );
+    assert_eq!(
+        written(&identity, &meta),
+        text,
+        "what is the same is written the same"
+    );
+    let key = KeyIdentity {
+        id: i64::MAX,
+        name: "ci".to_owned(),
+        at,
+        created_at: None,
+        created_by: None,
+    };
+    let lost = LostKey {
+        id: None,
+        name: "gone".to_owned(),
+        since: at,
+        because: LostBecause::Unanswered,
+        unlisted: None,
+    };
+    let records = KeyRecords {
+        current: Some(key),
+        lost: vec![lost],
+        ..KeyRecords::default()
+    };
+    let intent = KeyIntent {
+        name: "ci-2".to_owned(),
+        at,
+        previous_revoked: true,
+        ..KeyIntent::default()
+    };
+    let identity = ProjectKeyIdentity {
+        records,
+        intent: Some(intent),
+    };
     let text = written(&identity, &meta);
     let key: ProjectKey = serde_json::from_value(json!({
         "apiVersion": "dbplane.dev/v1alpha1",
@@ -114,8 +171,13 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
         (LostBecause::Retired, json!("Retired")),
         (LostBecause::OtherKey, json!("OtherKey")),
     ] {
-        let lost =
-            LostKey { id: Some(4), name: "gone".to_owned(), since: Timestamp::UNIX_EPOCH, because, unlisted: None };
+        let lost = LostKey {
+            id: Some(4),
+            name: "gone".to_owned(),
+            since: Timestamp::UNIX_EPOCH,
+            because,
+            unlisted: None,
+        };
         let text = serde_json::to_value(&lost).unwrap();
         assert_eq!(text["because"], written);
         assert_eq!(serde_json::from_value::<LostKey>(text).unwrap(), lost);
@@ -124,8 +186,12 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
 
 #[test]
 fn what_is_recorded_of_a_compute_that_cannot_be_read_comes_with_its_metadata() {
-    let unreadable = |uid: &str| of_unreadable(&compute(Some(&record(uid, "ep-1")), None).metadata).unwrap();
-    assert_eq!((unreadable(UID).identity, unreadable(UID).wish), (bound("ep-1"), None));
+    let unreadable =
+        |uid: &str| of_unreadable(&compute(Some(&record(uid, "ep-1")), None).metadata).unwrap();
+    assert_eq!(
+        (unreadable(UID).identity, unreadable(UID).wish),
+        (bound("ep-1"), None)
+    );
     assert_eq!(
         (unreadable("uid-0").identity, unreadable("uid-0").wish),
         (ComputeIdentity::default(), Some(bound("ep-1")))
@@ -134,8 +200,16 @@ fn what_is_recorded_of_a_compute_that_cannot_be_read_comes_with_its_metadata() {
 
 #[test]
 fn the_status_counts_and_an_annotation_is_a_wish_where_the_status_says_nothing() {
-    let (one, two, former) = (record(UID, "ep-1"), record(UID, "ep-2"), record("uid-0", "ep-3"));
-    let (one, two, former) = (Some(one.as_str()), Some(two.as_str()), Some(former.as_str()));
+    let (one, two, former) = (
+        record(UID, "ep-1"),
+        record(UID, "ep-2"),
+        record("uid-0", "ep-3"),
+    );
+    let (one, two, former) = (
+        Some(one.as_str()),
+        Some(two.as_str()),
+        Some(former.as_str()),
+    );
     let ep = |number: usize| Some(format!("ep-{number}"));
     for (what, annotation, status, expected) in [
         ("nothing recorded", None, None, (None, None, true)),
@@ -143,10 +217,30 @@ fn the_status_counts_and_an_annotation_is_a_wish_where_the_status_says_nothing()
         ("the status was removed", two, None, (None, ep(2), true)),
         ("replaced by a manifest", None, two, (ep(2), None, false)),
         ("the same", two, two, (ep(2), None, true)),
-        ("another annotation of this very resource", one, two, (ep(2), None, false)),
-        ("one of a former resource of the name", former, two, (ep(2), None, false)),
-        ("a backup with its status", former, former, (None, ep(3), true)),
-        ("its status, and an annotation that names this resource", two, former, (None, ep(3), true)),
+        (
+            "another annotation of this very resource",
+            one,
+            two,
+            (ep(2), None, false),
+        ),
+        (
+            "one of a former resource of the name",
+            former,
+            two,
+            (ep(2), None, false),
+        ),
+        (
+            "a backup with its status",
+            former,
+            former,
+            (None, ep(3), true),
+        ),
+        (
+            "its status, and an annotation that names this resource",
+            two,
+            former,
+            (None, ep(3), true),
+        ),
     ] {
         assert_eq!(read(annotation, status), expected, "{what}");
     }
@@ -182,20 +276,39 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
     let edited = good.replace("ep-2", "ep-9");
     for (text, problem) in [
         (edited.as_str(), InvalidAnnotation::Edited),
-        (elsewhere.as_str(), InvalidAnnotation::CopiedFrom("shop/other".to_owned())),
+        (
+            elsewhere.as_str(),
+            InvalidAnnotation::CopiedFrom("shop/other".to_owned()),
+        ),
     ] {
         assert_eq!(of_compute(&compute(Some(text), None)).unwrap_err(), problem);
-        assert_eq!(read(Some(text), Some(&good)), (Some("ep-2".to_owned()), None, false));
+        assert_eq!(
+            read(Some(text), Some(&good)),
+            (Some("ep-2".to_owned()), None, false)
+        );
         assert_eq!(
             read(Some(&good), Some(text)),
             (None, Some("ep-2".to_owned()), true),
             "in the status it counts for nothing"
         );
     }
-    assert!(matches!(of_compute(&compute(Some("{"), None)), Err(InvalidAnnotation::Unreadable(_))));
+    assert!(matches!(
+        of_compute(&compute(Some("{"), None)),
+        Err(InvalidAnnotation::Unreadable(_))
+    ));
     let other: Value = json!({"uid": UID, "binding": {"id": 7}});
-    let text = seal::seal(RECORD, &other, ObjectKey { namespace: "shop", name: NAME });
-    assert!(matches!(of_compute(&compute(Some(&text), None)), Err(InvalidAnnotation::Unreadable(_))));
+    let text = seal::seal(
+        RECORD,
+        &other,
+        ObjectKey {
+            namespace: "shop",
+            name: NAME,
+        },
+    );
+    assert!(matches!(
+        of_compute(&compute(Some(&text), None)),
+        Err(InvalidAnnotation::Unreadable(_))
+    ));
 }
 
 /// The same text in this format version, with a field that no earlier version recorded.
@@ -223,7 +336,11 @@ fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
         );
     }
     assert!(!older.contains("form"), "the first form is not written");
-    assert_eq!(read(None, Some(&of_form(FORM, older))).0.as_deref(), Some("ep-1"), "it is understood where it is");
+    assert_eq!(
+        read(None, Some(&of_form(FORM, older))).0.as_deref(),
+        Some("ep-1"),
+        "it is understood where it is"
+    );
 }
 
 /// The same text with a hand-over recorded by an older version.
@@ -252,21 +369,40 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
             (Some(&texts[2]), Some(&text)),
         ] {
             let read = of_compute(&compute(annotation, status));
-            assert_eq!(read.unwrap_err(), InvalidAnnotation::HandOver, "{annotation:?} {status:?}");
+            assert_eq!(
+                read.unwrap_err(),
+                InvalidAnnotation::HandOver,
+                "{annotation:?} {status:?}"
+            );
         }
         let unreadable = of_unreadable::<ComputeIdentity>(&compute(Some(&text), None).metadata);
         assert_eq!(unreadable.unwrap_err(), InvalidAnnotation::HandOver);
         let edited = text.replace("ep-2", "ep-9");
-        assert_eq!(of_compute(&compute(Some(&edited), None)).unwrap_err(), InvalidAnnotation::Edited);
+        assert_eq!(
+            of_compute(&compute(Some(&edited), None)).unwrap_err(),
+            InvalidAnnotation::Edited
+        );
     }
-    assert_eq!(read(None, Some(&with_hand_over(&texts[0], &Value::Null))).0.as_deref(), Some("ep-1"));
+    assert_eq!(
+        read(None, Some(&with_hand_over(&texts[0], &Value::Null)))
+            .0
+            .as_deref(),
+        Some("ep-1")
+    );
 }
 
 #[test]
 fn a_copy_without_the_last_restart_restores_as_much() {
     let at = Timestamp::UNIX_EPOCH;
-    let restart = RestartRecord { token: "one".into(), at, ..RestartRecord::default() };
-    let identity = ComputeIdentity { restart: Some(restart), ..bound("ep-1") };
+    let restart = RestartRecord {
+        token: "one".into(),
+        at,
+        ..RestartRecord::default()
+    };
+    let identity = ComputeIdentity {
+        restart: Some(restart),
+        ..bound("ep-1")
+    };
     let status = written(&identity, &compute(None, None).metadata);
     let edited = record(UID, "ep-1").replace("ep-1", "ep-2");
     for (copy, is_annotated) in [
@@ -276,6 +412,10 @@ fn a_copy_without_the_last_restart_restores_as_much() {
         (edited, false),
         (String::new(), false),
     ] {
-        assert_eq!(read(Some(&copy), Some(&status)), (Some("ep-1".to_owned()), None, is_annotated), "{copy}");
+        assert_eq!(
+            read(Some(&copy), Some(&status)),
+            (Some("ep-1".to_owned()), None, is_annotated),
+            "{copy}"
+        );
     }
 }

@@ -19,9 +19,14 @@ impl Case<'_> {
         self.identity.names().next()?;
         let here = self.observed.platform.as_deref()?;
         match self.identity.platform() {
-            Some(platform) if platform != here => Some(Decision::rest(self.other_platform(platform, here))),
+            Some(platform) if platform != here => {
+                Some(Decision::rest(self.other_platform(platform, here)))
+            }
             Some(_) => self.other_organization().map(Decision::rest),
-            None => self.other_organization().map(Decision::rest).or_else(|| Some(self.find_platform(here))),
+            None => self
+                .other_organization()
+                .map(Decision::rest)
+                .or_else(|| Some(self.find_platform(here))),
         }
     }
 
@@ -37,18 +42,35 @@ impl Case<'_> {
         };
         let mut recorded = keys(&self.identity.records);
         let shown = listed.shown();
-        let is_listed = |(id, name)| shown.iter().any(|key| Some(key.id) == id && key.name == name);
-        let intended = self.identity.intent.as_ref().map(|intent| intent.name.as_str());
-        match recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended) {
+        let is_listed = |(id, name)| {
+            shown
+                .iter()
+                .any(|key| Some(key.id) == id && key.name == name)
+        };
+        let intended = self
+            .identity
+            .intent
+            .as_ref()
+            .map(|intent| intent.name.as_str());
+        match recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended)
+        {
             true => {
-                let report = Report::progressing(Reason::Updating, "The platform of the keys is being recorded.");
+                let report = Report::progressing(
+                    Reason::Updating,
+                    "The platform of the keys is being recorded.",
+                );
                 Decision::act(
-                    KeyStep::RecordIdentity { identity: Box::new(self.identity.clone().with_platform(here)) },
+                    KeyStep::RecordIdentity {
+                        identity: Box::new(self.identity.clone().with_platform(here)),
+                    },
                     report,
                 )
             }
             false => match listed.unreadable().hiding(None) {
-                Some(entry) => Decision::rest(unclear(entry, "whether the platform lists the keys of this resource")),
+                Some(entry) => Decision::rest(unclear(
+                    entry,
+                    "whether the platform lists the keys of this resource",
+                )),
                 None => Decision::rest(self.unknown_platform()),
             },
         }

@@ -6,8 +6,8 @@ use super::super::{AccountView, Action, Decision, Reason, Report, later, paused}
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
-    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation, revoke_unrecorded,
-    stray, without,
+    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
+    revoke_unrecorded, stray, without,
 };
 use super::unlisted;
 use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};
@@ -51,7 +51,9 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match &case.observed.account {
         AccountView::Pending => return Decision::silent(),
-        AccountView::Usable { organization: None } => return Decision::rest(or_orphan(case.no_organization())),
+        AccountView::Usable { organization: None } => {
+            return Decision::rest(or_orphan(case.no_organization()));
+        }
         account => {
             if let Some(obstacle) = account.obstacle() {
                 return Decision::rest(or_orphan(Report::of(obstacle)));
@@ -59,7 +61,10 @@ pub(super) fn decide(case: &Case) -> Choice {
         }
     }
     if let Some(choice) = case.wrong_account() {
-        return Decision { report: choice.report.map(or_orphan), ..choice };
+        return Decision {
+            report: choice.report.map(or_orphan),
+            ..choice
+        };
     }
     if let Some(choice) = unlisted::noted(case) {
         return choice;
@@ -81,9 +86,16 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
         Some(intent) if intent.name == key.name => intent.clone(),
         Some(_) => return Some(case.give_up_unsaved(key)),
         // Its platform was recorded with the intent, which is gone.
-        None => KeyIntent { at: key.at, organization: case.organization().map(str::to_owned), ..KeyIntent::default() },
+        None => KeyIntent {
+            at: key.at,
+            organization: case.organization().map(str::to_owned),
+            ..KeyIntent::default()
+        },
     };
-    Some(KeyStep::Record { records: records.succeeded_by(key.clone(), &intent), event: None })
+    Some(KeyStep::Record {
+        records: records.succeeded_by(key.clone(), &intent),
+        event: None,
+    })
 }
 
 /// Resolves an interrupted creation: records its key, which is then revoked like any other.
@@ -93,13 +105,23 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         && key.name == intent.name
     {
         let records = records.found_in_secret(key, intent);
-        return Decision::act(KeyStep::Record { records, event: None }, deleting());
+        return Decision::act(
+            KeyStep::Record {
+                records,
+                event: None,
+            },
+            deleting(),
+        );
     }
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        CreateOutcome::NotCreated | CreateOutcome::NotListed => {
-            Decision::act(KeyStep::Record { records: records.clone(), event: None }, deleting())
-        }
+        CreateOutcome::NotCreated | CreateOutcome::NotListed => Decision::act(
+            KeyStep::Record {
+                records: records.clone(),
+                event: None,
+            },
+            deleting(),
+        ),
         CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
         CreateOutcome::Unclear(entry) => Decision::rest(or_orphan(not_resolved(entry, intent))),
         CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
@@ -134,7 +156,9 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     if by_hand.is_none() && not_ours.is_empty() {
         return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
-    let reason = by_hand.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
+    let reason = by_hand
+        .as_ref()
+        .map_or(Reason::BindingConflict, |(reason, _)| *reason);
     not_ours.extend(by_hand.map(|(_, message)| message));
     Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
 }
@@ -142,7 +166,9 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
 /// Returns true if the resource may wait for a user, or for the platform to refuse its key. Once
 /// its project is gone, that wait may never end.
 pub fn may_miss_its_project(observed: &KeyObserved) -> bool {
-    observed.meta.deleting && observed.meta.has_finalizer && observed.listing == KeyListing::NotOffered
+    observed.meta.deleting
+        && observed.meta.has_finalizer
+        && observed.listing == KeyListing::NotOffered
 }
 
 /// Releases the resource: the project is gone, and no key reaches it.
@@ -158,15 +184,23 @@ fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
     if case.observed.project_gone {
         return release(case, records);
     }
-    let asked =
-        records.current.as_ref().filter(|current| case.key_with_secret().is_some_and(|key| key.id == current.id));
+    let asked = records.current.as_ref().filter(|current| {
+        case.key_with_secret()
+            .is_some_and(|key| key.id == current.id)
+    });
     if asked.is_none() {
         return Decision::rest(manual_report(case));
     }
     match case.observed.probe {
         probe if probe.is_revoked() => {
             let records = asked.map_or_else(|| records.clone(), |key| without(records, &key.name));
-            Decision::act(KeyStep::Record { records, event: None }, deleting())
+            Decision::act(
+                KeyStep::Record {
+                    records,
+                    event: None,
+                },
+                deleting(),
+            )
         }
         probe @ (Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)))
             if case.now < later(at, probe.again_after()) =>
@@ -192,15 +226,23 @@ fn or_orphan(report: Report) -> Report {
 fn manual_report(case: &Case) -> Report {
     let all: Vec<Named> = keys(&case.identity.records).collect();
     let with_secret = case.key_with_secret().map(|key| key.id);
-    let unseen: Vec<&str> =
-        all.iter().filter(|(id, _)| id.is_none() || *id != with_secret).map(|(_, name)| *name).collect();
+    let unseen: Vec<&str> = all
+        .iter()
+        .filter(|(id, _)| id.is_none() || *id != with_secret)
+        .map(|(_, name)| *name)
+        .collect();
     let message = |instructions: String| {
         let outlook = if unseen.is_empty() {
             "The resource is deleted once the platform refuses the key.".to_owned()
         } else {
-            format!("dbplane cannot check this for {}, because it does not have the secret.", unseen.join(", "))
+            format!(
+                "dbplane cannot check this for {}, because it does not have the secret.",
+                unseen.join(", ")
+            )
         };
-        format!("This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}")
+        format!(
+            "This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}"
+        )
     };
     match to_revoke_by_hand(case, all.iter().map(|(_, name)| *name)) {
         Some((reason, instructions)) => or_orphan(Report::stalled(reason, message(instructions))),

@@ -30,19 +30,31 @@ const RARELY: Duration = Duration::from_secs(30);
 
 /// Delays the deletion of a resource while others use its key; `None` if none does.
 pub(super) fn waits(case: &Case) -> Option<Choice> {
-    let used: Vec<String> =
-        case.observed.accounts.iter().filter(|account| !account.users.is_empty()).map(described).collect();
+    let used: Vec<String> = case
+        .observed
+        .accounts
+        .iter()
+        .filter(|account| !account.users.is_empty())
+        .map(described)
+        .collect();
     if used.is_empty() {
         return None;
     }
     let secret = &case.spec.secret.name;
-    let message = format!("The key in Secret {secret} is needed for: {}.", used.join("; "));
+    let message = format!(
+        "The key in Secret {secret} is needed for: {}.",
+        used.join("; ")
+    );
     let report = Report::progressing(Reason::InUse, message);
     Some(Decision::wait(report, later(case.now, RARELY)))
 }
 
 fn described(account: &KeyAccount) -> String {
-    format!("{}, which {} work through", account.label, shortened(&account.users))
+    format!(
+        "{}, which {} work through",
+        account.label,
+        shortened(&account.users)
+    )
 }
 
 /// The accounts that may still use a replaced key, for messages; `None` if there are none.
@@ -60,7 +72,12 @@ pub(super) fn behind(case: &Case) -> Option<String> {
 /// Returns true if a replaced key is kept past the end of its overlap. No other key is created
 /// meanwhile, because keys would pile up.
 pub(super) fn keeps_replaced(case: &Case) -> bool {
-    case.identity.records.previous.iter().any(|key| key.retire_at <= case.now) && behind(case).is_some()
+    case.identity
+        .records
+        .previous
+        .iter()
+        .any(|key| key.retire_at <= case.now)
+        && behind(case).is_some()
 }
 
 /// Why a replaced key is not revoked although its overlap is over.

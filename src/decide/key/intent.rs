@@ -25,7 +25,9 @@ pub(super) fn readable(case: &Case) -> String {
 }
 
 fn chosen(spec: &ProjectKeySpec, name: &str) -> String {
-    spec.key_name.clone().unwrap_or_else(|| names::shortened(name))
+    spec.key_name
+        .clone()
+        .unwrap_or_else(|| names::shortened(name))
 }
 
 /// The common beginning of the names of all keys that a resource may have created in this cluster.
@@ -60,6 +62,15 @@ const LONGEST_REQUEST: usize = 64;
 
 /// The recorded form of a user's request for another key.
 pub(super) fn request(case: &Case) -> Option<String> {
-    let text = case.observed.rotate.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
-    Some(if text.len() <= LONGEST_REQUEST { text.to_owned() } else { names::digest(text) })
+    let text = case
+        .observed
+        .rotate
+        .as_deref()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())?;
+    Some(if text.len() <= LONGEST_REQUEST {
+        text.to_owned()
+    } else {
+        names::digest(text)
+    })
 }

@@ -22,9 +22,13 @@ pub(super) fn decide(case: &Case) -> Choice {
     match &case.secret {
         // A Secret stays with its owner. Without an owner, the older resource creates it.
         KeySecretView::Ours(_) => {}
-        KeySecretView::Restored { key, .. } => return restored(case, &format!(" with key {}", key.name)),
+        KeySecretView::Restored { key, .. } => {
+            return restored(case, &format!(" with key {}", key.name));
+        }
         KeySecretView::Unowned { .. } => return restored(case, ", which does not hold its key"),
-        KeySecretView::Foreign(owner) if case.observed.rival.is_none() => return foreign(case, owner),
+        KeySecretView::Foreign(owner) if case.observed.rival.is_none() => {
+            return foreign(case, owner);
+        }
         KeySecretView::Absent | KeySecretView::Foreign(_) => {
             if let Some(other) = &case.observed.rival {
                 return claimed(case, other);
@@ -38,22 +42,46 @@ pub(super) fn decide(case: &Case) -> Choice {
         return resolve(case, intent);
     }
     match (&case.identity.records.current, &case.secret) {
-        (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
+        (None, KeySecretView::Absent) => {
+            case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating())
+        }
         // The record is gone; the Secret still identifies its key.
-        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if case.observed.meta.record.is_none() => {
+        (None, KeySecretView::Ours(SecretContents::Key { key, .. }))
+            if case.observed.meta.record.is_none() =>
+        {
             let rotated_for = request(case);
             let restored = BTreeSet::from([key.name.clone()]);
-            let records = KeyRecords { current: Some(key.clone()), rotated_for, restored, ..KeyRecords::default() };
-            Decision::act(KeyStep::Record { records, event: None }, creating())
+            let records = KeyRecords {
+                current: Some(key.clone()),
+                rotated_for,
+                restored,
+                ..KeyRecords::default()
+            };
+            Decision::act(
+                KeyStep::Record {
+                    records,
+                    event: None,
+                },
+                creating(),
+            )
         }
         (None, _) => create_key(case, (None, None), creating()),
         (Some(current), KeySecretView::Absent) => {
             if let Some(until) = case.may_be_restored(current) {
                 return Decision::wait(awaiting_backup(case, current), until);
             }
-            told(case, case.act(Action::WriteSecret, KeyStep::PrepareSecret, replacing(&gone(case, current))))
+            told(
+                case,
+                case.act(
+                    Action::WriteSecret,
+                    KeyStep::PrepareSecret,
+                    replacing(&gone(case, current)),
+                ),
+            )
         }
-        (Some(current), KeySecretView::Ours(SecretContents::Key { key, as_declared })) if key.id == current.id => {
+        (Some(current), KeySecretView::Ours(SecretContents::Key { key, as_declared }))
+            if key.id == current.id =>
+        {
             match case.observed.probe {
                 Probe::Refused { at, .. } => revoked(case, current, at),
                 _ => upkeep::decide(case, current, *as_declared),
@@ -71,7 +99,11 @@ pub(super) fn decide(case: &Case) -> Choice {
 const REPLACE_AGAIN: Duration = Duration::from_secs(300);
 
 fn replaced_lately(case: &Case) -> Option<Timestamp> {
-    case.identity.records.rotated_at.map(|at| later(at, REPLACE_AGAIN)).filter(|until| case.now < *until)
+    case.identity
+        .records
+        .rotated_at
+        .map(|at| later(at, REPLACE_AGAIN))
+        .filter(|until| case.now < *until)
 }
 
 fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report {
@@ -87,7 +119,10 @@ fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report
 /// Adopts the Secret of a resource that was restored from a backup.
 fn restored(case: &Case, content: &str) -> Choice {
     let name = &case.spec.secret.name;
-    let report = Report::progressing(Reason::Creating, format!("dbplane adopts Secret {name}{content}."));
+    let report = Report::progressing(
+        Reason::Creating,
+        format!("dbplane adopts Secret {name}{content}."),
+    );
     match case.adopt_step() {
         Some(step) => case.act(Action::WriteSecret, step, report),
         None => Decision::rest(report),
@@ -119,10 +154,15 @@ fn gone(case: &Case, current: &KeyIdentity) -> String {
     )
 }
 
-fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
+fn create_key(
+    case: &Case,
+    (retiring, because): (Option<Retiring>, Option<&str>),
+    report: Report,
+) -> Choice {
     if case.observed.secret_deleting {
         let name = &case.spec.secret.name;
-        let message = format!("Secret {name} is being deleted. dbplane creates the key when that is done.");
+        let message =
+            format!("Secret {name} is being deleted. dbplane creates the key when that is done.");
         return Decision::rest(Report::progressing(Reason::Creating, message));
     }
     if let Some(choice) = before_another(case, &report) {
@@ -132,21 +172,35 @@ fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>)
         Some(Backoff { health, until }) => Decision::wait(Report::of(health), until),
         None => {
             let (intent, because) = (intent(case, retiring), because.map(str::to_owned));
-            Decision::act(KeyStep::CreateKey { intent, because, try_first: false }, report)
+            Decision::act(
+                KeyStep::CreateKey {
+                    intent,
+                    because,
+                    try_first: false,
+                },
+                report,
+            )
         }
     }
 }
 
 /// Creates a successor, and reports why.
 fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
-    told(case, create_key(case, (Some(retiring), Some(why)), replacing(why)))
+    told(
+        case,
+        create_key(case, (Some(retiring), Some(why)), replacing(why)),
+    )
 }
 
 /// The key in the Secret is not usable, and the step may take long. The status reports that first,
 /// and its change triggers the next pass.
 fn told(case: &Case, choice: Choice) -> Choice {
     match choice {
-        Decision { step: Some(_), report: Some(report), .. } if case.observed.meta.ready => Decision::rest(report),
+        Decision {
+            step: Some(_),
+            report: Some(report),
+            ..
+        } if case.observed.meta.ready => Decision::rest(report),
         choice => choice,
     }
 }
@@ -158,10 +212,21 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         && key.name == intent.name
     {
         let records = records.found_in_secret(key, intent);
-        return Decision::act(KeyStep::Record { records, event: None }, creating());
+        return Decision::act(
+            KeyStep::Record {
+                records,
+                event: None,
+            },
+            creating(),
+        );
     }
-    let answer = case.observed.memory.open_answer(Action::CreateKey, intent.at);
-    let answer = answer.map(|answer| format!("{answer} ")).unwrap_or_default();
+    let answer = case
+        .observed
+        .memory
+        .open_answer(Action::CreateKey, intent.at);
+    let answer = answer
+        .map(|answer| format!("{answer} "))
+        .unwrap_or_default();
     let finding_out = || {
         Report::progressing(
             Reason::ConfirmingCreate,
@@ -173,13 +238,29 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     };
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
-        CreateOutcome::NotCreated => {
-            Decision::act(KeyStep::Record { records: records.clone(), event: None }, creating())
-        }
+        CreateOutcome::NotCreated => Decision::act(
+            KeyStep::Record {
+                records: records.clone(),
+                event: None,
+            },
+            creating(),
+        ),
         CreateOutcome::NotListed => {
-            let unanswered = case.issued(&intent.name).then_some(intent.at).or(records.unanswered);
-            let records = KeyRecords { unanswered, ..records.clone() };
-            Decision::act(KeyStep::Record { records, event: None }, creating())
+            let unanswered = case
+                .issued(&intent.name)
+                .then_some(intent.at)
+                .or(records.unanswered);
+            let records = KeyRecords {
+                unanswered,
+                ..records.clone()
+            };
+            Decision::act(
+                KeyStep::Record {
+                    records,
+                    event: None,
+                },
+                creating(),
+            )
         }
         CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
         CreateOutcome::Unclear(entry) => Decision::rest(not_resolved(entry, intent)),
@@ -196,7 +277,10 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
 fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
-        format!("The platform does not accept key {}. dbplane checks whether it was revoked.", current.name),
+        format!(
+            "The platform does not accept key {}. dbplane checks whether it was revoked.",
+            current.name
+        ),
     );
     let again = later(at, case.observed.probe.again_after());
     match &case.observed.listing {
@@ -214,17 +298,26 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
 
 /// Returns true if no entry is or may be the key, by its number or its name.
 fn lacks(keys: &Listed<KeyEntry>, current: &KeyIdentity) -> bool {
-    matches!(keys.find(None, |key| key.id == current.id || key.name == current.name), Shown::Absent)
+    matches!(
+        keys.find(None, |key| key.id == current.id || key.name == current.name),
+        Shown::Absent
+    )
 }
 
 fn replace_revoked(case: &Case, current: &KeyIdentity) -> Choice {
     match case.spec.on_revoked {
         _ if rotation::is_requested(case) => {
-            let why = format!("Key {} was revoked on the platform. It is being replaced, as requested.", current.name);
+            let why = format!(
+                "Key {} was revoked on the platform. It is being replaced, as requested.",
+                current.name
+            );
             replace(case, Retiring::Done, &why)
         }
         OnRevoked::Recreate => {
-            let why = format!("Key {} was revoked on the platform. It is being replaced.", current.name);
+            let why = format!(
+                "Key {} was revoked on the platform. It is being replaced.",
+                current.name
+            );
             replace(case, Retiring::Done, &why)
         }
         OnRevoked::Report => Decision::rest(Report::stalled(

@@ -17,7 +17,9 @@ pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
     }
     for key in &case.identity.records.lost {
         match revocation(case, (key.id, &key.name)) {
-            Revocation::Step(Some(action), step) => return Some(case.act(action, step(), report.clone())),
+            Revocation::Step(Some(action), step) => {
+                return Some(case.act(action, step(), report.clone()));
+            }
             Revocation::Step(None, step) => return Some(Decision::act(step(), report.clone())),
             Revocation::Unclear(report) => return Some(Decision::rest(*report)),
             Revocation::NotOurs(_) | Revocation::OfAnotherCluster | Revocation::NotOffered => {}
@@ -28,10 +30,24 @@ pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
 
 /// Why no further key is created.
 pub(super) fn too_many(case: &Case) -> Option<Report> {
-    let lost = case.identity.records.lost.iter().filter(|key| key.because != LostBecause::Retired);
-    let left: Vec<&str> = lost.map(|key| key.name.as_str()).filter(|name| case.issued(name)).collect();
-    let (_, message) = to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST)?;
+    let lost = case
+        .identity
+        .records
+        .lost
+        .iter()
+        .filter(|key| key.because != LostBecause::Retired);
+    let left: Vec<&str> = lost
+        .map(|key| key.name.as_str())
+        .filter(|name| case.issued(name))
+        .collect();
+    let (_, message) =
+        to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST)?;
     let count = left.len();
-    let why = format!("{count} creations in a row left a key without its secret, so dbplane creates no further one.");
-    Some(Report::stalled(Reason::RevocationUnsupported, format!("{why} {message}")))
+    let why = format!(
+        "{count} creations in a row left a key without its secret, so dbplane creates no further one."
+    );
+    Some(Report::stalled(
+        Reason::RevocationUnsupported,
+        format!("{why} {message}"),
+    ))
 }

@@ -9,7 +9,10 @@ use super::outcome::{Named, keys, without_all};
 use super::{Case, Choice, KeyStep};
 
 /// The reason and the message about such keys, with instructions.
-pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item = &'a str>) -> Option<(Reason, String)> {
+pub(super) fn to_revoke_by_hand<'a>(
+    case: &Case,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<(Reason, String)> {
     let all: Vec<&str> = names.into_iter().collect();
     let (here, elsewhere): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| case.issued(name));
     let reason = match (here.is_empty(), elsewhere.is_empty()) {
@@ -26,12 +29,22 @@ pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item =
     }
     let mut clusters: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
     for name in elsewhere {
-        clusters.entry(Mark::of(name).map(|mark| mark.cluster)).or_default().push(name);
+        clusters
+            .entry(Mark::of(name).map(|mark| mark.cluster))
+            .or_default()
+            .push(name);
     }
     let own = case.observed.cluster.to_string();
-    texts.extend(clusters.into_iter().map(|(cluster, names)| not_issued_here(&own, cluster, &names.join(", "))));
+    texts.extend(
+        clusters
+            .into_iter()
+            .map(|(cluster, names)| not_issued_here(&own, cluster, &names.join(", "))),
+    );
     let object_key = case.observed.meta.object_key();
-    let annotate = format!("kubectl -n {} annotate projectkey {}", object_key.namespace, object_key.name);
+    let annotate = format!(
+        "kubectl -n {} annotate projectkey {}",
+        object_key.namespace, object_key.name
+    );
     let names = all.join(",");
     // A name from an annotation may be any text.
     let quoted = names.replace('\'', r"'\''");
@@ -66,13 +79,26 @@ fn not_issued_here(own: &str, cluster: Option<&str>, names: &str) -> String {
 /// a key that is lost later.
 pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     let known = &case.identity.records;
-    let report =
-        Report::progressing(Reason::Updating, "Keys that were revoked by hand are being removed from the records.");
+    let report = Report::progressing(
+        Reason::Updating,
+        "Keys that were revoked by hand are being removed from the records.",
+    );
     let Some(text) = said(case) else {
         // The annotation was removed, so the same value may be set again.
-        let records = KeyRecords { acknowledged: None, ..known.clone() };
+        let records = KeyRecords {
+            acknowledged: None,
+            ..known.clone()
+        };
         let news = known.acknowledged.is_some() && !case.observed.meta.deleting;
-        return news.then(|| Decision::act(KeyStep::Record { records, event: None }, report));
+        return news.then(|| {
+            Decision::act(
+                KeyStep::Record {
+                    records,
+                    event: None,
+                },
+                report,
+            )
+        });
     };
     if is_acknowledged(case) {
         return None;
@@ -87,25 +113,45 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     }
     let mut records = without_all(known, &forgotten);
     let forgotten: Vec<&str> = forgotten.into_iter().collect();
-    let list = if forgotten.is_empty() { "none".to_owned() } else { forgotten.join(", ") };
-    let mut event = format!("Considered revoked, because of the annotation {REVOKED_KEYS}: {list}.");
+    let list = if forgotten.is_empty() {
+        "none".to_owned()
+    } else {
+        forgotten.join(", ")
+    };
+    let mut event =
+        format!("Considered revoked, because of the annotation {REVOKED_KEYS}: {list}.");
     if !unknown.is_empty() {
-        event.push_str(&format!(" These do not name a key that has to be revoked by hand: {}.", unknown.join(", ")));
+        event.push_str(&format!(
+            " These do not name a key that has to be revoked by hand: {}.",
+            unknown.join(", ")
+        ));
     }
     let keys = forgotten.into_iter().map(str::to_owned).collect();
-    records.acknowledged = Some(Acknowledged { annotation: digest(text), keys });
-    Some(Decision::act(KeyStep::Acknowledge { records, event }, report))
+    records.acknowledged = Some(Acknowledged {
+        annotation: digest(text),
+        keys,
+    });
+    Some(Decision::act(
+        KeyStep::Acknowledge { records, event },
+        report,
+    ))
 }
 
 /// The annotation, if it is not empty.
 fn said<'a>(case: &'a Case) -> Option<&'a str> {
-    case.observed.revoked.as_deref().map(str::trim).filter(|text| !text.is_empty())
+    case.observed
+        .revoked
+        .as_deref()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
 }
 
 /// Returns true if this value of the annotation has been handled.
 fn is_acknowledged(case: &Case) -> bool {
     let known = case.identity.records.acknowledged.as_ref();
-    said(case).zip(known).is_some_and(|(text, known)| known.annotation == digest(text))
+    said(case)
+        .zip(known)
+        .is_some_and(|(text, known)| known.annotation == digest(text))
 }
 
 const ALL: &str = "all";
@@ -121,6 +167,7 @@ fn meant<'a>(case: &'a Case, word: &str) -> Vec<&'a str> {
     let in_use = |name: &str| records.current.as_ref().is_some_and(|key| key.name == name);
     let number = word.parse::<i64>().ok();
     let is_named = |(id, name): &Named| *name == word || id.is_some() && *id == number;
-    let meant = keys(records).filter(|key| word == ALL || is_named(key) && (deleting || !in_use(key.1)));
+    let meant =
+        keys(records).filter(|key| word == ALL || is_named(key) && (deleting || !in_use(key.1)));
     meant.map(|(_, name)| name).collect()
 }

@@ -40,7 +40,8 @@ use super::identity::{KeyIdentity, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{
-    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake, later, memory, paused,
+    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake,
+    later, memory, paused,
 };
 use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::{KeyEntry, Listed, Shown};
@@ -107,8 +108,12 @@ pub enum KeyListing {
 impl KeyListing {
     /// `None` without a list, or if an unreadable entry may be the key.
     pub fn has(&self, key: &KeyIdentity) -> Option<bool> {
-        let Self::Read { keys, .. } = self else { return None };
-        match keys.find(Some(&key.id.to_string()), |entry| entry.id == key.id && entry.name == key.name) {
+        let Self::Read { keys, .. } = self else {
+            return None;
+        };
+        match keys.find(Some(&key.id.to_string()), |entry| {
+            entry.id == key.id && entry.name == key.name
+        }) {
             Shown::Entry(_) => Some(true),
             Shown::Absent => Some(false),
             Shown::Unclear(_) => None,
@@ -143,9 +148,25 @@ impl Probe {
     #[must_use]
     pub fn refused(self, at: Timestamp) -> Self {
         match self {
-            Self::Refused { since, was_accepted, .. } => Self::Refused { at, since, was_accepted },
-            Self::NotAsked(_) => Self::Refused { at, since: at, was_accepted: false },
-            Self::Accepted(_) => Self::Refused { at, since: at, was_accepted: true },
+            Self::Refused {
+                since,
+                was_accepted,
+                ..
+            } => Self::Refused {
+                at,
+                since,
+                was_accepted,
+            },
+            Self::NotAsked(_) => Self::Refused {
+                at,
+                since: at,
+                was_accepted: false,
+            },
+            Self::Accepted(_) => Self::Refused {
+                at,
+                since: at,
+                was_accepted: true,
+            },
         }
     }
 
@@ -163,13 +184,37 @@ impl Probe {
 
     /// Returns true if the key is revoked. A single refusal may be a momentary error.
     fn is_revoked(self) -> bool {
-        let Self::Refused { at, since, was_accepted } = self else { return false };
-        at >= later(since, if was_accepted { REFUSED_AGAIN } else { YOUNG_KEY })
+        let Self::Refused {
+            at,
+            since,
+            was_accepted,
+        } = self
+        else {
+            return false;
+        };
+        at >= later(
+            since,
+            if was_accepted {
+                REFUSED_AGAIN
+            } else {
+                YOUNG_KEY
+            },
+        )
     }
 
     /// The pause between a check and the next one.
     fn again_after(self) -> Duration {
-        if matches!(self, Self::Refused { was_accepted: false, .. }) { YOUNG_AGAIN } else { REFUSED_AGAIN }
+        if matches!(
+            self,
+            Self::Refused {
+                was_accepted: false,
+                ..
+            }
+        ) {
+            YOUNG_AGAIN
+        } else {
+            REFUSED_AGAIN
+        }
     }
 }
 
@@ -192,20 +237,43 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
         Ok(identity) => identity,
         Err(invalid) => return braked.unwrap_or_else(|| invalid_record(spec, observed, invalid)),
     };
-    let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
+    let case = Case {
+        spec,
+        observed,
+        identity,
+        secret: trusted(&observed.secret, identity),
+        now,
+    };
     if let Some(braked) = braked {
         return braked;
     }
-    let Meta { deleting, has_finalizer, paused: is_paused, .. } = observed.meta;
+    let Meta {
+        deleting,
+        has_finalizer,
+        paused: is_paused,
+        ..
+    } = observed.meta;
     if observed.is_wish && !is_paused && (has_finalizer || !deleting) {
-        let report = Report::progressing(Reason::Updating, "The keys that the annotation names are being recorded.");
-        return Decision::act(KeyStep::RecordIdentity { identity: Box::new(identity.clone()) }, report);
+        let report = Report::progressing(
+            Reason::Updating,
+            "The keys that the annotation names are being recorded.",
+        );
+        return Decision::act(
+            KeyStep::RecordIdentity {
+                identity: Box::new(identity.clone()),
+            },
+            report,
+        );
     }
     if deleting {
         return delete::decide(&case);
     }
     // Save a secret in memory first: the platform shows it only once.
-    if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
+    if let Some(key) = observed
+        .unsaved
+        .as_ref()
+        .filter(|_| !matches!(case.secret, KeySecretView::Foreign(_)))
+    {
         if !identity.expects(&key.name) {
             return Decision::act(case.give_up_unsaved(key), saving());
         }
@@ -230,11 +298,17 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
-        AccountView::Usable { organization: Some(_) } => {
+        AccountView::Usable {
+            organization: Some(_),
+        } => {
             let first = case.wrong_account().or_else(|| unlisted::noted(&case));
             first.unwrap_or_else(|| keep::decide(&case))
         }
-        account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
+        account => account
+            .obstacle()
+            .map_or_else(Decision::silent, |obstacle| {
+                Decision::rest(Report::of(obstacle))
+            }),
     }
 }
 
@@ -244,7 +318,11 @@ pub fn is_held(identity: &ProjectKeyIdentity) -> bool {
 }
 
 /// An invalid record only allows removing the finalizer, if the keys stay valid anyway.
-fn invalid_record(spec: &ProjectKeySpec, observed: &KeyObserved, invalid: &InvalidAnnotation) -> Choice {
+fn invalid_record(
+    spec: &ProjectKeySpec,
+    observed: &KeyObserved,
+    invalid: &InvalidAnnotation,
+) -> Choice {
     let meta = &observed.meta;
     let orphaned = spec.deletion == KeyDeletion::Orphan || invalid.is_copy();
     if meta.deleting && meta.has_finalizer && !meta.paused && orphaned {
@@ -253,7 +331,10 @@ fn invalid_record(spec: &ProjectKeySpec, observed: &KeyObserved, invalid: &Inval
             Report::progressing(Reason::Deleting, "The keys, if there are any, stay valid."),
         );
     }
-    Decision::rest(Report::stalled(Reason::BindingConflict, invalid.explain("projectkey", meta.object_key())))
+    Decision::rest(Report::stalled(
+        Reason::BindingConflict,
+        invalid.explain("projectkey", meta.object_key()),
+    ))
 }
 
 fn saving() -> Report {
@@ -288,12 +369,16 @@ impl Case<'_> {
     }
 
     fn backoff(&self, action: Action) -> Option<memory::Backoff> {
-        self.observed.memory.backoff(action, self.observed.meta.generation, self.now)
+        self.observed
+            .memory
+            .backoff(action, self.observed.meta.generation, self.now)
     }
 
     /// Why no key can be created now.
     fn key_creation_backoff(&self) -> Option<memory::Backoff> {
-        [Action::WriteSecret, Action::CreateKey, Action::TryKey].into_iter().find_map(|action| self.backoff(action))
+        [Action::WriteSecret, Action::CreateKey, Action::TryKey]
+            .into_iter()
+            .find_map(|action| self.backoff(action))
     }
 
     fn give_up_unsaved(&self, key: &KeyIdentity) -> KeyStep {
@@ -304,7 +389,9 @@ impl Case<'_> {
             because: LostBecause::Unanswered,
             unlisted: None,
         };
-        KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
+        KeyStep::GiveUpUnsaved {
+            records: outcome::with_lost(&self.identity.records, lost),
+        }
     }
 
     /// Returns true if this cluster issued the name of a key for this very resource. Only then may
@@ -331,10 +418,14 @@ impl Case<'_> {
     /// The step that adopts a Secret from a backup.
     fn adopt_step(&self) -> Option<KeyStep> {
         match &self.secret {
-            KeySecretView::Restored { key, version, .. } => {
-                Some(KeyStep::AdoptSecret { key: Some(key.name.clone()), version: version.clone() })
-            }
-            KeySecretView::Unowned { version } => Some(KeyStep::AdoptSecret { key: None, version: version.clone() }),
+            KeySecretView::Restored { key, version, .. } => Some(KeyStep::AdoptSecret {
+                key: Some(key.name.clone()),
+                version: version.clone(),
+            }),
+            KeySecretView::Unowned { version } => Some(KeyStep::AdoptSecret {
+                key: None,
+                version: version.clone(),
+            }),
             _ => None,
         }
     }
@@ -349,7 +440,9 @@ impl Case<'_> {
     /// it.
     fn key_with_secret(&self) -> Option<&KeyIdentity> {
         match (&self.secret, &self.observed.unsaved) {
-            (_, Some(key)) | (KeySecretView::Ours(SecretContents::Key { key, .. }), None) => Some(key),
+            (_, Some(key)) | (KeySecretView::Ours(SecretContents::Key { key, .. }), None) => {
+                Some(key)
+            }
             _ => None,
         }
     }

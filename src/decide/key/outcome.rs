@@ -33,14 +33,19 @@ pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOu
     if not_created(case, intent) {
         return CreateOutcome::NotCreated;
     }
-    let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
+    let settled = case
+        .observed
+        .memory
+        .settles_at(intent.at, case.observed.limits.settle);
     let other = case.observed.memory.other_key(intent.at);
     match &case.observed.listing {
         KeyListing::NotRead => CreateOutcome::NotRead,
         KeyListing::NotOffered => match other {
             Some(id) => CreateOutcome::Other(id),
             // Another process that recorded it may still create the key, and save it.
-            None if !case.observed.memory.is_own(Action::CreateKey, intent.at) && case.now < settled => {
+            None if !case.observed.memory.is_own(Action::CreateKey, intent.at)
+                && case.now < settled =>
+            {
                 CreateOutcome::NotKnownYet(settled)
             }
             None => CreateOutcome::ListNotOffered,
@@ -61,7 +66,10 @@ pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOu
 fn not_created(case: &Case, intent: &KeyIntent) -> bool {
     let memory = &case.observed.memory;
     // The name is unique. If a proxy repeated the request, the first one may have created the key.
-    let repeated = matches!(memory.fault(Action::CreateKey), Some(Fault::Conflict { .. }));
+    let repeated = matches!(
+        memory.fault(Action::CreateKey),
+        Some(Fault::Conflict { .. })
+    );
     memory.not_done(Action::CreateKey, intent.at) && (!repeated || case.cannot_revoke())
 }
 
@@ -85,43 +93,75 @@ pub(super) type Named<'a> = (Option<i64>, &'a str);
 
 /// All recorded keys: first the replaced ones, last those whose secret never arrived.
 pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
-    let previous = records.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
-    let current = records.current.iter().map(|key| (Some(key.id), key.name.as_str()));
-    previous.chain(current).chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
+    let previous = records
+        .previous
+        .iter()
+        .map(|key| (Some(key.id), key.name.as_str()));
+    let current = records
+        .current
+        .iter()
+        .map(|key| (Some(key.id), key.name.as_str()));
+    previous
+        .chain(current)
+        .chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
 }
 
 /// Revokes one key if the platform offers that and this cluster issued its name. A listed key has
 /// to have that name. A list without the key proves nothing; the answer to the revocation does.
 pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocation<'a> {
     let keys = match &case.observed.listing {
-        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys)),
+        KeyListing::NotRead => {
+            return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys));
+        }
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
-    let hidden = keys.unreadable().hiding(id.map(|id| id.to_string()).as_deref());
-    match keys.shown().iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
-        None if case.is_restored(name) && id.is_some() && keys.shown().iter().any(|key| key.name == name) => {
-            not_ours(case, name, format!("The platform lists key {name} under another number than the record."))
+    let hidden = keys
+        .unreadable()
+        .hiding(id.map(|id| id.to_string()).as_deref());
+    match keys
+        .shown()
+        .iter()
+        .find(|key| id.map_or(key.name == name, |id| key.id == id))
+    {
+        None if case.is_restored(name)
+            && id.is_some()
+            && keys.shown().iter().any(|key| key.name == name) =>
+        {
+            not_ours(
+                case,
+                name,
+                format!("The platform lists key {name} under another number than the record."),
+            )
         }
         // A revocation request by this number is not allowed. A key that no list shows needs no
         // action.
-        None if is_other(&case.identity.records, name) && is_settled(case, name) && keys.unreadable().is_empty() => {
+        None if is_other(&case.identity.records, name)
+            && is_settled(case, name)
+            && keys.unreadable().is_empty() =>
+        {
             forget(case, name, Some(not_listed(name)))
         }
-        None if is_other(&case.identity.records, name) => {
-            not_ours(case, name, format!("The platform answered the creation of key {name} with another key."))
-        }
+        None if is_other(&case.identity.records, name) => not_ours(
+            case,
+            name,
+            format!("The platform answered the creation of key {name} with another key."),
+        ),
         // The entry has the number, and perhaps another name.
-        None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => not_seen(case, entry, name),
+        None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => {
+            not_seen(case, entry, name)
+        }
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
             Some(id) => revoke(case, id, name),
             None if let Some(entry) = hidden => not_seen(case, entry, name),
             // Only the operator that recorded the number may revoke by it.
             None => forget(case, name, id.map(|_| not_listed(name))),
         },
-        Some(key) if key.name != name => {
-            not_ours(case, name, format!("Key {} is not called {name} on the platform.", key.id))
-        }
+        Some(key) if key.name != name => not_ours(
+            case,
+            name,
+            format!("Key {} is not called {name} on the platform.", key.id),
+        ),
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => revoke(case, key.id, name),
     }
@@ -129,7 +169,10 @@ pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocatio
 
 fn not_seen<'a>(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
     match case.issued(name) {
-        true => Revocation::Unclear(Box::new(unclear(entry, &format!("whether key {name} has to be revoked")))),
+        true => Revocation::Unclear(Box::new(unclear(
+            entry,
+            &format!("whether key {name} has to be revoked"),
+        ))),
         false => Revocation::OfAnotherCluster,
     }
 }
@@ -152,7 +195,12 @@ pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Repor
 
 fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
     let records = move || without(&case.identity.records, name);
-    let step = move || KeyStep::Revoke { id, name: name.to_owned(), records: records(), in_use: None };
+    let step = move || KeyStep::Revoke {
+        id,
+        name: name.to_owned(),
+        records: records(),
+        in_use: None,
+    };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
 }
 
@@ -169,7 +217,10 @@ fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
 
 /// Drops the record of a key that the list lacks.
 fn forget<'a>(case: &'a Case, name: &'a str, event: Option<String>) -> Revocation<'a> {
-    let step = move || KeyStep::Record { records: without(&case.identity.records, name), event };
+    let step = move || KeyStep::Record {
+        records: without(&case.identity.records, name),
+        event,
+    };
     Revocation::Step(None, Box::new(step))
 }
 
@@ -180,34 +231,57 @@ fn not_listed(name: &str) -> String {
 /// Returns true if the number recorded with a name belongs to another key, according to the
 /// platform's answer.
 fn is_other(records: &KeyRecords, name: &str) -> bool {
-    records.lost.iter().any(|key| key.name == name && key.because == LostBecause::OtherKey)
+    records
+        .lost
+        .iter()
+        .any(|key| key.name == name && key.because == LostBecause::OtherKey)
 }
 
 /// Returns true if the list began late enough after the loss of a key to show it.
 fn is_settled(case: &Case, name: &str) -> bool {
-    let KeyListing::Read { at, .. } = &case.observed.listing else { return false };
-    let since = case.identity.records.lost.iter().find(|key| key.name == name).map(|key| key.since);
+    let KeyListing::Read { at, .. } = &case.observed.listing else {
+        return false;
+    };
+    let since = case
+        .identity
+        .records
+        .lost
+        .iter()
+        .find(|key| key.name == name)
+        .map(|key| key.since);
     since.is_some_and(|since| *at >= later(since, case.observed.limits.settle))
 }
 
 /// A key of this resource that the record lacks. Its call was repeated, or created it after the
 /// attempt was given up.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
-    let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
+    let KeyListing::Read { keys, .. } = &case.observed.listing else {
+        return None;
+    };
     let readable = readable(case);
     let attempt = |name: &str| {
-        names::is_attempt(name, &readable, &case.observed.cluster, case.observed.meta.object_key())
-            && case.identity.names().all(|known| known != name)
+        names::is_attempt(
+            name,
+            &readable,
+            &case.observed.cluster,
+            case.observed.meta.object_key(),
+        ) && case.identity.names().all(|known| known != name)
     };
-    keys.shown().iter().find(|key| attempt(&key.name)).or_else(|| twin(case))
+    keys.shown()
+        .iter()
+        .find(|key| attempt(&key.name))
+        .or_else(|| twin(case))
 }
 
 /// A second key with a recorded name and another number. A proxy repeated the creation, on a
 /// platform that allows duplicate names. Records from an annotation or a Secret do not count,
 /// because their number may be wrong.
 pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
-    let KeyListing::Read { keys: listed, .. } = &case.observed.listing else { return None };
-    let mut own = keys(&case.identity.records).filter(|(_, name)| case.issued(name) && !case.is_restored(name));
+    let KeyListing::Read { keys: listed, .. } = &case.observed.listing else {
+        return None;
+    };
+    let mut own = keys(&case.identity.records)
+        .filter(|(_, name)| case.issued(name) && !case.is_restored(name));
     own.find_map(|(id, name)| {
         let named = || listed.shown().iter().filter(|key| key.name == name);
         let recorded = named().find(|key| id.is_none_or(|id| key.id == id))?;
@@ -217,7 +291,12 @@ pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
 
 /// Revokes a key that is not recorded. Its secret was never stored.
 pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
-    KeyStep::Revoke { id: key.id, name: key.name.clone(), records: case.identity.records.clone(), in_use: None }
+    KeyStep::Revoke {
+        id: key.id,
+        name: key.name.clone(),
+        records: case.identity.records.clone(),
+        in_use: None,
+    }
 }
 
 pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
@@ -226,9 +305,15 @@ pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
 
 pub(super) fn without_all(records: &KeyRecords, names: &BTreeSet<&str>) -> KeyRecords {
     let mut records = records.clone();
-    records.current = records.current.filter(|key| !names.contains(key.name.as_str()));
-    records.previous.retain(|key| !names.contains(key.name.as_str()));
-    records.lost.retain(|key| !names.contains(key.name.as_str()));
+    records.current = records
+        .current
+        .filter(|key| !names.contains(key.name.as_str()));
+    records
+        .previous
+        .retain(|key| !names.contains(key.name.as_str()));
+    records
+        .lost
+        .retain(|key| !names.contains(key.name.as_str()));
     records
 }
 
@@ -246,7 +331,11 @@ pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
 pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
     let listed = matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.shown().iter().any(|key| key.name == *name));
-    let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other) && !listed);
+    let other = case
+        .observed
+        .memory
+        .other_key(intent.at)
+        .filter(|other| id == Some(*other) && !listed);
     let event = match (case.issued(name), id) {
         (true, Some(id)) if other.is_some() => Some(format!(
             "The platform answered the creation of key {name} with key {id}, which is not what was asked for. dbplane does not \
@@ -261,9 +350,22 @@ pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeySt
             "The creation of key {name} was begun in another cluster, or for another resource, which may use it. It is not revoked here."
         )),
     };
-    let because = if other.is_some() { LostBecause::OtherKey } else { LostBecause::Unanswered };
-    let lost = LostKey { id, name: name.clone(), since: intent.at, because, unlisted: None };
-    KeyStep::Record { records: with_lost(&records.of(intent), lost), event }
+    let because = if other.is_some() {
+        LostBecause::OtherKey
+    } else {
+        LostBecause::Unanswered
+    };
+    let lost = LostKey {
+        id,
+        name: name.clone(),
+        since: intent.at,
+        because,
+        unlisted: None,
+    };
+    KeyStep::Record {
+        records: with_lost(&records.of(intent), lost),
+        event,
+    }
 }
 
 pub(super) fn is_lost(records: &KeyRecords, name: &str) -> bool {

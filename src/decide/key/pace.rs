@@ -19,8 +19,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub fn list_interval(keys: usize, requests_per_minute: u32, key_check: Duration) -> Duration {
     let times = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let wanted = EVERY.saturating_mul(times(keys.max(MANY))) / times(MANY);
-    let affordable =
-        MINUTE.saturating_mul(times(keys.div_ceil(PAGE).max(1))).saturating_mul(PART) / requests_per_minute.max(1);
+    let affordable = MINUTE
+        .saturating_mul(times(keys.div_ceil(PAGE).max(1)))
+        .saturating_mul(PART)
+        / requests_per_minute.max(1);
     wanted.min(key_check * 3 / 4).max(affordable)
 }
 
@@ -46,10 +48,14 @@ mod tests {
             (1, 6, 600, 100),
             (usize::MAX, 1, 600, u64::MAX),
         ] {
-            let interval = list_interval(keys, requests_per_minute, Duration::from_secs(key_check)).as_secs();
+            let interval =
+                list_interval(keys, requests_per_minute, Duration::from_secs(key_check)).as_secs();
             match seconds {
                 u64::MAX => assert!(interval > 1 << 32, "{interval}"),
-                seconds => assert_eq!(interval, seconds, "{keys} keys, {requests_per_minute} requests"),
+                seconds => assert_eq!(
+                    interval, seconds,
+                    "{keys} keys, {requests_per_minute} requests"
+                ),
             }
         }
     }

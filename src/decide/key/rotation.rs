@@ -41,7 +41,9 @@ pub(super) enum Due {
 
 pub(super) fn due(case: &Case, current: &KeyIdentity) -> Due {
     let rotation = case.spec.rotation.as_ref();
-    let overlap = rotation.and_then(|rotation| rotation.overlap.value()).unwrap_or(OVERLAP);
+    let overlap = rotation
+        .and_then(|rotation| rotation.overlap.value())
+        .unwrap_or(OVERLAP);
     match due_regularly(rotation, current.at) {
         Some(due) if due <= case.now => Due::Now(later(case.now, overlap)),
         _ if is_requested(case) => Due::Now(later(case.now, overlap)),
@@ -60,11 +62,20 @@ pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
         );
         return Some((Reason::RotationWaiting, message));
     }
-    let left = records.lost.iter().filter(|key| key.because == LostBecause::Retired && case.issued(&key.name));
+    let left = records
+        .lost
+        .iter()
+        .filter(|key| key.because == LostBecause::Retired && case.issued(&key.name));
     let left: Vec<&str> = left.map(|key| key.name.as_str()).collect();
-    let (reason, message) =
-        super::manual_revocation::to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST_LEFT)?;
-    Some((reason, format!("{} replaced keys are still valid, so the key is not replaced. {message}", left.len())))
+    let (reason, message) = super::manual_revocation::to_revoke_by_hand(case, left.iter().copied())
+        .filter(|_| left.len() >= MOST_LEFT)?;
+    Some((
+        reason,
+        format!(
+            "{} replaced keys are still valid, so the key is not replaced. {message}",
+            left.len()
+        ),
+    ))
 }
 
 /// When a replaced key is revoked.
@@ -89,11 +100,16 @@ struct WhenUnused {
 
 impl WhenUnused {
     fn of(rotation: Option<&Rotation>, key: &RetiredKey) -> Option<Self> {
-        let waits = |rotation: &&Rotation| key.rotated && rotation.revoke_previous == RevokePrevious::WhenUnused;
+        let waits = |rotation: &&Rotation| {
+            key.rotated && rotation.revoke_previous == RevokePrevious::WhenUnused
+        };
         let rotation = rotation.filter(waits)?;
         let unused_for = rotation.unused_for.as_ref()?.value()?;
         let deadline = later(key.since, rotation.deadline.as_ref()?.value()?).max(key.retire_at);
-        Some(Self { unused_for, deadline })
+        Some(Self {
+            unused_for,
+            deadline,
+        })
     }
 }
 
@@ -111,8 +127,16 @@ fn pause(unused_for: Duration) -> Duration {
 /// When to revoke a replaced key. The platform's times are compared only with each other: its clock
 /// and ours may be days apart.
 pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
-    let Some(WhenUnused { unused_for, deadline }) = WhenUnused::of(case.spec.rotation.as_ref(), key) else {
-        return if key.retire_at <= case.now { Turn::Now(None) } else { Turn::At(key.retire_at) };
+    let Some(WhenUnused {
+        unused_for,
+        deadline,
+    }) = WhenUnused::of(case.spec.rotation.as_ref(), key)
+    else {
+        return if key.retire_at <= case.now {
+            Turn::Now(None)
+        } else {
+            Turn::At(key.retire_at)
+        };
     };
     let use_ = last_use(&case.observed.known, key);
     let is_over = deadline <= case.now;
@@ -124,7 +148,8 @@ pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
     }
     let seen = key.last_use.as_ref();
     let same = seen.filter(|seen| Some(seen.at) == use_.shown());
-    let proof = same.map(|seen| later(seen.since, pause(unused_for) + unused_for).max(key.retire_at));
+    let proof =
+        same.map(|seen| later(seen.since, pause(unused_for) + unused_for).max(key.retire_at));
     let again = proof.or(seen.map(|seen| later(seen.since, pause(unused_for))));
     let shown = match (&case.observed.known, proof) {
         (KeyListing::Read { at, .. }, Some(proof)) if *at >= proof => Some(*at),
@@ -141,9 +166,17 @@ pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
 
 /// The key with the last use in the newest list, if it differs from the record. A record from the
 /// future was made before our clock was set back.
-fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) -> Option<RetiredKey> {
+fn watched(
+    case: &Case,
+    key: &RetiredKey,
+    (use_, unused_for): (&Use, Duration),
+) -> Option<RetiredKey> {
     let (seen, shown) = (key.last_use.as_ref(), use_.shown());
-    let read_at = if let KeyListing::Read { at, .. } = &case.observed.known { *at } else { case.now };
+    let read_at = if let KeyListing::Read { at, .. } = &case.observed.known {
+        *at
+    } else {
+        case.now
+    };
     let is_same = seen.map(|seen| seen.at) == shown;
     let is_news = match seen {
         None => !is_same,
@@ -152,7 +185,10 @@ fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) 
     };
     let was_used = shown.flatten().or(seen.and_then(|seen| seen.at)).is_some();
     is_news.then(|| RetiredKey {
-        last_use: shown.map(|at| LastUse { at, since: case.now }),
+        last_use: shown.map(|at| LastUse {
+            at,
+            since: case.now,
+        }),
         worked: key.worked || was_used,
         ..key.clone()
     })
@@ -161,9 +197,14 @@ fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) 
 /// Returns true if the key in use was seen to work: a list shows a use, or an account has its
 /// credentials from the Secret.
 pub(super) fn is_seen_to_work(case: &Case) -> bool {
-    let Some(current) = &case.identity.records.current else { return false };
+    let Some(current) = &case.identity.records.current else {
+        return false;
+    };
     let is_used = match &case.observed.known {
-        KeyListing::Read { keys, .. } => keys.shown().iter().any(|entry| entry.id == current.id && shows_use(entry)),
+        KeyListing::Read { keys, .. } => keys
+            .shown()
+            .iter()
+            .any(|entry| entry.id == current.id && shows_use(entry)),
         KeyListing::NotRead | KeyListing::NotOffered => false,
     };
     is_used || !case.observed.accounts.is_empty()
@@ -203,7 +244,10 @@ fn last_use<'a>(known: &'a KeyListing, key: &RetiredKey) -> Use<'a> {
         KeyListing::NotOffered => return Use::NotShown,
         KeyListing::Read { keys, .. } => keys.shown(),
     };
-    let Some(entry) = keys.iter().find(|entry| entry.id == key.id && entry.name == key.name) else {
+    let Some(entry) = keys
+        .iter()
+        .find(|entry| entry.id == key.id && entry.name == key.name)
+    else {
         return Use::NotShown;
     };
     let from = entry.last_used_from.as_deref();
@@ -220,10 +264,15 @@ fn shows_use(entry: &KeyEntry) -> bool {
 
 fn why_now(use_: &Use) -> String {
     let known = match use_ {
-        Use::Last { at, from: Some(from) } if !from.is_empty() => format!("it was last used at {at} from {from}"),
+        Use::Last {
+            at,
+            from: Some(from),
+        } if !from.is_empty() => format!("it was last used at {at} from {from}"),
         Use::Last { at, .. } => format!("it was last used at {at}"),
         Use::Never => "it was not used so far".to_owned(),
-        Use::NotShown | Use::Unread => "the platform does not show when it was last used".to_owned(),
+        Use::NotShown | Use::Unread => {
+            "the platform does not show when it was last used".to_owned()
+        }
     };
     format!("spec.rotation.deadline is over, and {known}.")
 }
@@ -233,9 +282,13 @@ pub(super) fn outlook(case: &Case) -> Option<String> {
     let rotation = case.spec.rotation.as_ref();
     let mut texts = Vec::new();
     for key in &case.identity.records.previous {
-        let Some(policy) = WhenUnused::of(rotation, key) else { continue };
+        let Some(policy) = WhenUnused::of(rotation, key) else {
+            continue;
+        };
         let (name, deadline) = (&key.name, policy.deadline);
-        let unused_for = rotation.and_then(|rotation| rotation.unused_for.as_ref()).map_or("", |length| &length.0);
+        let unused_for = rotation
+            .and_then(|rotation| rotation.unused_for.as_ref())
+            .map_or("", |length| &length.0);
         texts.push(match last_use(&case.observed.known, key) {
             Use::NotShown => format!(
                 "Key {name} stays valid until {deadline}, because the platform does not show when it was last used."

@@ -35,11 +35,18 @@ pub enum SecretContents {
 
 /// A Secret from a backup is trusted if the record has its key: the two were written together.
 pub(super) fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
-    let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
-    let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
+    let KeySecretView::Restored { key, .. } = secret else {
+        return secret.clone();
+    };
+    let intended = identity
+        .intent
+        .as_ref()
+        .is_some_and(|intent| intent.name == key.name);
     let known = keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
     if intended || known {
         return secret.clone();
     }
-    KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
+    KeySecretView::Foreign(
+        "from an earlier resource, with a key that the record of this one does not have".to_owned(),
+    )
 }

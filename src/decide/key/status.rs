@@ -22,9 +22,12 @@ pub fn status(
         Err(_) => old.clone(),
     };
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
-    status.last_handled_reconcile_at =
-        observed.meta.handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref());
-    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
+    status.last_handled_reconcile_at = observed.meta.handled_reconcile(
+        observed.probe != Probe::WANTED,
+        old.last_handled_reconcile_at.as_ref(),
+    );
+    status.observed_generation =
+        report.observed_generation(old.observed_generation, observed.meta.generation);
     status
 }
 
@@ -59,9 +62,18 @@ fn known(
         lost_keys: records
             .lost
             .iter()
-            .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since, revoke_at: None })
+            .map(|key| KeyRecord {
+                id: key.id,
+                name: key.name.clone(),
+                since: key.since,
+                revoke_at: None,
+            })
             .collect(),
-        acknowledged_keys: records.acknowledged.as_ref().map(|known| known.keys.clone()).unwrap_or_default(),
+        acknowledged_keys: records
+            .acknowledged
+            .as_ref()
+            .map(|known| known.keys.clone())
+            .unwrap_or_default(),
         last_handled_rotate: records.rotated_for.clone(),
         record: old.record.clone(),
         ..ProjectKeyStatus::default()
@@ -75,11 +87,21 @@ fn last_use(
     observed: &KeyObserved,
     old: &ProjectKeyStatus,
 ) -> (Option<Timestamp>, Option<String>) {
-    let Some(current) = current else { return (None, None) };
+    let Some(current) = current else {
+        return (None, None);
+    };
     let known = Some(old).filter(|old| old.key_id == Some(current.id));
-    let known = known.map(|old| (old.last_used_at, old.last_used_from.clone())).unwrap_or_default();
-    let KeyListing::Read { keys, .. } = &observed.known else { return known };
-    let found = keys.shown().iter().find(|key| key.id == current.id).filter(|key| key.last_used_at > known.0);
+    let known = known
+        .map(|old| (old.last_used_at, old.last_used_from.clone()))
+        .unwrap_or_default();
+    let KeyListing::Read { keys, .. } = &observed.known else {
+        return known;
+    };
+    let found = keys
+        .shown()
+        .iter()
+        .find(|key| key.id == current.id)
+        .filter(|key| key.last_used_at > known.0);
     match found.filter(|key| !is_same_use(key.last_used_at, known.0)) {
         Some(key) => (key.last_used_at, key.last_used_from.clone()),
         None => known,

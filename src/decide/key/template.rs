@@ -7,7 +7,12 @@ use super::super::template::Filler;
 use crate::api::ProjectKeySpec;
 
 /// The additional entries with their placeholders replaced.
-pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url: &str) -> BTreeMap<String, String> {
+pub fn template(
+    spec: &ProjectKeySpec,
+    key: &KeyIdentity,
+    secret: &str,
+    base_url: &str,
+) -> BTreeMap<String, String> {
     let id = key.id.to_string();
     let value = |name: &str| match name {
         "key" => Some(secret),
@@ -18,5 +23,9 @@ pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url
         _ => None,
     };
     let mut filler = Filler::default();
-    spec.secret.template.iter().map(|(entry, text)| (entry.clone(), filler.fill(text, value))).collect()
+    spec.secret
+        .template
+        .iter()
+        .map(|(entry, text)| (entry.clone(), filler.fill(text, value)))
+        .collect()
 }

@@ -59,8 +59,16 @@ pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
         probe @ Probe::Refused { at, .. } => Some(later(at, probe.again_after())),
         Probe::NotAsked(_) => None,
     };
-    let until = if again.is_some() { given_up_by } else { saved_by };
-    if let Some(Backoff { health, until: pause }) = case.backoff(Action::TryKey) {
+    let until = if again.is_some() {
+        given_up_by
+    } else {
+        saved_by
+    };
+    if let Some(Backoff {
+        health,
+        until: pause,
+    }) = case.backoff(Action::TryKey)
+    {
         let failed = Report::of(health);
         let (reason, message) = failed.headline();
         let report = ready(case, current).with_sync(Sync::OutOfSync(reason, message.to_owned()));
@@ -72,9 +80,10 @@ pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
     );
     let report = ready(case, current);
     match again.filter(|again| case.now < *again) {
-        Some(again) => {
-            Some(Decision::wait(report.with_sync(Sync::OutOfSync(Reason::NewKeyRefused, message)), again.min(until)))
-        }
+        Some(again) => Some(Decision::wait(
+            report.with_sync(Sync::OutOfSync(Reason::NewKeyRefused, message)),
+            again.min(until),
+        )),
         None => Some(Decision::act(KeyStep::TryUnsaved, report)),
     }
 }
@@ -84,7 +93,8 @@ fn working<'a>(case: &'a Case) -> Option<&'a KeyIdentity> {
     let current = case.identity.records.current.as_ref()?;
     let intent = case.identity.intent.as_ref()?;
     let is_there = matches!(&case.secret, KeySecretView::Ours(SecretContents::Key { key, .. }) if key.id == current.id);
-    let is_refused = intent.previous_revoked || matches!(case.observed.probe, Probe::Refused { .. });
+    let is_refused =
+        intent.previous_revoked || matches!(case.observed.probe, Probe::Refused { .. });
     (is_there && !is_refused).then_some(current)
 }
 
@@ -103,5 +113,8 @@ fn give_up(case: &Case, key: &KeyIdentity, current: &KeyIdentity) -> Option<Choi
         key.name, key.id, current.name
     );
     let records = with_lost(&case.identity.records.of(intent), lost);
-    Some(Decision::act(KeyStep::GiveUpRefused { records, message }, ready(case, current)))
+    Some(Decision::act(
+        KeyStep::GiveUpRefused { records, message },
+        ready(case, current),
+    ))
 }

@@ -11,13 +11,19 @@ use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without};
+use super::outcome::{
+    Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without,
+};
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 use crate::domain::KeyEntry;
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
-    let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
+    let mut upkeep = Upkeep {
+        case,
+        report: ready(case, current),
+        wakes: Vec::new(),
+    };
     let step = upkeep
         .rewrite(as_declared)
         .or_else(|| upkeep.revoke_twin())
@@ -41,8 +47,14 @@ struct Upkeep<'a> {
 
 impl Upkeep<'_> {
     /// The step, unless its last attempt failed too recently. That failure is reported then.
-    fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: impl FnOnce() -> KeyStep) -> Option<KeyStep> {
-        let Some(Backoff { health, until }) = backoff else { return Some(step()) };
+    fn unless_backing_off(
+        &mut self,
+        backoff: Option<Backoff>,
+        step: impl FnOnce() -> KeyStep,
+    ) -> Option<KeyStep> {
+        let Some(Backoff { health, until }) = backoff else {
+            return Some(step());
+        };
         self.wakes.push(until);
         let failed = Report::of(health);
         let (reason, message) = failed.headline();
@@ -58,7 +70,9 @@ impl Upkeep<'_> {
         if as_declared {
             return None;
         }
-        self.unless_backing_off(self.case.backoff(Action::WriteSecret), || KeyStep::RewriteSecret)
+        self.unless_backing_off(self.case.backoff(Action::WriteSecret), || {
+            KeyStep::RewriteSecret
+        })
     }
 
     fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
@@ -81,7 +95,11 @@ impl Upkeep<'_> {
             return None;
         }
         let intent = intent(self.case, Some(Retiring::Rotated(overlap_ends)));
-        let step = KeyStep::CreateKey { intent, because: None, try_first: true };
+        let step = KeyStep::CreateKey {
+            intent,
+            because: None,
+            try_first: true,
+        };
         self.unless_backing_off(self.case.key_creation_backoff(), || step)
     }
 
@@ -89,7 +107,12 @@ impl Upkeep<'_> {
     /// as lost.
     fn retire(&mut self) -> Option<KeyStep> {
         let case = self.case;
-        let turns = case.identity.records.previous.iter().map(|key| (key, turn(case, key)));
+        let turns = case
+            .identity
+            .records
+            .previous
+            .iter()
+            .map(|key| (key, turn(case, key)));
         let behind = in_use::behind(case);
         let mut looks = false;
         for (key, turn) in turns {
@@ -113,14 +136,23 @@ impl Upkeep<'_> {
                 return step;
             }
         }
-        looks.then(|| self.unless_backing_off(case.backoff(Action::ListKeys), || KeyStep::ListKeys)).flatten()
+        looks
+            .then(|| self.unless_backing_off(case.backoff(Action::ListKeys), || KeyStep::ListKeys))
+            .flatten()
     }
 
     /// Records the observed use of a replaced key.
     fn watch(&self, watched: RetiredKey) -> KeyStep {
         let mut records = self.case.identity.records.clone();
-        records.previous.iter_mut().filter(|key| key.name == watched.name).for_each(|key| *key = watched.clone());
-        KeyStep::Record { records, event: None }
+        records
+            .previous
+            .iter_mut()
+            .filter(|key| key.name == watched.name)
+            .for_each(|key| *key = watched.clone());
+        KeyStep::Record {
+            records,
+            event: None,
+        }
     }
 
     fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {
@@ -136,20 +168,40 @@ impl Upkeep<'_> {
             other => {
                 let step = self.revoke(other)?;
                 return Some(match step {
-                    KeyStep::Revoke { id, name, records, .. } => KeyStep::Revoke { id, name, records, in_use },
+                    KeyStep::Revoke {
+                        id, name, records, ..
+                    } => KeyStep::Revoke {
+                        id,
+                        name,
+                        records,
+                        in_use,
+                    },
                     step => step,
                 });
             }
         };
         let because = LostBecause::Retired;
-        let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because, unlisted: None };
+        let lost = LostKey {
+            id: Some(key.id),
+            name: key.name.clone(),
+            since: key.since,
+            because,
+            unlisted: None,
+        };
         let records = with_lost(&without(&self.case.identity.records, &key.name), lost);
-        Some(KeyStep::Record { records, event: Some(event) })
+        Some(KeyStep::Record {
+            records,
+            event: Some(event),
+        })
     }
 
     /// Reports that a replaced key is kept because these accounts may still use it.
     fn keep(&mut self, key: &RetiredKey, accounts: &str) {
-        self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, accounts));
+        self.report.health = self
+            .report
+            .health
+            .clone()
+            .saying_also(&in_use::kept(&key.name, accounts));
         self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
     }
 
@@ -161,22 +213,32 @@ impl Upkeep<'_> {
 
     fn revoke_unrecorded(&mut self, key: &KeyEntry) -> Option<KeyStep> {
         let case = self.case;
-        self.unless_backing_off(case.backoff(Action::Revoke), || revoke_unrecorded(case, key))
+        self.unless_backing_off(case.backoff(Action::Revoke), || {
+            revoke_unrecorded(case, key)
+        })
     }
 
     /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
         let ours = |key: &Named| self.case.issued(key.1);
-        let lost: Vec<Named> = records.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
+        let lost: Vec<Named> = records
+            .lost
+            .iter()
+            .map(|key| (key.id, key.name.as_str()))
+            .collect();
         // Keys of another cluster are never revoked, so a list is not read only for them.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
-        lost.into_iter().filter(|key| read || ours(key)).find_map(|key| self.revoke(revocation(self.case, key)))
+        lost.into_iter()
+            .filter(|key| read || ours(key))
+            .find_map(|key| self.revoke(revocation(self.case, key)))
     }
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
         match revocation {
-            Revocation::Step(Some(action), step) => self.unless_backing_off(self.case.backoff(action), step),
+            Revocation::Step(Some(action), step) => {
+                self.unless_backing_off(self.case.backoff(action), step)
+            }
             Revocation::Step(None, step) => Some(step()),
             Revocation::NotOurs(message) => {
                 self.report_out_of_sync(Reason::BindingConflict, message);
@@ -211,7 +273,8 @@ impl Upkeep<'_> {
             return Some(KeyStep::Probe);
         }
         let backoff = self.case.backoff(Action::ListKeys);
-        self.wakes.extend(backoff.iter().map(|backoff| backoff.until));
+        self.wakes
+            .extend(backoff.iter().map(|backoff| backoff.until));
         backoff.is_none().then_some(KeyStep::ListKeys)
     }
 
@@ -221,8 +284,14 @@ impl Upkeep<'_> {
         let records = &self.case.identity.records;
         let begun = records.unanswered?;
         if later(begun, WATCHED) <= self.case.now {
-            let records = KeyRecords { unanswered: None, ..records.clone() };
-            return Some(KeyStep::Record { records, event: None });
+            let records = KeyRecords {
+                unanswered: None,
+                ..records.clone()
+            };
+            return Some(KeyStep::Record {
+                records,
+                event: None,
+            });
         }
         let key = stray(self.case)?;
         self.revoke_unrecorded(key)
@@ -230,12 +299,22 @@ impl Upkeep<'_> {
 }
 
 pub(super) fn ready(case: &Case, current: &KeyIdentity) -> Report {
-    let mut message = format!("Secret {} contains key {}.", case.spec.secret.name, current.name);
+    let mut message = format!(
+        "Secret {} contains key {}.",
+        case.spec.secret.name, current.name
+    );
     if let Some(outlook) = rotation::outlook(case) {
         message = format!("{message} {outlook}");
     }
     let report = Report::ready(message);
-    match to_revoke_by_hand(case, case.identity.records.lost.iter().map(|key| key.name.as_str())) {
+    match to_revoke_by_hand(
+        case,
+        case.identity
+            .records
+            .lost
+            .iter()
+            .map(|key| key.name.as_str()),
+    ) {
         Some((reason, message)) => report.with_sync(Sync::OutOfSync(reason, message)),
         None => report,
     }

@@ -5,7 +5,10 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn rejected() -> Problem {
-    Problem::Platform(Fault::Rejected { status: 422, message: "limit reached".into() })
+    Problem::Platform(Fault::Rejected {
+        status: 422,
+        message: "limit reached".into(),
+    })
 }
 
 #[test]
@@ -14,11 +17,20 @@ fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
     memory.failed(Action::Create, rejected(), 1, at(0));
     let backoff = memory.backoff(Action::Create, 1, at(29)).unwrap();
     assert_eq!(backoff.until, at(30));
-    assert_eq!(backoff.health, Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into()));
+    assert_eq!(
+        backoff.health,
+        Health::Stalled(
+            Reason::Refused,
+            "The platform refuses (422): limit reached".into()
+        )
+    );
     assert_eq!(memory.backoff(Action::Create, 1, at(30)), None);
     assert_eq!(memory.backoff(Action::Create, 2, at(1)), None);
     memory.failed(Action::Create, rejected(), 1, at(30));
-    assert_eq!(memory.backoff(Action::Create, 1, at(31)).unwrap().until, at(90));
+    assert_eq!(
+        memory.backoff(Action::Create, 1, at(31)).unwrap().until,
+        at(90)
+    );
 }
 
 #[test]
@@ -29,17 +41,30 @@ fn a_success_ends_the_pauses() {
     memory.succeeded(Action::Create);
     assert_eq!(memory.backoff(Action::Create, 1, at(1)), None);
     assert!(memory.backoff(Action::Change, 1, at(1)).is_some());
-    assert_eq!(memory.failures().map(|(action, _)| action).collect::<Vec<_>>(), [Action::Change]);
+    assert_eq!(
+        memory
+            .failures()
+            .map(|(action, _)| action)
+            .collect::<Vec<_>>(),
+        [Action::Change]
+    );
 }
 
 #[test]
 fn another_key_is_remembered_of_ones_own_creation_alone() {
     let mut memory = Memory::default();
-    let other = Problem::Platform(Fault::OtherKey { id: 9, message: String::new() });
+    let other = Problem::Platform(Fault::OtherKey {
+        id: 9,
+        message: String::new(),
+    });
     memory.recorded(Action::CreateKey, at(10));
     memory.failed(Action::CreateKey, other, 1, at(11));
     assert_eq!(memory.other_key(at(10)), Some(9));
-    assert_eq!(memory.other_key(at(5)), None, "another process recorded that one");
+    assert_eq!(
+        memory.other_key(at(5)),
+        None,
+        "another process recorded that one"
+    );
     memory.recorded(Action::CreateKey, at(20));
     assert_eq!(memory.other_key(at(20)), None, "that was the one before");
 }
@@ -48,7 +73,12 @@ fn another_key_is_remembered_of_ones_own_creation_alone() {
 fn the_clock_of_another_process_does_not_count() {
     let settle = Duration::from_secs(60);
     let mut memory = Memory::default();
-    for (recorded, now, settled) in [(100, 5000, 5060), (100, 5030, 5060), (90_000, 5040, 5100), (100, 5050, 5110)] {
+    for (recorded, now, settled) in [
+        (100, 5000, 5060),
+        (100, 5030, 5060),
+        (90_000, 5040, 5100),
+        (100, 5050, 5110),
+    ] {
         memory.note_unresolved(Some(at(recorded)), at(now));
         assert_eq!(memory.settles_at(at(recorded), settle), at(settled));
     }
@@ -60,19 +90,34 @@ fn the_clock_of_another_process_does_not_count() {
 #[test]
 fn retry_after_is_obeyed() {
     let mut memory = Memory::default();
-    let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
+    let fault = Fault::Throttled {
+        status: 429,
+        retry_after: Some(Duration::from_secs(17)),
+    };
     memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
-    assert_eq!(memory.backoff(Action::Change, 1, at(1)).unwrap().until, at(17));
+    assert_eq!(
+        memory.backoff(Action::Change, 1, at(1)).unwrap().until,
+        at(17)
+    );
     // Repeating the answer does not make the pause longer.
     for second in 20..30 {
-        let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(1)) };
+        let fault = Fault::Throttled {
+            status: 429,
+            retry_after: Some(Duration::from_secs(1)),
+        };
         memory.failed(Action::Change, Problem::Platform(fault), 1, at(second));
-        assert_eq!(memory.backoff(Action::Change, 1, at(second)).unwrap().until, at(second + 1));
+        assert_eq!(
+            memory.backoff(Action::Change, 1, at(second)).unwrap().until,
+            at(second + 1)
+        );
     }
 }
 
 fn parts(fields: &[&str]) -> BTreeMap<String, ComputeChange> {
-    fields.iter().map(|field| ((*field).to_owned(), ComputeChange::default())).collect()
+    fields
+        .iter()
+        .map(|field| ((*field).to_owned(), ComputeChange::default()))
+        .collect()
 }
 
 fn repeated(memory: &Memory, field: &str, now: Timestamp) -> Option<(Reason, Timestamp)> {
@@ -85,10 +130,16 @@ fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
     assert_eq!(repeated(&memory, "size", at(0)), None);
     memory.sent(&parts(&["size"]), at(0));
     memory.note_differing(&["size"], at(0));
-    assert_eq!(repeated(&memory, "size", at(10)), Some((Reason::SettingNotApplied, at(300))));
+    assert_eq!(
+        repeated(&memory, "size", at(10)),
+        Some((Reason::SettingNotApplied, at(300)))
+    );
     assert_eq!(repeated(&memory, "size", at(300)), None);
     memory.sent(&parts(&["size"]), at(300));
-    assert_eq!(repeated(&memory, "size", at(301)), Some((Reason::SettingNotApplied, at(900))));
+    assert_eq!(
+        repeated(&memory, "size", at(301)),
+        Some((Reason::SettingNotApplied, at(900)))
+    );
 }
 
 #[test]
@@ -96,7 +147,10 @@ fn an_ignored_field_does_not_delay_the_others() {
     let mut memory = Memory::default();
     memory.sent(&parts(&["scaleToZero", "size"]), at(0));
     memory.note_differing(&["scaleToZero"], at(0));
-    assert_eq!(repeated(&memory, "scaleToZero", at(1)), Some((Reason::SettingNotApplied, at(300))));
+    assert_eq!(
+        repeated(&memory, "scaleToZero", at(1)),
+        Some((Reason::SettingNotApplied, at(300)))
+    );
     assert_eq!(repeated(&memory, "size", at(1)), None);
     assert_eq!(repeated(&memory, "disabled", at(1)), None);
 }
@@ -105,7 +159,10 @@ fn an_ignored_field_does_not_delay_the_others() {
 fn another_value_of_a_field_does_not_wait() {
     let mut memory = Memory::default();
     memory.sent(&parts(&["branchID"]), at(0));
-    let other = ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() };
+    let other = ComputeChange {
+        branch_id: Some("br-2".into()),
+        ..ComputeChange::default()
+    };
     assert_eq!(memory.repeated("branchID", &other, at(1)), None);
 }
 
@@ -113,7 +170,10 @@ fn another_value_of_a_field_does_not_wait() {
 fn what_is_sent_again_counts_only_where_it_is_the_same_and_was_undone_soon() {
     let other = BTreeMap::from([(
         "size".to_owned(),
-        ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() },
+        ComputeChange {
+            branch_id: Some("br-2".into()),
+            ..ComputeChange::default()
+        },
     )]);
     for (between, in_force_for, expected) in [
         (None, Duration::ZERO, Some(Reason::DriftPersists)),
@@ -129,10 +189,16 @@ fn what_is_sent_again_counts_only_where_it_is_the_same_and_was_undone_soon() {
         }
         let last = later(at(2), in_force_for);
         memory.note_differing(&[], last);
-        between.into_iter().for_each(|other| memory.sent(other, last));
+        between
+            .into_iter()
+            .for_each(|other| memory.sent(other, last));
         memory.sent(&parts(&["size"]), last);
         memory.note_differing(&[], last);
-        assert_eq!(repeated(&memory, "size", last).map(|(reason, _)| reason), expected, "{between:?} {in_force_for:?}");
+        assert_eq!(
+            repeated(&memory, "size", last).map(|(reason, _)| reason),
+            expected,
+            "{between:?} {in_force_for:?}"
+        );
     }
 }
 
@@ -144,7 +210,10 @@ fn a_difference_that_comes_back_is_corrected_thrice_and_then_with_pauses() {
         memory.sent(&parts(&["size"]), at(second));
         memory.note_differing(&[], at(second));
     }
-    assert_eq!(repeated(&memory, "size", at(3)), Some((Reason::DriftPersists, at(302))));
+    assert_eq!(
+        repeated(&memory, "size", at(3)),
+        Some((Reason::DriftPersists, at(302)))
+    );
     assert_eq!(repeated(&memory, "size", at(302)), None);
 }
 
@@ -177,23 +246,63 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
 fn only_what_was_certainly_not_done_counts_as_not_done() {
     let message = String::new;
     for (fault, not_done) in [
-        (Fault::Rejected { status: 422, message: message() }, true),
+        (
+            Fault::Rejected {
+                status: 422,
+                message: message(),
+            },
+            true,
+        ),
         (Fault::Conflict { message: message() }, true),
-        (Fault::Busy { message: message(), retry_after: None }, true),
-        (Fault::Throttled { status: 429, retry_after: None }, true),
+        (
+            Fault::Busy {
+                message: message(),
+                retry_after: None,
+            },
+            true,
+        ),
+        (
+            Fault::Throttled {
+                status: 429,
+                retry_after: None,
+            },
+            true,
+        ),
         (Fault::Transport { message: message() }, true),
         (Fault::Unauthorized { message: message() }, true),
-        (Fault::Server { status: 503, message: message() }, false),
+        (
+            Fault::Server {
+                status: 503,
+                message: message(),
+            },
+            false,
+        ),
         (Fault::Unknown { message: message() }, false),
-        (Fault::Undecodable { path: message(), message: message() }, false),
+        (
+            Fault::Undecodable {
+                path: message(),
+                message: message(),
+            },
+            false,
+        ),
         (Fault::TooLarge { message: message() }, false),
     ] {
         let mut memory = Memory::default();
         memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
-        assert!(!memory.not_done(Action::Create, at(0)), "of another process: {fault:?}");
+        assert!(
+            !memory.not_done(Action::Create, at(0)),
+            "of another process: {fault:?}"
+        );
         memory.recorded(Action::Create, at(0));
-        assert_eq!(memory.not_done(Action::Create, at(0)), not_done, "{fault:?}");
-        assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try: {fault:?}");
+        assert_eq!(
+            memory.not_done(Action::Create, at(0)),
+            not_done,
+            "{fault:?}"
+        );
+        assert!(
+            !memory.not_done(Action::Create, at(1)),
+            "of an earlier try: {fault:?}"
+        );
         assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
     }
 }
@@ -202,13 +311,46 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
 fn a_person_is_told_of_what_does_not_pass_by_itself() {
     let message = || "m".to_owned();
     for (fault, stalled) in [
-        (Fault::Forbidden { status: 403, message: message() }, Some(Reason::Forbidden)),
-        (Fault::Rejected { status: 422, message: message() }, Some(Reason::Refused)),
-        (Fault::TooLarge { message: message() }, Some(Reason::AnswerTooLarge)),
-        (Fault::Undecodable { path: message(), message: message() }, None),
-        (Fault::Server { status: 500, message: message() }, None),
+        (
+            Fault::Forbidden {
+                status: 403,
+                message: message(),
+            },
+            Some(Reason::Forbidden),
+        ),
+        (
+            Fault::Rejected {
+                status: 422,
+                message: message(),
+            },
+            Some(Reason::Refused),
+        ),
+        (
+            Fault::TooLarge { message: message() },
+            Some(Reason::AnswerTooLarge),
+        ),
+        (
+            Fault::Undecodable {
+                path: message(),
+                message: message(),
+            },
+            None,
+        ),
+        (
+            Fault::Server {
+                status: 500,
+                message: message(),
+            },
+            None,
+        ),
         (Fault::Transport { message: message() }, None),
-        (Fault::Throttled { status: 429, retry_after: None }, None),
+        (
+            Fault::Throttled {
+                status: 429,
+                retry_after: None,
+            },
+            None,
+        ),
         (Fault::Unauthorized { message: message() }, None),
     ] {
         let reason = match of_fault(&fault) {
@@ -228,13 +370,21 @@ fn other_credentials_are_tried_at_once_and_outcomes_stay_known() {
     assert_eq!(memory.backoff(Action::Create, 1, at(1)), None);
     assert!(memory.not_done(Action::Create, at(0)));
     memory.failed(Action::Create, rejected(), 1, at(1));
-    assert_eq!(memory.backoff(Action::Create, 1, at(2)).unwrap().until, at(31));
+    assert_eq!(
+        memory.backoff(Action::Create, 1, at(2)).unwrap().until,
+        at(31)
+    );
 }
 
 #[test]
 fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
     let mut memory = Memory::default();
-    let fault = || Problem::Platform(Fault::Server { status: 500, message: "broken".into() });
+    let fault = || {
+        Problem::Platform(Fault::Server {
+            status: 500,
+            message: "broken".into(),
+        })
+    };
     let mut now = at(0);
     for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
         memory.failed(Action::Delete, fault(), 1, now);
@@ -255,7 +405,10 @@ fn an_operation_is_remembered_until_the_status_shows_it() {
         failures: None,
         error: None,
     };
-    let mut memory = Memory { last_operation: Some(operation("ours")), ..Memory::default() };
+    let mut memory = Memory {
+        last_operation: Some(operation("ours")),
+        ..Memory::default()
+    };
     memory.operation_shown(None);
     memory.operation_shown(Some(&operation("another")));
     assert_eq!(memory.last_operation, Some(operation("ours")));
@@ -272,11 +425,25 @@ fn the_operation_to_show_is_the_one_that_failed_or_else_the_one_that_was_seen_la
         failures,
         error: None,
     };
-    let [first, second, failed] = [operation("first", None), operation("second", None), operation("failed", Some(1))];
-    let shown = |memory: &Memory| memory.last_operation.as_ref().map(|operation| operation.id.clone()).unwrap();
+    let [first, second, failed] = [
+        operation("first", None),
+        operation("second", None),
+        operation("failed", Some(1)),
+    ];
+    let shown = |memory: &Memory| {
+        memory
+            .last_operation
+            .as_ref()
+            .map(|operation| operation.id.clone())
+            .unwrap()
+    };
     let mut memory = Memory::default();
     memory.operations_started(&[]);
-    assert_eq!(memory, Memory::default(), "an answer without any says nothing");
+    assert_eq!(
+        memory,
+        Memory::default(),
+        "an answer without any says nothing"
+    );
     memory.operations_started(&[first.clone(), second.clone()]);
     assert_eq!(shown(&memory), "first");
     memory.operations_started(&[first.clone(), failed.clone()]);

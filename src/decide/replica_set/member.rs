@@ -23,9 +23,16 @@ pub enum Relation {
 
 /// The relation of `compute` to the set with this UID; `None` if there is none.
 pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Option<Relation> {
-    let selected = holds(compute.metadata.labels.as_ref(), &spec.selector.match_labels);
+    let selected = holds(
+        compute.metadata.labels.as_ref(),
+        &spec.selector.match_labels,
+    );
     match controller(&compute.metadata) {
-        Some(owner) if owner.uid == uid => Some(if selected { Relation::Member } else { Relation::Stranger }),
+        Some(owner) if owner.uid == uid => Some(if selected {
+            Relation::Member
+        } else {
+            Relation::Stranger
+        }),
         Some(_) => None,
         None => (selected && is_replica(spec, compute)).then_some(Relation::Adoptable),
     }
@@ -37,7 +44,10 @@ pub fn is_replica_of(uid: &str, meta: &ObjectMeta) -> bool {
 }
 
 fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
-    meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+    meta.owner_references
+        .iter()
+        .flatten()
+        .find(|owner| owner.controller == Some(true))
 }
 
 /// Returns true if the set may adopt the Compute.
@@ -52,22 +62,38 @@ fn is_replica(spec: &ReadReplicaSetSpec, compute: &Compute) -> bool {
 type Texts = BTreeMap<String, String>;
 
 fn holds(stands: Option<&Texts>, wanted: &Texts) -> bool {
-    wanted.iter().all(|(name, value)| stands.and_then(|stands| stands.get(name)) == Some(value))
+    wanted
+        .iter()
+        .all(|(name, value)| stands.and_then(|stands| stands.get(name)) == Some(value))
 }
 
 /// Returns a check that annotations contain all wanted ones. A long text may be kept as its digest,
 /// which is computed once for all replicas.
 fn annotated(wanted: &Texts) -> impl Fn(Option<&Texts>) -> bool {
-    let wanted: Vec<_> = wanted.iter().map(|(name, value)| (name, value, kept::text(value))).collect();
+    let wanted: Vec<_> = wanted
+        .iter()
+        .map(|(name, value)| (name, value, kept::text(value)))
+        .collect();
     move |stands| {
         let stands = |name| stands.and_then(|stands| stands.get(name));
-        wanted.iter().all(|(name, value, kept)| stands(*name).is_some_and(|it| it == *value || it == kept))
+        wanted
+            .iter()
+            .all(|(name, value, kept)| stands(*name).is_some_and(|it| it == *value || it == kept))
     }
 }
 
 pub(super) fn named(compute: &Compute) -> Member {
-    let ObjectMeta { name, uid, resource_version, .. } = compute.metadata.clone();
-    Member { name: name.unwrap_or_default(), uid: uid.unwrap_or_default(), version: resource_version }
+    let ObjectMeta {
+        name,
+        uid,
+        resource_version,
+        ..
+    } = compute.metadata.clone();
+    Member {
+        name: name.unwrap_or_default(),
+        uid: uid.unwrap_or_default(),
+        version: resource_version,
+    }
 }
 
 /// A Compute of the set, compared with the template.
@@ -89,17 +115,26 @@ pub(super) fn leaving(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Repl
     members(spec, computes, |meta| meta.deletion_timestamp.is_some())
 }
 
-fn members(spec: &ReadReplicaSetSpec, computes: &[Found], wanted: fn(&ObjectMeta) -> bool) -> Vec<Replica> {
+fn members(
+    spec: &ReadReplicaSetSpec,
+    computes: &[Found],
+    wanted: fn(&ObjectMeta) -> bool,
+) -> Vec<Replica> {
     let template = &spec.template;
     let is_annotated = annotated(&template.metadata.annotations);
-    let is_wanted = |found: &&Found| found.relation == Relation::Member && wanted(&found.compute.metadata);
+    let is_wanted =
+        |found: &&Found| found.relation == Relation::Member && wanted(&found.compute.metadata);
     let replica = |found: &Found| {
         let compute = found.compute.clone();
         let current = compute.spec.branch_id == template.spec.compute().branch_id;
         let declared = template.spec.is_of(&compute.spec)
             && holds(compute.metadata.labels.as_ref(), &template.metadata.labels)
             && is_annotated(compute.metadata.annotations.as_ref());
-        Replica { compute, current, declared }
+        Replica {
+            compute,
+            current,
+            declared,
+        }
     };
     let mut replicas: Vec<_> = computes.iter().filter(is_wanted).map(replica).collect();
     replicas.sort_by_cached_key(|replica| (replica.name().len(), replica.name()));
@@ -112,16 +147,26 @@ impl Replica {
     }
 
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
-        self.compute.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == kind)
+        self.compute
+            .status
+            .as_ref()?
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == kind)
     }
 
     fn is(&self, kind: &str, status: &str) -> bool {
-        self.condition(kind).is_some_and(|condition| condition.status == status)
+        self.condition(kind)
+            .is_some_and(|condition| condition.status == status)
     }
 
     /// The status is about the present spec.
     fn is_observed(&self) -> bool {
-        let observed = self.compute.status.as_ref().and_then(|status| status.observed_generation);
+        let observed = self
+            .compute
+            .status
+            .as_ref()
+            .and_then(|status| status.observed_generation);
         observed.is_some() && observed == self.compute.metadata.generation
     }
 
@@ -145,7 +190,9 @@ impl Replica {
 
     /// The platform could be asked about it, and its status reports only states that dbplane knows.
     pub fn is_seen(&self) -> bool {
-        let Some(status) = &self.compute.status else { return false };
+        let Some(status) = &self.compute.status else {
+            return false;
+        };
         let mut states = [&status.state, &status.pending_state].into_iter().flatten();
         let are_known = states.all(|word| ComputeState::from(word.clone()).is_known());
         status.last_seen_serving.is_some() && status.unseen_since.is_none() && are_known
@@ -176,7 +223,9 @@ impl Replica {
     /// Its spec is in force on the platform. A stray compute beside a usable one is the reason of
     /// Synced only then.
     fn is_in_force(&self) -> bool {
-        let stray = self.condition("Synced").is_some_and(|synced| synced.reason == Reason::StrayCompute.as_str());
+        let stray = self
+            .condition("Synced")
+            .is_some_and(|synced| synced.reason == Reason::StrayCompute.as_str());
         self.is("Synced", "True") || stray
     }
 
@@ -188,7 +237,11 @@ impl Replica {
 
     /// It serves clients at present.
     pub fn is_active(&self) -> bool {
-        let state = self.compute.status.as_ref().and_then(|status| status.state.as_deref());
+        let state = self
+            .compute
+            .status
+            .as_ref()
+            .and_then(|status| status.state.as_deref());
         state == Some(ComputeState::Active.to_string().as_str())
     }
 

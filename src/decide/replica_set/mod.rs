@@ -69,7 +69,10 @@ pub enum SetStep {
     /// Delete a surplus Compute.
     Retire(Member),
     /// Write the connection Secret. The entries in `without` must not be in it.
-    WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
+    WriteConnection {
+        secret: Box<ConnectionSecret>,
+        without: BTreeSet<String>,
+    },
 }
 
 /// A Compute of the set, at the version that the decision used.
@@ -93,7 +96,11 @@ struct Case<'a> {
 /// How long to wait for the watch to show this process's writes before a direct read.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
-pub fn decide(spec: &ReadReplicaSetSpec, observed: &SetObserved, now: Timestamp) -> Decision<SetStep> {
+pub fn decide(
+    spec: &ReadReplicaSetSpec,
+    observed: &SetObserved,
+    now: Timestamp,
+) -> Decision<SetStep> {
     if observed.meta.deleting {
         return Decision::rest(Report::progressing(
             Reason::Deleting,
@@ -115,26 +122,41 @@ pub fn decide(spec: &ReadReplicaSetSpec, observed: &SetObserved, now: Timestamp)
         case.change(&report),
         case.connection(&report),
     ];
-    Decision::first_step(choices.into_iter().flatten().chain([Decision::rest(report)]))
+    Decision::first_step(
+        choices
+            .into_iter()
+            .flatten()
+            .chain([Decision::rest(report)]),
+    )
 }
 
 impl<'a> Case<'a> {
     fn new(spec: &'a ReadReplicaSetSpec, observed: &'a SetObserved, now: Timestamp) -> Self {
         let replicas = member::replicas(spec, &observed.computes);
-        Self { spec, observed, replicas, leaving: member::leaving(spec, &observed.computes), now }
+        Self {
+            spec,
+            observed,
+            replicas,
+            leaving: member::leaving(spec, &observed.computes),
+            now,
+        }
     }
 
     /// A step, unless the API server refused the last one of its kind too recently. Serving
     /// replicas keep the set usable meanwhile.
     fn act(&self, action: Action, step: SetStep, report: &Report) -> Choice {
         match self.backoff(action) {
-            Some(backoff) => Decision::wait(self.serving(report).beside(backoff.health), backoff.until),
+            Some(backoff) => {
+                Decision::wait(self.serving(report).beside(backoff.health), backoff.until)
+            }
             None => Decision::act(step, report.clone()),
         }
     }
 
     fn backoff(&self, action: Action) -> Option<Backoff> {
-        self.observed.memory.backoff(action, self.observed.meta.generation, self.now)
+        self.observed
+            .memory
+            .backoff(action, self.observed.meta.generation, self.now)
     }
 
     fn desired(&self) -> usize {
@@ -143,11 +165,15 @@ impl<'a> Case<'a> {
 
     /// Settles ownership before anything else: adopt or release Computes.
     fn membership(&self, report: &Report) -> Option<Choice> {
-        let step = self.observed.computes.iter().find_map(|found| match found.relation {
-            Relation::Member => None,
-            Relation::Adoptable => Some(SetStep::Adopt(member::named(&found.compute))),
-            Relation::Stranger => Some(SetStep::Release(member::named(&found.compute))),
-        })?;
+        let step = self
+            .observed
+            .computes
+            .iter()
+            .find_map(|found| match found.relation {
+                Relation::Member => None,
+                Relation::Adoptable => Some(SetStep::Adopt(member::named(&found.compute))),
+                Relation::Stranger => Some(SetStep::Release(member::named(&found.compute))),
+            })?;
         Some(self.act(Action::Adopt, step, report))
     }
 }

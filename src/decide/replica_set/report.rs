@@ -16,29 +16,47 @@ impl Case<'_> {
         let (reason, health): (Reason, fn(Reason, String) -> Health) = match () {
             () if find(Replica::is_stalled).is_some() => (Reason::ReplicaNotReady, Health::Stalled),
             () if self.observed.unreadable > 0 => (Reason::ReplicaNotReady, Health::Unknown),
-            () if complete && replicas.iter().all(|replica| replica.is_settled()) => (Reason::Available, Health::Ready),
+            () if complete && replicas.iter().all(|replica| replica.is_settled()) => {
+                (Reason::Available, Health::Ready)
+            }
             () if find(Replica::is_unknown).is_some() => (Reason::ReplicaNotReady, Health::Unknown),
             () if complete && self.is_held_back() => (Reason::Available, Health::Ready),
             () if there < self.desired() => (Reason::Creating, Health::Progressing),
             () => (Reason::Updating, Health::Progressing),
         };
-        let why =
-            find(Replica::is_stalled).or_else(|| find(Replica::is_unknown)).and_then(|replica| told(replica, "Ready"));
+        let why = find(Replica::is_stalled)
+            .or_else(|| find(Replica::is_unknown))
+            .and_then(|replica| told(replica, "Ready"));
         let message = why.map_or_else(|| summary.clone(), |why| format!("{summary} {why}"));
         let report = Report::of(health(reason, message));
         let sync = match &report.health {
-            Health::Ready(..) => self.refused().or_else(|| self.held_back()).or_else(|| self.incomplete()),
+            Health::Ready(..) => self
+                .refused()
+                .or_else(|| self.held_back())
+                .or_else(|| self.incomplete()),
             Health::Unknown(..) => self.refused(),
             Health::Progressing(..) | Health::Stalled(..) | Health::Paused(_) => None,
         };
         let report = sync.map_or(report.clone(), |sync| report.with_sync(sync));
         // Even if no replica reports it.
-        reported(&unfollowed(self.spec.template.spec.compute(), "spec.template.spec"), report)
+        reported(
+            &unfollowed(self.spec.template.spec.compute(), "spec.template.spec"),
+            report,
+        )
     }
 
     fn summary(&self) -> String {
-        let count = |wanted: fn(&Replica) -> bool| self.replicas.iter().filter(|replica| wanted(replica)).count();
-        let (ready, settled, desired) = (count(Replica::is_ready), count(Replica::is_settled), self.desired());
+        let count = |wanted: fn(&Replica) -> bool| {
+            self.replicas
+                .iter()
+                .filter(|replica| wanted(replica))
+                .count()
+        };
+        let (ready, settled, desired) = (
+            count(Replica::is_ready),
+            count(Replica::is_settled),
+            self.desired(),
+        );
         let summary = format!("Replicas: {desired} declared, {ready} ready, {settled} up to date.");
         match self.observed.unreadable {
             0 => summary,
@@ -56,7 +74,9 @@ impl Case<'_> {
     }
 
     fn are_ready(&self) -> bool {
-        self.replicas.iter().all(|replica| replica.is_ready() && replica.current)
+        self.replicas
+            .iter()
+            .all(|replica| replica.is_ready() && replica.current)
     }
 
     /// All replicas are usable, and one of them has a change that waits for a time or for a user.
@@ -68,9 +88,14 @@ impl Case<'_> {
     /// one in deletion, or one that cannot be read.
     fn refused(&self) -> Option<Sync> {
         let all = || self.replicas.iter().chain(&self.leaving);
-        let refused = all().find(|replica| replica.is_refused()).and_then(|replica| said(replica, "Stalled"));
-        let unreadable = || (self.observed.unreadable > 0).then(|| (Reason::ReplicaNotReady, self.summary()));
-        refused.or_else(unreadable).map(|(reason, message)| Sync::Refused(reason, message))
+        let refused = all()
+            .find(|replica| replica.is_refused())
+            .and_then(|replica| said(replica, "Stalled"));
+        let unreadable =
+            || (self.observed.unreadable > 0).then(|| (Reason::ReplicaNotReady, self.summary()));
+        refused
+            .or_else(unreadable)
+            .map(|(reason, message)| Sync::Refused(reason, message))
     }
 
     /// Waiting changes while all replicas are usable.
@@ -84,10 +109,17 @@ impl Case<'_> {
 
 /// The reason and message of a replica's condition, if this version knows the reason.
 fn said(replica: &Replica, kind: &str) -> Option<(Reason, String)> {
-    Some((Reason::of(&replica.condition(kind)?.reason)?, told(replica, kind)?))
+    Some((
+        Reason::of(&replica.condition(kind)?.reason)?,
+        told(replica, kind)?,
+    ))
 }
 
 /// The message of a replica's condition.
 fn told(replica: &Replica, kind: &str) -> Option<String> {
-    Some(format!("Compute {}: {}", replica.name(), replica.condition(kind)?.message))
+    Some(format!(
+        "Compute {}: {}",
+        replica.name(),
+        replica.condition(kind)?.message
+    ))
 }

@@ -16,27 +16,56 @@ impl Case<'_> {
             self.replicas.iter().partition(|replica| replica.current);
         let (desired, surge) = (self.desired(), self.surge());
         let hidden = self.observed.unreadable;
-        let most = if former.is_empty() { desired } else { desired.saturating_add(surge) };
+        let most = if former.is_empty() {
+            desired
+        } else {
+            desired.saturating_add(surge)
+        };
         if current.len() + hidden < desired && self.replicas.len() + hidden < most {
-            return Some(self.act(Action::Create, SetStep::Create { name: self.free_name() }, report));
+            return Some(self.act(
+                Action::Create,
+                SetStep::Create {
+                    name: self.free_name(),
+                },
+                report,
+            ));
         }
-        let surplus = if current.len() + hidden > desired { retire::first(current.iter().copied()) } else { None };
+        let surplus = if current.len() + hidden > desired {
+            retire::first(current.iter().copied())
+        } else {
+            None
+        };
         let goes = surplus.or_else(|| self.former(&former, most))?;
-        Some(self.act(Action::Delete, SetStep::Retire(member::named(&goes.compute)), report))
+        Some(self.act(
+            Action::Delete,
+            SetStep::Retire(member::named(&goes.compute)),
+            report,
+        ))
     }
 
     /// The replica of another branch that can be deleted now.
     fn former<'a>(&self, former: &[&'a Replica], most: usize) -> Option<&'a Replica> {
         let goes = retire::first(former.iter().copied())?;
-        let others = || self.replicas.iter().filter(|replica| replica.name() != goes.name());
-        let (ready, serving) =
-            (others().filter(|it| it.is_ready()).count(), others().filter(|it| !it.serves_nobody()).count());
+        let others = || {
+            self.replicas
+                .iter()
+                .filter(|replica| replica.name() != goes.name())
+        };
+        let (ready, serving) = (
+            others().filter(|it| it.is_ready()).count(),
+            others().filter(|it| !it.serves_nobody()).count(),
+        );
         let floor = match self.surge() {
             0 => self.desired().saturating_sub(self.unavailable()),
             _ => self.desired(),
         };
         // An unseen replica may serve, so maxUnavailable does not cover it.
-        let is_spare = ready >= if goes.is_seen() { floor } else { self.desired() };
+        let is_spare = ready
+            >= if goes.is_seen() {
+                floor
+            } else {
+                self.desired()
+            };
         let is_surplus = self.replicas.len() > most && serving >= self.desired();
         (goes.serves_nobody() || is_surplus || is_spare).then_some(goes)
     }
@@ -48,9 +77,11 @@ impl Case<'_> {
     pub(super) fn change(&self, report: &Report) -> Option<Choice> {
         let current = || self.replicas.iter().filter(|replica| replica.current);
         let can_change = current().filter(|replica| !replica.declared && replica.is_seen());
-        let next = can_change.min_by_key(|replica| (!replica.serves_nobody(), replica.is_ready()))?;
+        let next =
+            can_change.min_by_key(|replica| (!replica.serves_nobody(), replica.is_ready()))?;
         let others = current().filter(|replica| replica.name() != next.name());
-        let busy = others.filter(|replica| !replica.is_ready() || replica.declared && !replica.is_settled());
+        let busy = others
+            .filter(|replica| !replica.is_ready() || replica.declared && !replica.is_settled());
         let may_take_one = busy.count() < self.unavailable();
         let step = SetStep::Update(member::named(&next.compute));
         (next.serves_nobody() || may_take_one).then(|| self.act(Action::Change, step, report))
@@ -60,7 +91,8 @@ impl Case<'_> {
     /// account is gone could never move to another account. This changes nothing on the platform.
     pub(super) fn account(&self, report: &Report) -> Option<Choice> {
         let mut replicas = self.replicas.iter();
-        let next = replicas.find(|replica| !replica.is_seen() && replica.has_other_account(self.spec))?;
+        let next =
+            replicas.find(|replica| !replica.is_seen() && replica.has_other_account(self.spec))?;
         let step = SetStep::UseAccount(member::named(&next.compute));
         Some(self.act(Action::Change, step, report))
     }
@@ -79,7 +111,10 @@ impl Case<'_> {
         match share {
             IntOrString::Int(count) => usize::try_from(*count).unwrap_or_default(),
             IntOrString::String(text) => match text.strip_suffix('%') {
-                Some(percents) => of_percents(self.desired().saturating_mul(percents.parse().unwrap_or_default())),
+                Some(percents) => of_percents(
+                    self.desired()
+                        .saturating_mul(percents.parse().unwrap_or_default()),
+                ),
                 None => text.parse().unwrap_or_default(),
             },
         }

@@ -10,8 +10,16 @@ impl Case<'_> {
         let declared = self.declared()?;
         let target = self.target();
         // Without a host, clients have nothing to connect to yet.
-        let begun = matches!(self.observed.secret, SecretView::Ours(_) | SecretView::Foreign(_));
-        if !begun && self.replicas.iter().all(|replica| replica.address().is_none()) {
+        let begun = matches!(
+            self.observed.secret,
+            SecretView::Ours(_) | SecretView::Foreign(_)
+        );
+        if !begun
+            && self
+                .replicas
+                .iter()
+                .all(|replica| replica.address().is_none())
+        {
             return None;
         }
         match declared.due(&target)? {
@@ -31,10 +39,19 @@ impl Case<'_> {
 
     fn declared(&self) -> Option<Declared<'_>> {
         let (credentials, secret) = (&self.observed.credentials, &self.observed.secret);
-        self.spec.connection.as_ref().map(|connection| Declared { connection, credentials, secret })
+        self.spec.connection.as_ref().map(|connection| Declared {
+            connection,
+            credentials,
+            secret,
+        })
     }
 
     fn target(&self) -> Target {
-        Target::any_of(self.replicas.iter().filter_map(|replica| replica.address()).collect())
+        Target::any_of(
+            self.replicas
+                .iter()
+                .filter_map(|replica| replica.address())
+                .collect(),
+        )
     }
 }

@@ -20,25 +20,38 @@ pub fn status(
     };
     let (connection_secret, unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
-        false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
+        false => (
+            observed.connection_secret.clone(),
+            observed.unused_secrets.clone(),
+        ),
     };
     ReadReplicaSetStatus {
-        replicas: count(|_| true).saturating_add(u32::try_from(observed.unreadable).unwrap_or(u32::MAX)),
+        replicas: count(|_| true)
+            .saturating_add(u32::try_from(observed.unreadable).unwrap_or(u32::MAX)),
         ready_replicas: count(Replica::is_ready),
         updated_replicas: count(Replica::is_settled),
         hosts: count(|replica| replica.address().is_some()),
         selector: Some(selector(spec)),
-        binding: connection_secret.clone().map(|name| ServiceBinding { name }),
+        binding: connection_secret
+            .clone()
+            .map(|name| ServiceBinding { name }),
         connection_secret,
         unused_secrets,
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
-        last_handled_reconcile_at: observed.meta.handled_reconcile(true, old.last_handled_reconcile_at.as_ref()),
-        observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
+        last_handled_reconcile_at: observed
+            .meta
+            .handled_reconcile(true, old.last_handled_reconcile_at.as_ref()),
+        observed_generation: report
+            .observed_generation(old.observed_generation, observed.meta.generation),
     }
 }
 
 /// The selector in the form that autoscalers read.
 pub fn selector(spec: &ReadReplicaSetSpec) -> String {
-    let labels = spec.selector.match_labels.iter().map(|(name, value)| format!("{name}={value}"));
+    let labels = spec
+        .selector
+        .match_labels
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
     labels.collect::<Vec<_>>().join(",")
 }

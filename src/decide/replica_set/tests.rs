@@ -25,14 +25,20 @@ struct Given {
 
 /// The spec of a set with this number of replicas, and with additions to it and to its template.
 fn spec(replicas: u32, more: &Value, of_template: &Value) -> ReadReplicaSetSpec {
-    let mut template = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1"});
-    template.as_object_mut().unwrap().extend(of_template.as_object().unwrap().clone());
+    let mut template =
+        json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1"});
+    template
+        .as_object_mut()
+        .unwrap()
+        .extend(of_template.as_object().unwrap().clone());
     let mut spec = json!({
         "replicas": replicas,
         "selector": {"matchLabels": {"app": "reads"}},
         "template": {"metadata": {"labels": {"app": "reads"}}, "spec": template},
     });
-    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    spec.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     serde_json::from_value(spec).unwrap()
 }
 
@@ -77,7 +83,9 @@ fn merged(mut one: Value, other: Value) -> Value {
 
 /// This number of ready replicas.
 fn ready(count: u32) -> Vec<Arc<Compute>> {
-    (0..count).map(|number| replica(number, &json!({}))).collect()
+    (0..count)
+        .map(|number| replica(number, &json!({})))
+        .collect()
 }
 
 /// The patch for a replica on another branch.
@@ -93,7 +101,12 @@ fn starting() -> Value {
 
 /// The patch for a replica that cannot be observed, and that served when it was last observed.
 fn unseen() -> Value {
-    let unknown = conditioned("Ready", "Unknown", "PlatformUnreachable", "The platform answered 503.");
+    let unknown = conditioned(
+        "Ready",
+        "Unknown",
+        "PlatformUnreachable",
+        "The platform answered 503.",
+    );
     json!({"status": {"unseenSince": "2026-11-20T10:00:00Z", "conditions": [unknown]}})
 }
 
@@ -123,7 +136,12 @@ fn blind() -> Vec<Value> {
 
 /// The patch for a replica in a state that dbplane does not know.
 fn odd(status: Value) -> Value {
-    let unknown = conditioned("Ready", "Unknown", "StateUnknown", "The state is not known.");
+    let unknown = conditioned(
+        "Ready",
+        "Unknown",
+        "StateUnknown",
+        "The state is not known.",
+    );
     let mut odd = json!({"status": {"conditions": [unknown]}});
     merge(&mut odd["status"], &status);
     odd
@@ -136,10 +154,23 @@ fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
 impl Given {
     fn new(spec: ReadReplicaSetSpec, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
         let computes: Vec<_> = computes.into_iter().collect();
-        let names = computes.iter().filter_map(|compute| compute.metadata.name.clone()).collect();
-        let found = |compute: Arc<Compute>| Some(Found { relation: relation(&spec, SET, &compute)?, compute });
+        let names = computes
+            .iter()
+            .filter_map(|compute| compute.metadata.name.clone())
+            .collect();
+        let found = |compute: Arc<Compute>| {
+            Some(Found {
+                relation: relation(&spec, SET, &compute)?,
+                compute,
+            })
+        };
         let observed = SetObserved {
-            meta: Meta { namespace: "shop".into(), name: "reads".into(), generation: 3, ..Meta::default() },
+            meta: Meta {
+                namespace: "shop".into(),
+                name: "reads".into(),
+                generation: 3,
+                ..Meta::default()
+            },
             computes: computes.into_iter().filter_map(found).collect(),
             settled: true,
             unreadable: 0,
@@ -186,18 +217,36 @@ fn nothing_is_done_while_a_set_goes_is_paused_or_has_not_seen_its_own_work() {
     let few = || Given::of(3, ready(1));
     assert_eq!(few().does(), "creates reads-1");
     let deleting = few().observing(|seen| seen.meta.deleting = true).decide();
-    assert_eq!((deleting.step, deleting.report.unwrap().headline().0), (None, Reason::Deleting));
+    assert_eq!(
+        (deleting.step, deleting.report.unwrap().headline().0),
+        (None, Reason::Deleting)
+    );
     let paused = few().observing(|seen| seen.meta.paused = true).decide();
-    assert_eq!((paused.step, paused.report.unwrap().headline().0), (None, Reason::Paused));
+    assert_eq!(
+        (paused.step, paused.report.unwrap().headline().0),
+        (None, Reason::Paused)
+    );
     let blind = few().observing(|seen| seen.settled = false).decide();
-    assert_eq!(blind, Decision { step: None, report: None, wake: Wake::At(later(NOW, SHOWN_AFTER)) });
+    assert_eq!(
+        blind,
+        Decision {
+            step: None,
+            report: None,
+            wake: Wake::At(later(NOW, SHOWN_AFTER))
+        }
+    );
 }
 
 #[test]
 fn what_the_api_server_refuses_is_tried_again_later() {
     use super::super::memory::Problem;
     let failed = |seen: &mut SetObserved| {
-        seen.memory.failed(Action::Create, Problem::Object("quota exceeded".into()), 3, NOW);
+        seen.memory.failed(
+            Action::Create,
+            Problem::Object("quota exceeded".into()),
+            3,
+            NOW,
+        );
     };
     let refused = Given::of(1, []).observing(failed).decide();
     let report = refused.report.unwrap();

@@ -20,7 +20,11 @@ impl std::fmt::Debug for Attributes {
 
 impl Attributes {
     pub fn new(all: Map<String, Value>, sensitive: &[String]) -> Self {
-        Self(all.into_iter().filter(|(name, _)| !sensitive.contains(name)).collect())
+        Self(
+            all.into_iter()
+                .filter(|(name, _)| !sensitive.contains(name))
+                .collect(),
+        )
     }
 
     /// A non-empty text, or a number as text: some providers write the ID of a key as a number.
@@ -38,17 +42,33 @@ impl Attributes {
 
     pub fn whole(&self, name: &str) -> Option<i64> {
         let value = self.0.get(name)?;
-        value.as_i64().or_else(|| value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64))
+        value.as_i64().or_else(|| {
+            value
+                .as_f64()
+                .filter(|number| number.fract() == 0.0)
+                .map(|number| number as i64)
+        })
     }
 
     /// Some providers write zero if they do not know the size.
     pub fn size(&self, name: &str) -> Option<ComputeUnits> {
-        self.0.get(name)?.as_f64().filter(|size| *size > 0.0).and_then(ComputeUnits::new)
+        self.0
+            .get(name)?
+            .as_f64()
+            .filter(|size| *size > 0.0)
+            .and_then(ComputeUnits::new)
     }
 
     pub fn texts(&self, name: &str) -> BTreeMap<String, String> {
-        let entries = self.0.get(name).and_then(Value::as_object).into_iter().flatten();
-        entries.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+        let entries = self
+            .0
+            .get(name)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        entries
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect()
     }
 
     /// The attributes of a block; empty if there is no such block.
@@ -57,6 +77,11 @@ impl Attributes {
             Some(Value::Array(blocks)) => blocks.first(),
             other => other,
         };
-        Self(block.and_then(Value::as_object).cloned().unwrap_or_default())
+        Self(
+            block
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
+        )
     }
 }

@@ -12,7 +12,9 @@ const VERSION: u64 = 4;
 /// secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    #[error("it is no JSON (line {line}, column {column}). Write the state with: terraform state pull")]
+    #[error(
+        "it is no JSON (line {line}, column {column}). Write the state with: terraform state pull"
+    )]
     NoJson { line: usize, column: usize },
     #[error("it is encrypted. Write the state with: tofu state pull")]
     Encrypted,
@@ -59,27 +61,42 @@ struct Object {
 
 /// The objects of all managed resources.
 pub fn instances(text: &str) -> Result<Vec<Instance>, StateError> {
-    let mut state: Value = serde_json::from_str(text)
-        .map_err(|error| StateError::NoJson { line: error.line(), column: error.column() })?;
+    let mut state: Value = serde_json::from_str(text).map_err(|error| StateError::NoJson {
+        line: error.line(),
+        column: error.column(),
+    })?;
     if state.get("encrypted_data").is_some() {
         return Err(StateError::Encrypted);
     }
     if state.get("version").and_then(Value::as_u64) != Some(VERSION) {
         return Err(StateError::OtherVersion);
     }
-    let resources = state.get_mut("resources").map(Value::take).unwrap_or_default();
+    let resources = state
+        .get_mut("resources")
+        .map(Value::take)
+        .unwrap_or_default();
     let resources: Vec<Resource> = match resources {
         Value::Null => Vec::new(),
         resources => serde_json::from_value(resources).map_err(|_| StateError::OtherForm)?,
     };
-    Ok(resources.into_iter().filter(|resource| resource.mode == "managed").flat_map(Resource::instances).collect())
+    Ok(resources
+        .into_iter()
+        .filter(|resource| resource.mode == "managed")
+        .flat_map(Resource::instances)
+        .collect())
 }
 
 impl Resource {
     fn instances(self) -> Vec<Instance> {
-        let module = self.module.map(|module| format!("{module}.")).unwrap_or_default();
+        let module = self
+            .module
+            .map(|module| format!("{module}."))
+            .unwrap_or_default();
         let base = format!("{module}{}.{}", self.kind, self.name);
-        let present = self.instances.into_iter().filter(|object| object.deposed.is_none());
+        let present = self
+            .instances
+            .into_iter()
+            .filter(|object| object.deposed.is_none());
         let instance = |object: Object| Instance {
             address: format!("{base}{}", index(&object.index_key)),
             kind: self.kind.clone(),
@@ -107,5 +124,10 @@ fn sensitive(paths: &Value) -> Vec<String> {
         let step = path.as_array()?.first()?;
         Some(step.get("value")?.as_str()?.to_owned())
     };
-    paths.as_array().into_iter().flatten().filter_map(first).collect()
+    paths
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(first)
+        .collect()
 }

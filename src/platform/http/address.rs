@@ -25,7 +25,11 @@ impl fmt::Display for RefusedAddress {
             true => "where its flag --allowed-platforms names the host in full, without a star",
             false => "with --allow-insecure-platform, for tests",
         };
-        write!(f, "the host of the base URL is {}, which the operator calls only {unless}", self.what)
+        write!(
+            f,
+            "the host of the base URL is {}, which the operator calls only {unless}",
+            self.what
+        )
     }
 }
 
@@ -42,7 +46,10 @@ pub(super) struct Addresses {
 
 impl Addresses {
     pub fn of(url: &Url, reach: &Reach) -> Self {
-        Self { api_server: reach.api_server.iter().copied().map(plain).collect(), local: reach.names(url) }
+        Self {
+            api_server: reach.api_server.iter().copied().map(plain).collect(),
+            local: reach.names(url),
+        }
     }
 
     /// Rejects a forbidden host of `url` that is an address. The client never resolves such a host.
@@ -87,8 +94,12 @@ impl Resolve for Addresses {
 /// translated (`::ffff:0:0:0/96`), NAT64 (`64:ff9b::/96`, and prefixes of 96 bits in
 /// `64:ff9b:1::/48`) and 6to4 (`2002::/16`) addresses.
 fn plain(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(v6) = address else { return address };
-    let v4 = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
+    let v4 = |high: u16, low: u16| {
+        IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+    };
     match v6.segments() {
         _ if v6 == Ipv6Addr::UNSPECIFIED || v6 == Ipv6Addr::LOCALHOST => address,
         [0, 0, 0, 0, 0, 0xffff | 0, high, low]

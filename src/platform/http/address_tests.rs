@@ -3,7 +3,10 @@ use super::*;
 const API_SERVER: [&str; 2] = ["10.96.0.1", "fd00::1"];
 
 fn addresses(local: bool) -> Addresses {
-    Addresses { api_server: API_SERVER.map(|text| text.parse().unwrap()).to_vec(), local }
+    Addresses {
+        api_server: API_SERVER.map(|text| text.parse().unwrap()).to_vec(),
+        local,
+    }
 }
 
 /// The description of a refused address, and if the administrator may allow it.
@@ -11,7 +14,11 @@ fn refused(address: &str) -> Option<(&'static str, bool)> {
     let check = |local| addresses(local).check(address.parse().unwrap()).err();
     let (by_default, named) = (check(false), check(true));
     let said = by_default.map(|refused| (refused.what, refused.local));
-    assert_eq!(named.is_none(), said.is_none_or(|(_, local)| local), "{address}");
+    assert_eq!(
+        named.is_none(),
+        said.is_none_or(|(_, local)| local),
+        "{address}"
+    );
     said
 }
 
@@ -20,13 +27,40 @@ fn refused(address: &str) -> Option<(&'static str, bool)> {
 type Judged = (Option<(&'static str, bool)>, &'static [&'static str]);
 
 const JUDGED: &[Judged] = &[
-    (Some(("an unspecified address", false)), &["0.0.0.0", "0.1.2.3", "0.255.255.255", "::", "::ffff:0.0.0.0"]),
-    (Some(("a loopback address", false)), &["127.0.0.1", "127.255.3.4", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"]),
+    (
+        Some(("an unspecified address", false)),
+        &[
+            "0.0.0.0",
+            "0.1.2.3",
+            "0.255.255.255",
+            "::",
+            "::ffff:0.0.0.0",
+        ],
+    ),
+    (
+        Some(("a loopback address", false)),
+        &[
+            "127.0.0.1",
+            "127.255.3.4",
+            "::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+        ],
+    ),
     (
         Some(("a link-local address", false)),
-        &["169.254.0.0", "169.254.169.254", "169.254.255.255", "fe80::1", "febf::1"],
+        &[
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "fe80::1",
+            "febf::1",
+        ],
     ),
-    (Some(("a multicast address", false)), &["224.0.0.1", "239.255.255.255", "ff02::1"]),
+    (
+        Some(("a multicast address", false)),
+        &["224.0.0.1", "239.255.255.255", "ff02::1"],
+    ),
     (Some(("the broadcast address", false)), &["255.255.255.255"]),
     (
         Some(("the address of a cloud's metadata service", false)),
@@ -41,8 +75,19 @@ const JUDGED: &[Judged] = &[
             "fd00:42::42",
         ],
     ),
-    (Some(("a Teredo address", false)), &["2001::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"]),
-    (Some(("the API server's address", false)), &["10.96.0.1", "fd00::1", "::ffff:10.96.0.1", "64:ff9b::10.96.0.1"]),
+    (
+        Some(("a Teredo address", false)),
+        &["2001::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+    ),
+    (
+        Some(("the API server's address", false)),
+        &[
+            "10.96.0.1",
+            "fd00::1",
+            "::ffff:10.96.0.1",
+            "64:ff9b::10.96.0.1",
+        ],
+    ),
     (
         Some(("a private address", true)),
         &[
@@ -56,12 +101,25 @@ const JUDGED: &[Judged] = &[
             "fdff::1",
         ],
     ),
-    (Some(("a shared address of a carrier", true)), &["100.64.0.0", "100.127.255.255"]),
+    (
+        Some(("a shared address of a carrier", true)),
+        &["100.64.0.0", "100.127.255.255"],
+    ),
     (
         Some(("an address for documentation", true)),
-        &["192.0.2.1", "198.51.100.1", "203.0.113.255", "2001:db8::1", "3fff::1", "3fff:fff::1"],
+        &[
+            "192.0.2.1",
+            "198.51.100.1",
+            "203.0.113.255",
+            "2001:db8::1",
+            "3fff::1",
+            "3fff:fff::1",
+        ],
     ),
-    (Some(("an address for benchmarks", true)), &["198.18.0.0", "198.19.255.255"]),
+    (
+        Some(("an address for benchmarks", true)),
+        &["198.18.0.0", "198.19.255.255"],
+    ),
     (
         Some(("a reserved address", true)),
         &[
@@ -156,11 +214,19 @@ fn an_address_inside_another_one_is_judged() {
         // The prefix of a private network: public addresses behind it are not reached over the
         // public internet.
         let own = format!("64:ff9b:1::{high:x}:{low:x}");
-        let expected = expected.filter(|(what, local)| !local && *what != "the API server's address");
-        assert_eq!(refused(&own), expected.or(Some(("a reserved address", true))), "{own} stands for {inner}");
+        let expected =
+            expected.filter(|(what, local)| !local && *what != "the API server's address");
+        assert_eq!(
+            refused(&own),
+            expected.or(Some(("a reserved address", true))),
+            "{own} stands for {inner}"
+        );
     }
     // The API server's address may be written in another form.
-    let reach = Reach { api_server: vec!["::ffff:192.31.196.1".parse().unwrap()], ..Reach::default() };
+    let reach = Reach {
+        api_server: vec!["::ffff:192.31.196.1".parse().unwrap()],
+        ..Reach::default()
+    };
     let addresses = Addresses::of(&Url::parse("https://h/v2").unwrap(), &reach);
     assert!(addresses.check("192.31.196.1".parse().unwrap()).is_err());
 }
@@ -168,9 +234,19 @@ fn an_address_inside_another_one_is_judged() {
 #[test]
 fn every_spelling_of_an_address_in_a_url() {
     let check = |url: &str, platforms: &[&str]| {
-        let platforms = platforms.iter().map(|pattern| pattern.parse().unwrap()).collect();
+        let platforms = platforms
+            .iter()
+            .map(|pattern| pattern.parse().unwrap())
+            .collect();
         let url = Url::parse(url).unwrap();
-        Addresses::of(&url, &Reach { platforms, ..Reach::default() }).check_literal(&url)
+        Addresses::of(
+            &url,
+            &Reach {
+                platforms,
+                ..Reach::default()
+            },
+        )
+        .check_literal(&url)
     };
     for host in [
         "127.0.0.1",
@@ -196,16 +272,32 @@ fn every_spelling_of_an_address_in_a_url() {
         "[fd00:ec2::254]",
     ] {
         let url = format!("https://{host}/v2");
-        assert!(!check(&url, &[&format!("https://{host}")]).unwrap_err().local, "{url}");
+        assert!(
+            !check(&url, &[&format!("https://{host}")])
+                .unwrap_err()
+                .local,
+            "{url}"
+        );
     }
-    for host in
-        ["10.0.0.1", "0xa000001", "167772161", "012.0.0.1", "10.1", "[fd00::1]", "[::ffff:10.0.0.1]", "192.168.1"]
-    {
+    for host in [
+        "10.0.0.1",
+        "0xa000001",
+        "167772161",
+        "012.0.0.1",
+        "10.1",
+        "[fd00::1]",
+        "[::ffff:10.0.0.1]",
+        "192.168.1",
+    ] {
         let url = format!("https://{host}/v2");
         assert!(check(&url, &[]).unwrap_err().local, "{url}");
         assert_eq!(check(&url, &[&format!("https://{host}")]), Ok(()), "{url}");
     }
-    for url in ["https://8.8.8.8/v2", "https://localhost/v2", "https://127.example/v2"] {
+    for url in [
+        "https://8.8.8.8/v2",
+        "https://localhost/v2",
+        "https://127.example/v2",
+    ] {
         assert_eq!(check(url, &[]), Ok(()), "{url}");
     }
 }
@@ -221,9 +313,18 @@ fn only_a_host_that_is_written_in_full_may_be_private() {
         (&["https://api.example.com"], true),
         (&["https://*.example.com", "https://api.example.com"], true),
     ] {
-        let reach =
-            Reach { platforms: platforms.iter().map(|pattern| pattern.parse().unwrap()).collect(), ..Reach::default() };
+        let reach = Reach {
+            platforms: platforms
+                .iter()
+                .map(|pattern| pattern.parse().unwrap())
+                .collect(),
+            ..Reach::default()
+        };
         let addresses = Addresses::of(&Url::parse("https://api.example.com/v2").unwrap(), &reach);
-        assert_eq!(addresses.check("10.0.0.1".parse().unwrap()).is_ok(), may, "{platforms:?}");
+        assert_eq!(
+            addresses.check("10.0.0.1".parse().unwrap()).is_ok(),
+            may,
+            "{platforms:?}"
+        );
     }
 }

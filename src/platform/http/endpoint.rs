@@ -28,8 +28,7 @@ impl Base {
             return Err(ConnectError::NotPlain);
         }
         if !endpoint.reach.admits(&url) {
-            let message =
-                "its scheme, host and port are none of those that the operator's flag --allowed-platforms names";
+            let message = "its scheme, host and port are none of those that the operator's flag --allowed-platforms names";
             return Err(ConnectError::NotAdmitted(message.to_owned()));
         }
         let path = url.path().trim_end_matches('/').to_owned();
@@ -45,11 +44,17 @@ impl Base {
     /// elsewhere.
     pub fn address(&self, segments: &[&str], query: &[(&str, &str)]) -> Option<Url> {
         // These have a special meaning in URLs even if they are encoded.
-        if segments.iter().any(|segment| matches!(*segment, "" | "." | "..")) {
+        if segments
+            .iter()
+            .any(|segment| matches!(*segment, "" | "." | ".."))
+        {
             return None;
         }
         let mut url = self.0.clone();
-        url.path_segments_mut().ok()?.pop_if_empty().extend(segments);
+        url.path_segments_mut()
+            .ok()?
+            .pop_if_empty()
+            .extend(segments);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -69,25 +74,47 @@ mod tests {
     use crate::platform::Reach;
 
     fn base(url: &str, allow_insecure: bool) -> Result<Base, ConnectError> {
-        let reach = Reach { insecure: allow_insecure, ..Reach::default() };
-        Base::new(&Endpoint { base_url: url.to_owned(), organization_id: None, reach })
+        let reach = Reach {
+            insecure: allow_insecure,
+            ..Reach::default()
+        };
+        Base::new(&Endpoint {
+            base_url: url.to_owned(),
+            organization_id: None,
+            reach,
+        })
     }
 
     #[test]
     fn with_and_without_a_trailing_slash() {
-        for url in ["https://h/api/v2", "https://h/api/v2/", " https://h/api/v2// "] {
-            let address = base(url, false).unwrap().address(&["projects", "p"], &[]).unwrap();
+        for url in [
+            "https://h/api/v2",
+            "https://h/api/v2/",
+            " https://h/api/v2// ",
+        ] {
+            let address = base(url, false)
+                .unwrap()
+                .address(&["projects", "p"], &[])
+                .unwrap();
             assert_eq!(address.as_str(), "https://h/api/v2/projects/p", "{url}");
         }
-        let address = base("https://h", false).unwrap().address(&["projects"], &[]).unwrap();
+        let address = base("https://h", false)
+            .unwrap()
+            .address(&["projects"], &[])
+            .unwrap();
         assert_eq!(address.as_str(), "https://h/projects");
     }
 
     #[test]
     fn segments_and_queries_are_encoded() {
         let base = base("https://h/v2", false).unwrap();
-        let address = base.address(&["a/b?c#d", "50%", "e f", "ü"], &[("cursor", "a&b=c d")]).unwrap();
-        assert_eq!(address.as_str(), "https://h/v2/a%2Fb%3Fc%23d/50%25/e%20f/%C3%BC?cursor=a%26b%3Dc+d");
+        let address = base
+            .address(&["a/b?c#d", "50%", "e f", "ü"], &[("cursor", "a&b=c d")])
+            .unwrap();
+        assert_eq!(
+            address.as_str(),
+            "https://h/v2/a%2Fb%3Fc%23d/50%25/e%20f/%C3%BC?cursor=a%26b%3Dc+d"
+        );
         for odd in ["", ".", ".."] {
             assert_eq!(base.address(&["projects", odd], &[]), None);
         }

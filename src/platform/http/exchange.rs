@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    RETRY_AFTER,
 };
 use reqwest::{Method, Request, Response};
 use secrecy::{ExposeSecret, SecretString};
@@ -44,7 +45,13 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub fn new(method: Method, segments: &'a [&'a str]) -> Self {
-        Self { method, segments, query: &[], body: None, largest: LARGEST_ANSWER }
+        Self {
+            method,
+            segments,
+            query: &[],
+            body: None,
+            largest: LARGEST_ANSWER,
+        }
     }
 
     pub fn get(segments: &'a [&'a str]) -> Self {
@@ -91,12 +98,19 @@ impl fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    pub fn new(endpoint: &Endpoint, secret: &SecretString, options: &HttpOptions) -> Result<Self, ConnectError> {
-        let network =
-            Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach).map_err(|error| match error {
-                ConnectError::Client(error) => ConnectError::Client(tidy(&error, secret.expose_secret().trim())),
+    pub fn new(
+        endpoint: &Endpoint,
+        secret: &SecretString,
+        options: &HttpOptions,
+    ) -> Result<Self, ConnectError> {
+        let network = Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach).map_err(
+            |error| match error {
+                ConnectError::Client(error) => {
+                    ConnectError::Client(tidy(&error, secret.expose_secret().trim()))
+                }
                 error => error,
-            })?;
+            },
+        )?;
         Self::over(Arc::new(network), endpoint, secret, options)
     }
 
@@ -125,26 +139,44 @@ impl Exchange {
 
     /// The same platform with another secret.
     pub fn with_secret(&self, secret: &SecretString) -> Self {
-        Self { secret: trimmed(secret), ..self.clone() }
+        Self {
+            secret: trimmed(secret),
+            ..self.clone()
+        }
     }
 
     /// Sends one request, once. The inner result is the body of a success. The body may have been
     /// lost after the request was carried out, so the caller has to interpret that.
     pub async fn send(&self, call: Call<'_>) -> Result<Result<Body, Fault>, Fault> {
         let url = self.base.url();
-        let span = spans::request(call.method.as_str(), call.segments, (url.host_str(), url.port_or_known_default()));
-        let outcome = self.exchange(call, (&Span::current(), &span)).instrument(span.clone()).await;
+        let span = spans::request(
+            call.method.as_str(),
+            call.segments,
+            (url.host_str(), url.port_or_known_default()),
+        );
+        let outcome = self
+            .exchange(call, (&Span::current(), &span))
+            .instrument(span.clone())
+            .await;
         if let Err(fault) | Ok(Err(fault)) = &outcome {
             spans::failed(&span, fault.kind());
         }
         outcome
     }
 
-    async fn exchange(&self, call: Call<'_>, (pass, span): (&Span, &Span)) -> Result<Result<Body, Fault>, Fault> {
+    async fn exchange(
+        &self,
+        call: Call<'_>,
+        (pass, span): (&Span, &Span),
+    ) -> Result<Result<Body, Fault>, Fault> {
         let organization = self.organization.as_deref().map(|id| ("org_id", id));
-        let query: Vec<_> = organization.into_iter().chain(call.query.iter().copied()).collect();
+        let query: Vec<_> = organization
+            .into_iter()
+            .chain(call.query.iter().copied())
+            .collect();
         let address = self.base.address(call.segments, &query);
-        let address = address.ok_or_else(|| not_sent("an identifier cannot be part of an address"))?;
+        let address =
+            address.ok_or_else(|| not_sent("an identifier cannot be part of an address"))?;
         let bearer = bearer(&self.secret).ok_or_else(|| Fault::Transport {
             message: "the API key holds characters that cannot be sent".to_owned(),
         })?;
@@ -156,8 +188,15 @@ impl Exchange {
             request.headers_mut().insert(CONTENT_TYPE, JSON);
             *request.body_mut() = Some(body.into());
         }
-        let response = self.transport.carry(request).await.map_err(|error| self.unanswered(&error))?;
-        span.record("http.response.status_code", i64::from(response.status().as_u16()));
+        let response = self
+            .transport
+            .carry(request)
+            .await
+            .map_err(|error| self.unanswered(&error))?;
+        span.record(
+            "http.response.status_code",
+            i64::from(response.status().as_u16()),
+        );
         if let Some(id) = text(response.headers(), &X_REQUEST_ID) {
             let id = tidy_identifier(id, self.secret.expose_secret());
             span.record("dbplane.request_id", &id);
@@ -177,7 +216,9 @@ impl Exchange {
         let mut body = Body::default();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.cut(error))? {
             if body.len() + chunk.len() > largest {
-                return Err(Fault::TooLarge { message: format!("it has more than {largest} bytes") });
+                return Err(Fault::TooLarge {
+                    message: format!("it has more than {largest} bytes"),
+                });
             }
             let length = body.len() + chunk.len();
             if length > LEAST_SHARE && body.turns.is_empty() {
@@ -195,21 +236,27 @@ impl Exchange {
     /// at the latest.
     async fn turn(&self, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Fault> {
         let turn = timeout(self.request_timeout, Arc::clone(turns).acquire_owned()).await;
-        turn.ok().and_then(Result::ok).ok_or_else(|| Fault::Unknown {
-            message: "other large answers to accounts of the same namespace were read first".to_owned(),
-        })
+        turn.ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| Fault::Unknown {
+                message: "other large answers to accounts of the same namespace were read first"
+                    .to_owned(),
+            })
     }
 
     async fn refusal(&self, mut response: Response, change: bool) -> Fault {
         let headers = response.headers();
-        let now = text(headers, &DATE).and_then(http_date).unwrap_or_else(self.clock);
+        let now = text(headers, &DATE)
+            .and_then(http_date)
+            .unwrap_or_else(self.clock);
         let mut refusal = Refusal {
             status: response.status().as_u16(),
             change,
             retry_after: text(headers, &RETRY_AFTER).and_then(|value| retry_after(value, now)),
             location: text(headers, &LOCATION).map(str::to_owned),
             request_id: text(headers, &X_REQUEST_ID).map(str::to_owned),
-            html: text(headers, &CONTENT_TYPE).is_some_and(|kind| kind.to_ascii_lowercase().contains("html")),
+            html: text(headers, &CONTENT_TYPE)
+                .is_some_and(|kind| kind.to_ascii_lowercase().contains("html")),
             body: Vec::new(),
             complete: false,
         };
@@ -226,7 +273,9 @@ impl Exchange {
             if refusal.body.len() > LARGEST_REFUSAL {
                 // A secret that the cut splits would not be recognized, so cut before it could
                 // begin.
-                refusal.body.truncate(LARGEST_REFUSAL.saturating_sub(secret.len()));
+                refusal
+                    .body
+                    .truncate(LARGEST_REFUSAL.saturating_sub(secret.len()));
                 break;
             }
         }
@@ -236,7 +285,10 @@ impl Exchange {
     /// The fault for a success with an unexpected body.
     pub fn unreadable(&self, path: &str, message: &str) -> Fault {
         let secret = self.secret.expose_secret();
-        Fault::Undecodable { path: tidy(path, secret), message: tidy(message, secret) }
+        Fault::Undecodable {
+            path: tidy(path, secret),
+            message: tidy(message, secret),
+        }
     }
 
     /// An operation with texts that are safe to show.
@@ -268,7 +320,10 @@ impl Exchange {
 
 /// The fault for a request that was not sent because it would be a mistake.
 pub(super) fn not_sent(message: &str) -> Fault {
-    Fault::Rejected { status: 400, message: format!("not sent: {message}") }
+    Fault::Rejected {
+        status: 400,
+        message: format!("not sent: {message}"),
+    }
 }
 
 /// Removes the line break at the end of keys that are read from files.

@@ -50,7 +50,9 @@ impl HttpPlatform {
         let (mut bytes, mut entries) = (0, 0);
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
-            let body = self.page(&list, cursor.as_deref(), LARGEST_LIST - bytes).await?;
+            let body = self
+                .page(&list, cursor.as_deref(), LARGEST_LIST - bytes)
+                .await?;
             let page = read(&body).map_err(|error| self.undecodable(error))?;
             bytes += body.len();
             drop(body);
@@ -58,15 +60,30 @@ impl HttpPlatform {
             if entries > MOST_ENTRIES {
                 return Err(list.too_large());
             }
-            let Page { items: shown, unreadable: others, entries: count, cursor: next } = page;
-            let on_page: Vec<String> =
-                shown.iter().map(&id).chain(others.iter().filter_map(|entry| entry.id.clone())).collect();
+            let Page {
+                items: shown,
+                unreadable: others,
+                entries: count,
+                cursor: next,
+            } = page;
+            let on_page: Vec<String> = shown
+                .iter()
+                .map(&id)
+                .chain(others.iter().filter_map(|entry| entry.id.clone()))
+                .collect();
             if on_page.iter().collect::<HashSet<_>>().len() < on_page.len() {
-                return Err(self.exchange.unreadable("id", "two entries of the list have the same one"));
+                return Err(self
+                    .exchange
+                    .unreadable("id", "two entries of the list have the same one"));
             }
-            let news = on_page.into_iter().filter(|id| ids.insert(id.clone())).count();
+            let news = on_page
+                .into_iter()
+                .filter(|id| ids.insert(id.clone()))
+                .count();
             if repeated && news > 0 {
-                return Err(self.exchange.unreadable("pagination", "a repeated cursor leads to further entries"));
+                return Err(self
+                    .exchange
+                    .unreadable("pagination", "a repeated cursor leads to further entries"));
             }
             if !repeated {
                 items.extend(shown);
@@ -80,32 +97,53 @@ impl HttpPlatform {
                 _ => return Ok(together(items, unreadable, &id)),
             }
         }
-        Err(self.exchange.unreadable("pagination", "the list does not end"))
+        Err(self
+            .exchange
+            .unreadable("pagination", "the list does not end"))
     }
 
     /// The body of one page, of at most `left` bytes.
-    async fn page(&self, list: &List<'_>, cursor: Option<&str>, left: usize) -> Result<Body, Fault> {
+    async fn page(
+        &self,
+        list: &List<'_>,
+        cursor: Option<&str>,
+        left: usize,
+    ) -> Result<Body, Fault> {
         let mut query: Vec<(&str, &str)> = Vec::new();
         if let Some(cursor) = cursor {
             self.further_request().await;
             query.push(("cursor", cursor));
             query.extend(list.limit.map(|limit| ("limit", limit)));
         }
-        let call = Call { query: &query, largest: left, ..Call::get(list.segments) };
-        self.exchange.send(call).await?.map_err(|fault| match fault {
-            Fault::TooLarge { .. } => list.too_large(),
-            fault => fault,
-        })
+        let call = Call {
+            query: &query,
+            largest: left,
+            ..Call::get(list.segments)
+        };
+        self.exchange
+            .send(call)
+            .await?
+            .map_err(|fault| match fault {
+                Fault::TooLarge { .. } => list.too_large(),
+                fault => fault,
+            })
     }
 }
 
 /// Joins all pages. An entry that is readable on one page and unreadable on another counts as
 /// unreadable.
-fn together<T>(mut items: Vec<T>, mut unreadable: Vec<UnreadableEntry>, id: impl Fn(&T) -> String) -> Listed<T> {
+fn together<T>(
+    mut items: Vec<T>,
+    mut unreadable: Vec<UnreadableEntry>,
+    id: impl Fn(&T) -> String,
+) -> Listed<T> {
     unreadable.sort();
     unreadable.dedup_by(|one, other| one.id.is_some() && one.id == other.id);
     if !unreadable.is_empty() {
-        let odd: HashSet<&String> = unreadable.iter().filter_map(|entry| entry.id.as_ref()).collect();
+        let odd: HashSet<&String> = unreadable
+            .iter()
+            .filter_map(|entry| entry.id.as_ref())
+            .collect();
         items.retain(|item| !odd.contains(&id(item)));
     }
     Listed::new(items, unreadable.into())

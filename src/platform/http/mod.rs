@@ -30,7 +30,8 @@ use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, Listed, NewCompute, Operation, Project, Shown,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, Listed, NewCompute,
+    Operation, Project, Shown,
 };
 use crate::spans;
 
@@ -93,8 +94,15 @@ impl HttpPlatform {
     ///
     /// # Errors
     /// If the base URL or the key is unusable. Nothing is sent.
-    pub fn new(endpoint: Endpoint, secret: SecretString, options: &HttpOptions) -> Result<Self, ConnectError> {
-        Ok(Self::with(Exchange::new(&endpoint, &secret, options)?, options))
+    pub fn new(
+        endpoint: Endpoint,
+        secret: SecretString,
+        options: &HttpOptions,
+    ) -> Result<Self, ConnectError> {
+        Ok(Self::with(
+            Exchange::new(&endpoint, &secret, options)?,
+            options,
+        ))
     }
 
     /// The same over a transport other than the network.
@@ -107,22 +115,35 @@ impl HttpPlatform {
         secret: &SecretString,
         options: &HttpOptions,
     ) -> Result<Self, ConnectError> {
-        Ok(Self::with(Exchange::over(transport, &endpoint, secret, options)?, options))
+        Ok(Self::with(
+            Exchange::over(transport, &endpoint, secret, options)?,
+            options,
+        ))
     }
 
     fn with(exchange: Exchange, options: &HttpOptions) -> Self {
-        Self { exchange, replica_type: options.replica_type.clone(), budget: None }
+        Self {
+            exchange,
+            replica_type: options.replica_type.clone(),
+            budget: None,
+        }
     }
 
     /// Further requests of a call use `budget`: more pages, and reads that clarify an answer.
     #[must_use]
     pub fn sharing(self, budget: Arc<Budget>) -> Self {
-        Self { budget: Some(budget), ..self }
+        Self {
+            budget: Some(budget),
+            ..self
+        }
     }
 
     async fn further_request(&self) {
         if let Some(budget) = &self.budget {
-            let (priority, party) = (Priority::FreshRead, FOR.try_with(Clone::clone).unwrap_or_default());
+            let (priority, party) = (
+                Priority::FreshRead,
+                FOR.try_with(Clone::clone).unwrap_or_default(),
+            );
             spans::budget(priority.name(), budget.acquire(priority, &party)).await;
         }
     }
@@ -137,8 +158,12 @@ impl HttpPlatform {
         segments: &[&str],
         body: &impl Serialize,
     ) -> Result<Result<Body, Fault>, Fault> {
-        let body = serde_json::to_vec(body).map_err(|_| not_sent("the request cannot be written as JSON"))?;
-        let call = Call { body: Some(body), ..Call::new(method, segments) };
+        let body = serde_json::to_vec(body)
+            .map_err(|_| not_sent("the request cannot be written as JSON"))?;
+        let call = Call {
+            body: Some(body),
+            ..Call::new(method, segments)
+        };
         self.exchange.send(call).await
     }
 
@@ -146,23 +171,39 @@ impl HttpPlatform {
     /// listed, this stays unknown, and the key must not count as revoked.
     async fn explain_missing(&self, organization: &str, id: i64, missing: Fault) -> Fault {
         match (self.is_listed(organization, id).await, missing) {
-            (Ok(true), Fault::NotFound { message }) => Fault::Unsupported { status: 404, message },
+            (Ok(true), Fault::NotFound { message }) => Fault::Unsupported {
+                status: 404,
+                message,
+            },
             (Ok(true), missing) => missing,
-            (Ok(false), missing) => Fault::NotFound { message: missing.to_string() },
+            (Ok(false), missing) => Fault::NotFound {
+                message: missing.to_string(),
+            },
             (Err(fault), _) => fault,
         }
     }
 
     /// Another body, such as a login page, is a gateway's: the platform may not have been reached.
     fn of_the_platform(&self, body: &[u8]) -> Result<(), Fault> {
-        if has_form(body) { Ok(()) } else { Err(self.exchange.unreadable("the body", described(body))) }
+        if has_form(body) {
+            Ok(())
+        } else {
+            Err(self.exchange.unreadable("the body", described(body)))
+        }
     }
 
     /// The answer to a change of a compute.
     fn answer(&self, body: &[u8], project: &str) -> Result<Answer, DecodeError> {
         let answer = wire::answer(body, project)?;
-        let operations = answer.operations.into_iter().map(|operation| self.exchange.tidied(operation)).collect();
-        Ok(Answer { operations, ..answer })
+        let operations = answer
+            .operations
+            .into_iter()
+            .map(|operation| self.exchange.tidied(operation))
+            .collect();
+        Ok(Answer {
+            operations,
+            ..answer
+        })
     }
 
     /// True if the compute exists, according to answers in the platform's form.
@@ -170,18 +211,38 @@ impl HttpPlatform {
         let segments = ["projects", project, "endpoints", compute];
         match self.exchange.send(Call::get(&segments)).await {
             Ok(body) => {
-                let answer = self.answer(&body?, project).map_err(|error| self.undecodable(error))?;
-                return answer.compute.map(|_| true).ok_or_else(|| self.exchange.unreadable("endpoint", "missing"));
+                let answer = self
+                    .answer(&body?, project)
+                    .map_err(|error| self.undecodable(error))?;
+                return answer
+                    .compute
+                    .map(|_| true)
+                    .ok_or_else(|| self.exchange.unreadable("endpoint", "missing"));
             }
             // Either the compute or this call is missing: not every platform has the call.
-            Err(Fault::NotFound { .. } | Fault::Unsupported { .. } | Fault::Gateway { status: 404 | 405, .. }) => {}
+            Err(
+                Fault::NotFound { .. }
+                | Fault::Unsupported { .. }
+                | Fault::Gateway {
+                    status: 404 | 405, ..
+                },
+            ) => {}
             Err(fault) => return Err(fault),
         }
         self.further_request().await;
         // Every platform has this call. It changes nothing because it names no attribute.
-        match self.change(Method::PATCH, &segments, &ChangeBody::from(&ComputeChange::default())).await {
+        match self
+            .change(
+                Method::PATCH,
+                &segments,
+                &ChangeBody::from(&ComputeChange::default()),
+            )
+            .await
+        {
             // A lost body does not change the result.
-            Ok(body) => body.map_or(Ok(()), |body| self.of_the_platform(&body)).map(|()| true),
+            Ok(body) => body
+                .map_or(Ok(()), |body| self.of_the_platform(&body))
+                .map(|()| true),
             Err(Fault::NotFound { .. }) => Ok(false),
             Err(fault) => Err(fault),
         }
@@ -194,17 +255,24 @@ impl HttpPlatform {
             segments: &["organizations", organization, "api_keys"],
             limit: None,
         };
-        self.pages(list, wire::keys, |key| key.id.to_string()).await.map_err(missing_call)
+        self.pages(list, wire::keys, |key| key.id.to_string())
+            .await
+            .map_err(missing_call)
     }
 
     async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
         self.further_request().await;
-        match self.list_keys(organization).await?.find(Some(&id.to_string()), |key| key.id == id) {
+        match self
+            .list_keys(organization)
+            .await?
+            .find(Some(&id.to_string()), |key| key.id == id)
+        {
             Shown::Entry(_) => Ok(true),
             Shown::Absent => Ok(false),
-            Shown::Unclear(entry) => {
-                Err(self.exchange.unreadable("the list of keys", &format!("an entry that may be key {id}: {entry}")))
-            }
+            Shown::Unclear(entry) => Err(self.exchange.unreadable(
+                "the list of keys",
+                &format!("an entry that may be key {id}: {entry}"),
+            )),
         }
     }
 }
@@ -218,7 +286,8 @@ impl Platform for HttpPlatform {
             segments: &["projects"],
             limit: Some(PROJECTS_A_PAGE),
         };
-        self.pages(list, wire::projects, |project| project.id.clone()).await
+        self.pages(list, wire::projects, |project| project.id.clone())
+            .await
     }
 
     async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
@@ -229,13 +298,18 @@ impl Platform for HttpPlatform {
             limit: None,
         };
         let read = |body: &[u8]| wire::computes(body, project);
-        let (mut computes, unreadable) = self.pages(list, read, |compute| compute.id.clone()).await?.into_parts();
+        let (mut computes, unreadable) = self
+            .pages(list, read, |compute| compute.id.clone())
+            .await?
+            .into_parts();
         // If a list shifts while its pages are read, a compute appears twice: the later page wins.
         computes.reverse();
         computes.sort_by(|one, other| one.id.cmp(&other.id));
         computes.dedup_by(|other, one| other.id == one.id);
         let mut branches = HashMap::<&str, usize>::new();
-        computes.iter().for_each(|compute| *branches.entry(&compute.branch_id).or_default() += 1);
+        computes
+            .iter()
+            .for_each(|compute| *branches.entry(&compute.branch_id).or_default() += 1);
         match branches.into_values().max() {
             Some(most) if most > MOST_ON_A_BRANCH => Err(Fault::TooLarge {
                 message: format!(
@@ -261,47 +335,91 @@ impl Platform for HttpPlatform {
         }
     }
 
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
+    async fn create_compute(
+        &self,
+        project: &str,
+        new: &NewCompute,
+    ) -> Result<(Compute, Vec<Operation>), Fault> {
         let segments = ["projects", project, "endpoints"];
-        let body = self.change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type)).await??;
-        let answer = self.answer(&body, project).map_err(|error| self.undecodable(error))?;
+        let body = self
+            .change(
+                Method::POST,
+                &segments,
+                &CreateBody::new(new, &self.replica_type),
+            )
+            .await??;
+        let answer = self
+            .answer(&body, project)
+            .map_err(|error| self.undecodable(error))?;
         match answer.compute {
             Some(compute) => Ok((compute, answer.operations)),
             None => Err(self.exchange.unreadable("endpoint", "missing")),
         }
     }
 
-    async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault> {
+    async fn update_compute(
+        &self,
+        project: &str,
+        compute: &str,
+        change: &ComputeChange,
+    ) -> Result<Answer, Fault> {
         let segments = ["projects", project, "endpoints", compute];
-        let body = self.change(Method::PATCH, &segments, &ChangeBody::from(change)).await??;
+        let body = self
+            .change(Method::PATCH, &segments, &ChangeBody::from(change))
+            .await??;
         match body.is_empty() {
             true => Ok(Answer::default()),
-            false => self.answer(&body, project).map_err(|error| self.undecodable(error)),
+            false => self
+                .answer(&body, project)
+                .map_err(|error| self.undecodable(error)),
         }
     }
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         let segments = ["projects", project, "endpoints", compute.as_str()];
-        let body = self.exchange.send(Call::new(Method::DELETE, &segments)).await?;
+        let body = self
+            .exchange
+            .send(Call::new(Method::DELETE, &segments))
+            .await?;
         // A lost body does not change the result.
         body.map_or(Ok(()), |body| self.of_the_platform(&body))
     }
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
-        let segments = ["projects", project, "endpoints", compute.as_str(), "restart"];
-        let body = self.exchange.send(Call::new(Method::POST, &segments)).await??;
+        let segments = [
+            "projects",
+            project,
+            "endpoints",
+            compute.as_str(),
+            "restart",
+        ];
+        let body = self
+            .exchange
+            .send(Call::new(Method::POST, &segments))
+            .await??;
         self.of_the_platform(&body)?;
         Ok(self.answer(&body, project).unwrap_or_default())
     }
 
-    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault> {
-        let body = CreateKeyBody { key_name: name, project_id: project };
+    async fn create_key(
+        &self,
+        organization: &str,
+        name: &str,
+        project: &str,
+    ) -> Result<CreatedKey, Fault> {
+        let body = CreateKeyBody {
+            key_name: name,
+            project_id: project,
+        };
         let segments = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
         let key = wire::created(&answer, name).map_err(|error| self.undecodable(error))?;
         match wire::difference(&key, name, project) {
             None => Ok(key),
-            Some(difference) => Err(Fault::OtherKey { id: key.id, message: difference.to_owned() }),
+            Some(difference) => Err(Fault::OtherKey {
+                id: key.id,
+                message: difference.to_owned(),
+            }),
         }
     }
 
@@ -309,20 +427,36 @@ impl Platform for HttpPlatform {
         let segments = ["projects", project, "endpoints"];
         let exchange = self.exchange.with_secret(secret);
         match exchange.send(Call::get(&segments)).await? {
-            Ok(body) => wire::computes(&body, project).map(drop).map_err(|error| self.undecodable(error)),
+            Ok(body) => wire::computes(&body, project)
+                .map(drop)
+                .map_err(|error| self.undecodable(error)),
             Err(Fault::TooLarge { .. }) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
 
-    async fn list_operations(&self, project: &str, compute: &str) -> Result<Listed<Operation>, Fault> {
+    async fn list_operations(
+        &self,
+        project: &str,
+        compute: &str,
+    ) -> Result<Listed<Operation>, Fault> {
         let segments = ["projects", project, "operations"];
-        let call = Call { query: &[("limit", OPERATIONS)], ..Call::get(&segments) };
+        let call = Call {
+            query: &[("limit", OPERATIONS)],
+            ..Call::get(&segments)
+        };
         let body = self.exchange.send(call).await.map_err(missing_call)??;
         let listed = wire::operations(&body).map_err(|error| self.undecodable(error))?;
         let (operations, unreadable) = listed.into_parts();
-        let of_compute = operations.into_iter().filter(|operation| operation.compute_id.as_deref() == Some(compute));
-        Ok(Listed::new(of_compute.map(|operation| self.exchange.tidied(operation)).collect(), unreadable))
+        let of_compute = operations
+            .into_iter()
+            .filter(|operation| operation.compute_id.as_deref() == Some(compute));
+        Ok(Listed::new(
+            of_compute
+                .map(|operation| self.exchange.tidied(operation))
+                .collect(),
+            unreadable,
+        ))
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
@@ -336,29 +470,44 @@ impl Platform for HttpPlatform {
             return answered;
         }
         self.further_request().await;
-        self.read_keys(organization).await.map_err(|fault| match fault {
-            Fault::Gateway { status, form: Form::Text, message } if is_missing(status) => {
-                Fault::Unsupported { status, message }
-            }
-            fault => fault,
-        })
+        self.read_keys(organization)
+            .await
+            .map_err(|fault| match fault {
+                Fault::Gateway {
+                    status,
+                    form: Form::Text,
+                    message,
+                } if is_missing(status) => Fault::Unsupported { status, message },
+                fault => fault,
+            })
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
         let id_text = id.to_string();
         let segments = ["organizations", organization, "api_keys", id_text.as_str()];
-        let not_revoked = |message: &str| Fault::Rejected { status: 200, message: message.to_owned() };
-        match self.exchange.send(Call::new(Method::DELETE, &segments)).await {
+        let not_revoked = |message: &str| Fault::Rejected {
+            status: 200,
+            message: message.to_owned(),
+        };
+        match self
+            .exchange
+            .send(Call::new(Method::DELETE, &segments))
+            .await
+        {
             Ok(Ok(body)) if body.is_empty() => Ok(()),
             Ok(body) => match body.ok().and_then(|body| wire::revoked(&body)) {
                 Some(true) => Ok(()),
-                Some(false) => Err(not_revoked("the answer to the revocation says that the key is not revoked")),
-                None if self.is_listed(organization, id).await? => {
-                    Err(not_revoked("the answer to the revocation is unreadable, and the key is still listed"))
-                }
+                Some(false) => Err(not_revoked(
+                    "the answer to the revocation says that the key is not revoked",
+                )),
+                None if self.is_listed(organization, id).await? => Err(not_revoked(
+                    "the answer to the revocation is unreadable, and the key is still listed",
+                )),
                 None => Ok(()),
             },
-            Err(missing) if missing.is_missing() => Err(self.explain_missing(organization, id, missing).await),
+            Err(missing) if missing.is_missing() => {
+                Err(self.explain_missing(organization, id, missing).await)
+            }
             Err(fault) => Err(fault),
         }
     }
@@ -377,7 +526,10 @@ fn is_missing(status: u16) -> bool {
 /// For lists that exist everywhere, even if empty: a 404 means that the call is missing.
 fn missing_call(fault: Fault) -> Fault {
     match fault {
-        Fault::NotFound { message } => Fault::Unsupported { status: 404, message },
+        Fault::NotFound { message } => Fault::Unsupported {
+            status: 404,
+            message,
+        },
         fault => fault,
     }
 }

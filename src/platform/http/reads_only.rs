@@ -32,7 +32,9 @@ pub struct Answered {
 /// Leaves out headers and body, because they are not checked for secrets.
 impl std::fmt::Debug for Answered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answered").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("Answered")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
     }
 }
 
@@ -41,19 +43,33 @@ impl ReadsOnly {
     /// If the platform cannot be called at this address.
     pub fn new(endpoint: &Endpoint, options: &HttpOptions) -> Result<Self, ConnectError> {
         let network = Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach)?;
-        Ok(Self { network, timeout: options.request_timeout, answers: Mutex::default() })
+        Ok(Self {
+            network,
+            timeout: options.request_timeout,
+            answers: Mutex::default(),
+        })
     }
 
     pub fn answers(&self) -> Vec<Answered> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     async fn body(&self, mut response: Response) -> Result<Vec<u8>, Unanswered> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| Unanswered::of(error, self.timeout))? {
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| Unanswered::of(error, self.timeout))?
+        {
             body.extend_from_slice(&chunk);
             if body.len() > LARGEST_BODY {
-                return Err(Unanswered { sent: true, message: "the answer is larger than 16 MiB".to_owned() });
+                return Err(Unanswered {
+                    sent: true,
+                    message: "the answer is larger than 16 MiB".to_owned(),
+                });
             }
         }
         Ok(body)
@@ -64,16 +80,22 @@ impl ReadsOnly {
 impl Transport for ReadsOnly {
     async fn carry(&self, request: Request) -> Result<Response, Unanswered> {
         if request.method() != Method::GET {
-            return Err(Unanswered { sent: false, message: "only reads are allowed here".to_owned() });
+            return Err(Unanswered {
+                sent: false,
+                message: "only reads are allowed here".to_owned(),
+            });
         }
         let response = self.network.carry(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.body(response).await?;
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(Answered {
-            status,
-            headers: headers.clone(),
-            body: body.clone(),
-        });
+        self.answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Answered {
+                status,
+                headers: headers.clone(),
+                body: body.clone(),
+            });
         let mut whole = axum::http::Response::new(body);
         (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
         Ok(whole.into())

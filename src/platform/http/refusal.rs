@@ -40,30 +40,51 @@ impl Refusal {
         let form = self.foreign_form();
         let error = ErrorBody::from_body(&self.body);
         let route_missing = error.contains(NO_ROUTE);
-        let not_allowed = error.message.trim_start().to_ascii_lowercase().starts_with(NOT_ALLOWED);
+        let not_allowed = error
+            .message
+            .trim_start()
+            .to_ascii_lowercase()
+            .starts_with(NOT_ALLOWED);
         let message = error.into_message(self.request_id.as_deref(), secret);
         let (status, retry_after) = (self.status, self.retry_after);
         match (status, form) {
             (300..=399, _) => {
                 let message = redirected(self.location.as_deref(), secret);
-                Fault::Gateway { status, form: Form::Foreign, message }
+                Fault::Gateway {
+                    status,
+                    form: Form::Foreign,
+                    message,
+                }
             }
             // These count in any form, because the platform's own proxies may send them.
             (401, _) => Fault::Unauthorized { message },
-            (429, _) => Fault::Throttled { status, retry_after },
+            (429, _) => Fault::Throttled {
+                status,
+                retry_after,
+            },
             // The server or a proxy timed out, which is not a refusal.
             (408, _) => Fault::Server { status, message },
-            (400..=499, Some(form)) => Fault::Gateway { status, form, message },
+            (400..=499, Some(form)) => Fault::Gateway {
+                status,
+                form,
+                message,
+            },
             (403, None) => Fault::Forbidden { status, message },
             (404, None) if not_allowed => Fault::Forbidden { status, message },
             (404, None) if route_missing => Fault::Unsupported { status, message },
             (404, None) => Fault::NotFound { message },
             (405 | 501, None) => Fault::Unsupported { status, message },
             (409, None) => Fault::Conflict { message },
-            (423, None) => Fault::Busy { message, retry_after },
+            (423, None) => Fault::Busy {
+                message,
+                retry_after,
+            },
             (400..=499, None) => Fault::Rejected { status, message },
             // The outcome of a change stays unknown: some servers answer 503 after they have begun.
-            (503, _) if !self.change => Fault::Throttled { status, retry_after },
+            (503, _) if !self.change => Fault::Throttled {
+                status,
+                retry_after,
+            },
             _ => Fault::Server { status, message },
         }
     }
@@ -76,13 +97,21 @@ impl Refusal {
         if has_form(&self.body) {
             return None;
         }
-        Some(if looks_like_html(&self.body) { Form::Foreign } else { Form::Text })
+        Some(if looks_like_html(&self.body) {
+            Form::Foreign
+        } else {
+            Form::Text
+        })
     }
 }
 
 fn redirected(location: Option<&str>, secret: &str) -> String {
-    let target = location.map_or_else(String::new, |location| format!(" to {}", tidy(location, secret)));
-    format!("a redirect{target}, which is not followed because the API key would go with it; check the base URL")
+    let target = location.map_or_else(String::new, |location| {
+        format!(" to {}", tidy(location, secret))
+    });
+    format!(
+        "a redirect{target}, which is not followed because the API key would go with it; check the base URL"
+    )
 }
 
 /// The content of an error body, in the form of this platform or of similar servers.
@@ -100,7 +129,10 @@ impl ErrorBody {
             _ => Self::default(),
         };
         match read.message.is_empty() {
-            true => Self { message: described(body).to_owned(), ..read },
+            true => Self {
+                message: described(body).to_owned(),
+                ..read
+            },
             false => read,
         }
     }
@@ -114,7 +146,9 @@ impl ErrorBody {
         let inner = members.get("error").and_then(Value::as_object);
         let find = |name| text(members, name).or_else(|| text(inner?, name));
         Self {
-            message: find("message").or_else(|| text(members, "error")).unwrap_or_default(),
+            message: find("message")
+                .or_else(|| text(members, "error"))
+                .unwrap_or_default(),
             code: find("code"),
             request_id: find("request_id"),
         }
@@ -131,8 +165,10 @@ impl ErrorBody {
             NO_REASON.clone_into(&mut message);
         }
         // The body may be anything, so text that looks like a token may be one.
-        let own = |value: Option<&str>| value.map(|value| tidy_identifier(&tidy(value, secret), secret));
-        let request = own(self.request_id.as_deref()).or_else(|| Some(tidy_identifier(request_id?, secret)));
+        let own =
+            |value: Option<&str>| value.map(|value| tidy_identifier(&tidy(value, secret), secret));
+        let request =
+            own(self.request_id.as_deref()).or_else(|| Some(tidy_identifier(request_id?, secret)));
         let marks = [("code", own(self.code.as_deref())), ("request", request)];
         let marks = marks.into_iter().filter_map(|(name, value)| {
             let value = value.filter(|value| !value.is_empty())?;
@@ -160,7 +196,10 @@ pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 
 /// A date in the format of HTTP headers.
 pub(super) fn http_date(value: &str) -> Option<Timestamp> {
-    rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(value.trim()).ok()
+    rfc2822::DateTimeParser::new()
+        .relaxed_weekday(true)
+        .parse_timestamp(value.trim())
+        .ok()
 }
 
 #[cfg(test)]

@@ -14,7 +14,11 @@ fn refusal(status: u16, body: &str) -> Refusal {
 }
 
 fn fault(status: u16, change: bool, body: &str) -> Fault {
-    Refusal { change, ..refusal(status, body) }.into_fault("canary-token")
+    Refusal {
+        change,
+        ..refusal(status, body)
+    }
+    .into_fault("canary-token")
 }
 
 #[test]
@@ -57,10 +61,19 @@ fn every_status_has_its_fault() {
 #[test]
 fn a_404_may_mean_three_things() {
     for (body, expected) in [
-        (r#"{"message":"not allowed to perform actions outside the project this key is scoped to"}"#, "forbidden"),
-        (r#"{"message":"Not allowed for organization API keys"}"#, "forbidden"),
+        (
+            r#"{"message":"not allowed to perform actions outside the project this key is scoped to"}"#,
+            "forbidden",
+        ),
+        (
+            r#"{"message":"Not allowed for organization API keys"}"#,
+            "forbidden",
+        ),
         (r#"{"message":"this route does not exist"}"#, "unsupported"),
-        (r#"{"message":"endpoint is not allowed here: not found"}"#, "not_found"),
+        (
+            r#"{"message":"endpoint is not allowed here: not found"}"#,
+            "not_found",
+        ),
         ("{}", "not_found"),
         ("", "not_found"),
     ] {
@@ -72,8 +85,14 @@ fn a_404_may_mean_three_things() {
 fn only_json_or_nothing_is_the_platforms_refusal() {
     let page = "<!DOCTYPE html><html><head><title>Blocked</title></head></html>";
     let message = r#"{"message":"limit reached"}"#;
-    let html = |body: &str| Refusal { html: true, ..refusal(422, body) };
-    let cut = |body: &str| Refusal { complete: false, ..refusal(422, body) };
+    let html = |body: &str| Refusal {
+        html: true,
+        ..refusal(422, body)
+    };
+    let cut = |body: &str| Refusal {
+        complete: false,
+        ..refusal(422, body)
+    };
     for (refusal, form) in [
         (refusal(422, message), None),
         (refusal(422, &format!(" {message}\n")), None),
@@ -122,27 +141,44 @@ const JSON: &str = "JSON without a message, which is not how the platform answer
 #[test]
 fn every_form_of_body_is_read() {
     for (body, expected) in [
-        (r#"{"message":"m","code":"","request_id":"r-1"}"#, "m (request r-1)"),
+        (
+            r#"{"message":"m","code":"","request_id":"r-1"}"#,
+            "m (request r-1)",
+        ),
         (r#"{"code":"LIMIT","message":"m"}"#, "m (code LIMIT)"),
         (r#"{"error":"m"}"#, "m"),
-        (r#"{"error":{"message":"m","code":"c"},"request_id":"r"}"#, "m (code c, request r)"),
+        (
+            r#"{"error":{"message":"m","code":"c"},"request_id":"r"}"#,
+            "m (code c, request r)",
+        ),
         (r#""m""#, JSON),
         (r#"{"detail":["m"]}"#, JSON),
         (r#"{"id":7,"key":"minted"}"#, JSON),
-        (r#"{"error":{"key":"minted"},"code":"c"}"#, &format!("{JSON} (code c)")),
+        (
+            r#"{"error":{"key":"minted"},"code":"c"}"#,
+            &format!("{JSON} (code c)"),
+        ),
         ("plain\ntext", "text, which is not how the platform answers"),
-        ("<html><body><h1>Bad gateway</h1></body></html>", "an HTML page, which is not how the platform answers"),
+        (
+            "<html><body><h1>Bad gateway</h1></body></html>",
+            "an HTML page, which is not how the platform answers",
+        ),
         ("", "no reason given"),
         ("{}", JSON),
         ("[]", JSON),
         (r#"{"message":null,"error":7}"#, JSON),
-        (r#"{"message":"made key_3kd9s0qwlx82mzn4q"}"#, "made [redacted]"),
+        (
+            r#"{"message":"made key_3kd9s0qwlx82mzn4q"}"#,
+            "made [redacted]",
+        ),
         (
             r#"{"message":"key canary-token is bad","request_id":"canary-token"}"#,
             "key [redacted] is bad (request [redacted])",
         ),
     ] {
-        let (Fault::Rejected { message, .. } | Fault::Gateway { message, .. }) = fault(400, true, body) else {
+        let (Fault::Rejected { message, .. } | Fault::Gateway { message, .. }) =
+            fault(400, true, body)
+        else {
             panic!()
         };
         assert_eq!(message, expected, "{body}");
@@ -155,14 +191,28 @@ fn the_request_identifier_of_the_header_serves_where_the_body_has_none() {
     assert_eq!(error.into_message(Some("h-1"), ""), "m (request h-1)");
     let error = ErrorBody::from_body(b"\xff\xfe");
     let message = error.into_message(Some(&"r".repeat(100)), "");
-    assert_eq!(message, format!("text, which is not how the platform answers (request {})", "r".repeat(64)));
+    assert_eq!(
+        message,
+        format!(
+            "text, which is not how the platform answers (request {})",
+            "r".repeat(64)
+        )
+    );
 }
 
 #[test]
 fn a_redirect_names_its_target() {
     let location = Some("https://elsewhere/canary-token".to_owned());
-    let text = Refusal { location, ..refusal(308, "") }.into_fault("canary-token").to_string();
-    assert!(text.contains("https://elsewhere/[redacted]") && text.contains("check the base URL"), "{text}");
+    let text = Refusal {
+        location,
+        ..refusal(308, "")
+    }
+    .into_fault("canary-token")
+    .to_string();
+    assert!(
+        text.contains("https://elsewhere/[redacted]") && text.contains("check the base URL"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -180,6 +230,10 @@ fn both_forms_of_retry_after() {
         ("-1", None),
         ("soon", None),
     ] {
-        assert_eq!(retry_after(value, now), expected.map(Duration::from_secs), "{value}");
+        assert_eq!(
+            retry_after(value, now),
+            expected.map(Duration::from_secs),
+            "{value}"
+        );
     }
 }

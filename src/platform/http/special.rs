@@ -24,11 +24,23 @@ const EXAMPLE: Kind = Local("an address for documentation");
 /// The first matching block decides.
 const V4: &[(Ipv4Addr, u32, Kind)] = &[
     // The whole block addresses this machine.
-    (Ipv4Addr::new(0, 0, 0, 0), 8, Never("an unspecified address")),
+    (
+        Ipv4Addr::new(0, 0, 0, 0),
+        8,
+        Never("an unspecified address"),
+    ),
     (Ipv4Addr::new(127, 0, 0, 0), 8, Never("a loopback address")),
-    (Ipv4Addr::new(169, 254, 0, 0), 16, Never("a link-local address")),
+    (
+        Ipv4Addr::new(169, 254, 0, 0),
+        16,
+        Never("a link-local address"),
+    ),
     (Ipv4Addr::new(224, 0, 0, 0), 4, Never("a multicast address")),
-    (Ipv4Addr::new(255, 255, 255, 255), 32, Never("the broadcast address")),
+    (
+        Ipv4Addr::new(255, 255, 255, 255),
+        32,
+        Never("the broadcast address"),
+    ),
     // Azure's wire server, and the metadata services of Alibaba and Oracle.
     (Ipv4Addr::new(168, 63, 129, 16), 32, METADATA),
     (Ipv4Addr::new(100, 100, 100, 200), 32, METADATA),
@@ -36,11 +48,19 @@ const V4: &[(Ipv4Addr, u32, Kind)] = &[
     (Ipv4Addr::new(10, 0, 0, 0), 8, PRIVATE),
     (Ipv4Addr::new(172, 16, 0, 0), 12, PRIVATE),
     (Ipv4Addr::new(192, 168, 0, 0), 16, PRIVATE),
-    (Ipv4Addr::new(100, 64, 0, 0), 10, Local("a shared address of a carrier")),
+    (
+        Ipv4Addr::new(100, 64, 0, 0),
+        10,
+        Local("a shared address of a carrier"),
+    ),
     (Ipv4Addr::new(192, 0, 0, 0), 24, RESERVED),
     (Ipv4Addr::new(192, 0, 2, 0), 24, EXAMPLE),
     (Ipv4Addr::new(192, 88, 99, 0), 24, RESERVED),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, Local("an address for benchmarks")),
+    (
+        Ipv4Addr::new(198, 18, 0, 0),
+        15,
+        Local("an address for benchmarks"),
+    ),
     (Ipv4Addr::new(198, 51, 100, 0), 24, EXAMPLE),
     (Ipv4Addr::new(203, 0, 113, 0), 24, EXAMPLE),
     (Ipv4Addr::new(240, 0, 0, 0), 4, RESERVED),
@@ -50,15 +70,27 @@ const V4: &[(Ipv4Addr, u32, Kind)] = &[
 const V6: &[(Ipv6Addr, u32, Kind)] = &[
     (Ipv6Addr::UNSPECIFIED, 128, Never("an unspecified address")),
     (Ipv6Addr::LOCALHOST, 128, Never("a loopback address")),
-    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, Never("a link-local address")),
-    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, Never("a multicast address")),
+    (
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
+        10,
+        Never("a link-local address"),
+    ),
+    (
+        Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0),
+        8,
+        Never("a multicast address"),
+    ),
     // The metadata services of Amazon, Google, Oracle and Scaleway.
     (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0), 32, METADATA),
     // It contains its target inverted, behind a server that the author of the address chooses.
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, Never("a Teredo address")),
+    (
+        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
+        32,
+        Never("a Teredo address"),
+    ),
     (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, PRIVATE),
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, RESERVED),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, EXAMPLE),
@@ -72,12 +104,17 @@ pub(super) fn kind(address: IpAddr) -> Kind {
         IpAddr::V4(address) => {
             let bits = address.to_bits();
             let has = |block: Ipv4Addr, length: u32| (bits ^ block.to_bits()) >> (32 - length) == 0;
-            V4.iter().find(|(block, length, _)| has(*block, *length)).map_or(Public, |(.., kind)| *kind)
+            V4.iter()
+                .find(|(block, length, _)| has(*block, *length))
+                .map_or(Public, |(.., kind)| *kind)
         }
         IpAddr::V6(address) => {
             let bits = address.to_bits();
-            let has = |block: Ipv6Addr, length: u32| (bits ^ block.to_bits()) >> (128 - length) == 0;
-            V6.iter().find(|(block, length, _)| has(*block, *length)).map_or(RESERVED, |(.., kind)| *kind)
+            let has =
+                |block: Ipv6Addr, length: u32| (bits ^ block.to_bits()) >> (128 - length) == 0;
+            V6.iter()
+                .find(|(block, length, _)| has(*block, *length))
+                .map_or(RESERVED, |(.., kind)| *kind)
         }
     }
 }

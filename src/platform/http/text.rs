@@ -15,7 +15,10 @@ pub(super) fn tidy(raw: &str, secret: &str) -> String {
 
 /// The same for an identifier, which may look like a token.
 pub(super) fn tidy_identifier(raw: &str, secret: &str) -> String {
-    line(&without(raw, secret)).chars().take(LONGEST_IDENTIFIER).collect()
+    line(&without(raw, secret))
+        .chars()
+        .take(LONGEST_IDENTIFIER)
+        .collect()
 }
 
 fn without(raw: &str, secret: &str) -> String {
@@ -27,15 +30,29 @@ fn without(raw: &str, secret: &str) -> String {
 
 /// Replaces everything in the form of a token.
 pub fn without_tokens(text: &str) -> String {
-    replace_runs(text, is_of_token, |run| if is_token(run) { REDACTED.to_owned() } else { run.to_owned() })
+    replace_runs(text, is_of_token, |run| {
+        if is_token(run) {
+            REDACTED.to_owned()
+        } else {
+            run.to_owned()
+        }
+    })
 }
 
 /// Replaces each run of characters that match.
-pub fn replace_runs(text: &str, is_of_run: fn(char) -> bool, replace: impl Fn(&str) -> String) -> String {
+pub fn replace_runs(
+    text: &str,
+    is_of_run: fn(char) -> bool,
+    replace: impl Fn(&str) -> String,
+) -> String {
     let piece = |piece: &str| {
         let end = piece.find(|c| !is_of_run(c)).unwrap_or(piece.len());
         let (run, after) = piece.split_at(end);
-        if run.is_empty() { after.to_owned() } else { replace(run) + after }
+        if run.is_empty() {
+            after.to_owned()
+        } else {
+            replace(run) + after
+        }
     };
     text.split_inclusive(|c| !is_of_run(c)).map(piece).collect()
 }
@@ -56,7 +73,10 @@ fn is_token(run: &str) -> bool {
 
 fn line(text: &str) -> String {
     let mut line = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || is_hidden(c)).filter(|word| !word.is_empty()) {
+    for word in text
+        .split(|c: char| c.is_whitespace() || is_hidden(c))
+        .filter(|word| !word.is_empty())
+    {
         if !line.is_empty() {
             line.push(' ');
         }
@@ -139,7 +159,10 @@ mod tests {
             hex.to_owned(),
             "dGhpcyBpcyBhIHNlY3JldCBrZXk5+/==".to_owned(),
         ] {
-            assert_eq!(tidy(&format!("key '{token}', refused"), ""), "key '[redacted]', refused");
+            assert_eq!(
+                tidy(&format!("key '{token}', refused"), ""),
+                "key '[redacted]', refused"
+            );
         }
         for plain in [
             "endpoint ep-cool-darkness-a1b2c3d4 of br-wispy-meadow-91827364 in aws-eu-central-1 is in use",
@@ -162,14 +185,21 @@ mod tests {
         for (body, expected) in [
             ("", NO_REASON),
             (" \n", NO_REASON),
-            ("<!DOCTYPE html><html><head><title>524</title>", "an HTML page"),
+            (
+                "<!DOCTYPE html><html><head><title>524</title>",
+                "an HTML page",
+            ),
             ("\n<HTML><script>never closed", "an HTML page"),
             ("upstream connect error", "text"),
             ("min <= max", "text"),
             ("[1]", "JSON"),
             (r#"{"detail": "m"}"#, "JSON"),
         ] {
-            assert!(described(body.as_bytes()).starts_with(expected), "{body}: {}", described(body.as_bytes()));
+            assert!(
+                described(body.as_bytes()).starts_with(expected),
+                "{body}: {}",
+                described(body.as_bytes())
+            );
         }
     }
 }

@@ -57,7 +57,9 @@ impl Network {
     pub fn new(options: &HttpOptions, url: &Url, reach: &Reach) -> Result<Self, ConnectError> {
         let addresses = (!reach.insecure).then(|| Addresses::of(url, reach));
         if let Some(addresses) = &addresses {
-            addresses.check_literal(url).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
+            addresses
+                .check_literal(url)
+                .map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
         }
         // A proxy resolves the name itself, and may well run on this machine.
         let guard = addresses.filter(|_| !(options.environment_proxies && has_proxy(url)));
@@ -73,7 +75,10 @@ impl Network {
                 kept.get_or_init(|| made).clone()
             }
         };
-        Ok(Self { client, request_timeout: options.request_timeout })
+        Ok(Self {
+            client,
+            request_timeout: options.request_timeout,
+        })
     }
 
     fn client(options: &HttpOptions, guard: Option<Addresses>) -> Result<Client, ConnectError> {
@@ -104,19 +109,26 @@ impl Network {
         if let Some(addresses) = guard {
             builder = builder.dns_resolver(addresses);
         }
-        builder.build().map_err(|error| ConnectError::Client(client_error(error)))
+        builder
+            .build()
+            .map_err(|error| ConnectError::Client(client_error(error)))
     }
 }
 
 /// True if the environment has a proxy for `url`, by the rules of the client.
 fn has_proxy(url: &Url) -> bool {
-    url.as_str().parse().is_ok_and(|url| Matcher::from_system().intercept(&url).is_some())
+    url.as_str()
+        .parse()
+        .is_ok_and(|url| Matcher::from_system().intercept(&url).is_some())
 }
 
 #[async_trait]
 impl Transport for Network {
     async fn carry(&self, request: Request) -> Result<Response, Unanswered> {
-        self.client.execute(request).await.map_err(|error| Unanswered::of(error, self.request_timeout))
+        self.client
+            .execute(request)
+            .await
+            .map_err(|error| Unanswered::of(error, self.request_timeout))
     }
 }
 
@@ -155,16 +167,34 @@ mod tests {
 
     #[test]
     fn accounts_share_a_client_and_each_address_is_checked_all_the_same() {
-        let options = HttpOptions { environment_proxies: false, ..HttpOptions::default() };
+        let options = HttpOptions {
+            environment_proxies: false,
+            ..HttpOptions::default()
+        };
         let to = |url: &str, insecure: bool| {
-            Network::new(&options, &Url::parse(url).unwrap(), &Reach { insecure, ..Reach::default() })
+            Network::new(
+                &options,
+                &Url::parse(url).unwrap(),
+                &Reach {
+                    insecure,
+                    ..Reach::default()
+                },
+            )
         };
         assert!(to("https://a.example/v2", false).is_ok());
         let guarded = options.clients.public.get().unwrap() as *const Client;
         assert!(to("https://b.example/v2", false).is_ok());
-        assert_eq!(options.clients.public.get().unwrap() as *const Client, guarded);
-        assert!(matches!(to("https://127.0.0.1/v2", false), Err(ConnectError::NotAdmitted(_))));
+        assert_eq!(
+            options.clients.public.get().unwrap() as *const Client,
+            guarded
+        );
+        assert!(matches!(
+            to("https://127.0.0.1/v2", false),
+            Err(ConnectError::NotAdmitted(_))
+        ));
         assert!(options.clients.unguarded.get().is_none());
-        assert!(to("http://127.0.0.1/v2", true).is_ok() && options.clients.unguarded.get().is_some());
+        assert!(
+            to("http://127.0.0.1/v2", true).is_ok() && options.clients.unguarded.get().is_some()
+        );
     }
 }

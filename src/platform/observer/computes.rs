@@ -60,21 +60,47 @@ impl Listing for Computes {
     }
 
     fn index(computes: &[Compute]) -> Vec<usize> {
-        let mut named: Vec<usize> = (0..computes.len()).filter(|position| computes[*position].name.is_some()).collect();
+        let mut named: Vec<usize> = (0..computes.len())
+            .filter(|position| computes[*position].name.is_some())
+            .collect();
         named.sort_by(|one, other| computes[*one].name.cmp(&computes[*other].name));
         named
     }
 
     fn weight(compute: &Compute) -> usize {
-        let texts = [Some(&compute.id), Some(&compute.project_id), Some(&compute.branch_id), compute.region.as_ref()];
-        let more = [compute.host.as_ref(), compute.pooled_host.as_ref(), compute.name.as_ref()];
-        let states = [Some(&compute.current_state), compute.pending_state.as_ref()].into_iter().flatten();
-        let other = states.map(|state| if let ComputeState::Other(word) = state { text_weight(Some(word)) } else { 0 });
+        let texts = [
+            Some(&compute.id),
+            Some(&compute.project_id),
+            Some(&compute.branch_id),
+            compute.region.as_ref(),
+        ];
+        let more = [
+            compute.host.as_ref(),
+            compute.pooled_host.as_ref(),
+            compute.name.as_ref(),
+        ];
+        let states = [Some(&compute.current_state), compute.pending_state.as_ref()]
+            .into_iter()
+            .flatten();
+        let other = states.map(|state| {
+            if let ComputeState::Other(word) = state {
+                text_weight(Some(word))
+            } else {
+                0
+            }
+        });
         // The size of a map entry, including its share of the nodes.
         let setting = |(name, value): (&String, &String)| 96 + name.capacity() + value.capacity();
         let settings = compute.settings.postgres.0.iter().map(setting);
         let fixed = size_of::<Compute>() + size_of::<usize>();
-        fixed + texts.into_iter().chain(more).map(text_weight).chain(other).chain(settings).sum::<usize>()
+        fixed
+            + texts
+                .into_iter()
+                .chain(more)
+                .map(text_weight)
+                .chain(other)
+                .chain(settings)
+                .sum::<usize>()
     }
 
     /// Two times change although nothing has happened. The platform's own maintenance touches
@@ -87,7 +113,9 @@ impl Listing for Computes {
         }
         let settled = |compute: &Compute| Compute {
             updated_at: None,
-            last_active: compute.last_active.filter(|_| compute.current_state != ComputeState::Active),
+            last_active: compute
+                .last_active
+                .filter(|_| compute.current_state != ComputeState::Active),
             ..compute.clone()
         };
         settled(before) != settled(after)
@@ -100,16 +128,27 @@ impl Listing for Computes {
     }
 
     fn concerns(changed: &ChangedComputes, matters: &ComputeMatters) -> bool {
-        matters.computes.iter().any(|id| changed.computes.contains(id))
-            || matters.branches.iter().any(|branch| changed.branches.contains(branch))
-            || matters.names.iter().any(|name| changed.names.contains(name))
+        matters
+            .computes
+            .iter()
+            .any(|id| changed.computes.contains(id))
+            || matters
+                .branches
+                .iter()
+                .any(|branch| changed.branches.contains(branch))
+            || matters
+                .names
+                .iter()
+                .any(|name| changed.names.contains(name))
     }
 }
 
 impl Snapshot {
     /// The compute with this ID, as the list shows it.
     pub fn compute(&self, id: &str) -> Shown<'_, Compute> {
-        let index = self.items.binary_search_by(|compute| compute.id.as_str().cmp(id));
+        let index = self
+            .items
+            .binary_search_by(|compute| compute.id.as_str().cmp(id));
         match (index, self.unreadable.hiding(Some(id))) {
             (Ok(index), _) => Shown::Entry(&self.items[index]),
             (Err(_), Some(entry)) => Shown::Unclear(entry),
@@ -120,13 +159,20 @@ impl Snapshot {
     /// The computes with this name.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &Compute> {
         let named = |position: &usize| self.items[*position].name.as_deref();
-        let first = self.index.partition_point(|position| named(position) < Some(name));
-        self.index[first..].iter().take_while(move |position| named(position) == Some(name)).map(|it| &self.items[*it])
+        let first = self
+            .index
+            .partition_point(|position| named(position) < Some(name));
+        self.index[first..]
+            .iter()
+            .take_while(move |position| named(position) == Some(name))
+            .map(|it| &self.items[*it])
     }
 
     /// The computes of a branch.
     pub fn on_branch(&self, branch: &str) -> impl Iterator<Item = &Compute> {
-        self.items.iter().filter(move |compute| compute.branch_id == branch)
+        self.items
+            .iter()
+            .filter(move |compute| compute.branch_id == branch)
     }
 }
 
@@ -141,27 +187,75 @@ mod tests {
         type Edit = fn(&mut Compute);
         let cases: [(ComputeState, Edit, bool); 8] = [
             (ComputeState::Active, |_| {}, false),
-            (ComputeState::Active, |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), false),
-            (ComputeState::Idle, |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), true),
-            (ComputeState::Idle, |c| c.updated_at = "2025-01-01T00:00:00Z".parse().ok(), false),
-            (ComputeState::Idle, |c| c.current_state = ComputeState::Active, true),
-            (ComputeState::Idle, |c| c.pending_state = Some(ComputeState::Active), true),
-            (ComputeState::Idle, |c| c.settings.disabled = Some(true), true),
-            (ComputeState::Idle, |c| c.host = Some("elsewhere".to_owned()), true),
+            (
+                ComputeState::Active,
+                |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(),
+                false,
+            ),
+            (
+                ComputeState::Idle,
+                |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(),
+                true,
+            ),
+            (
+                ComputeState::Idle,
+                |c| c.updated_at = "2025-01-01T00:00:00Z".parse().ok(),
+                false,
+            ),
+            (
+                ComputeState::Idle,
+                |c| c.current_state = ComputeState::Active,
+                true,
+            ),
+            (
+                ComputeState::Idle,
+                |c| c.pending_state = Some(ComputeState::Active),
+                true,
+            ),
+            (
+                ComputeState::Idle,
+                |c| c.settings.disabled = Some(true),
+                true,
+            ),
+            (
+                ComputeState::Idle,
+                |c| c.host = Some("elsewhere".to_owned()),
+                true,
+            ),
         ];
         for (index, (state, edit, significant)) in cases.into_iter().enumerate() {
-            let before = Compute { current_state: state, ..compute("ep-a", "br-a") };
+            let before = Compute {
+                current_state: state,
+                ..compute("ep-a", "br-a")
+            };
             let mut after = before.clone();
             edit(&mut after);
-            assert_eq!(Computes::is_significant(&before, &after), significant, "case {index}");
+            assert_eq!(
+                Computes::is_significant(&before, &after),
+                significant,
+                "case {index}"
+            );
         }
     }
 
     #[test]
     fn coming_going_and_moving() {
-        let before = [compute("ep-a", "br-a"), compute("ep-b", "br-b"), compute("ep-d", "br-d")];
-        let after = [compute("ep-b", "br-x"), compute("ep-c", "br-c"), compute("ep-d", "br-d")];
-        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+        let before = [
+            compute("ep-a", "br-a"),
+            compute("ep-b", "br-b"),
+            compute("ep-d", "br-d"),
+        ];
+        let after = [
+            compute("ep-b", "br-x"),
+            compute("ep-c", "br-c"),
+            compute("ep-d", "br-d"),
+        ];
+        let set = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<HashSet<_>>()
+        };
         let expected = ChangedComputes {
             computes: set(&["ep-a", "ep-b", "ep-c"]),
             branches: set(&["br-a", "br-b", "br-x", "br-c"]),

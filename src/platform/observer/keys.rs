@@ -72,12 +72,21 @@ impl Listing for Keys {
     fn index(keys: &[KeyEntry]) -> Positions {
         let mut by_name: Vec<usize> = (0..keys.len()).collect();
         by_name.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
-        Positions { by_name, used: keys.iter().position(|key| key.last_used_at.is_some()) }
+        Positions {
+            by_name,
+            used: keys.iter().position(|key| key.last_used_at.is_some()),
+        }
     }
 
     fn weight(key: &KeyEntry) -> usize {
-        let texts = [Some(&key.name), key.project_id.as_ref(), key.last_used_from.as_ref()];
-        size_of::<KeyEntry>() + size_of::<usize>() + texts.into_iter().map(text_weight).sum::<usize>()
+        let texts = [
+            Some(&key.name),
+            key.project_id.as_ref(),
+            key.last_used_from.as_ref(),
+        ];
+        size_of::<KeyEntry>()
+            + size_of::<usize>()
+            + texts.into_iter().map(text_weight).sum::<usize>()
     }
 
     /// A key in constant use counts as changed only once an hour.
@@ -92,15 +101,28 @@ impl Listing for Keys {
     }
 
     fn concerns(changed: &ChangedKeys, matters: &KeyMatters) -> bool {
-        let KeyMatters { ids, names, beginning } = matters;
-        let begins = || changed.names.range(beginning.clone()..).next().is_some_and(|name| name.starts_with(beginning));
+        let KeyMatters {
+            ids,
+            names,
+            beginning,
+        } = matters;
+        let begins = || {
+            changed
+                .names
+                .range(beginning.clone()..)
+                .next()
+                .is_some_and(|name| name.starts_with(beginning))
+        };
         ids.iter().any(|id| changed.ids.contains(id))
             || names.iter().any(|name| changed.names.contains(name))
             || !beginning.is_empty() && begins()
     }
 
     fn not_offered(fault: &Fault) -> Option<Duration> {
-        let refused = matches!(fault, Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. });
+        let refused = matches!(
+            fault,
+            Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }
+        );
         refused.then_some(NOT_OFFERED)
     }
 }
@@ -110,13 +132,28 @@ impl KeyList {
     /// an unused key would look the same as keys on a platform that shows no uses. The cost is
     /// small in an organization of any size.
     pub fn excerpt(&self, matters: &KeyMatters) -> Vec<KeyEntry> {
-        let KeyMatters { ids, names, beginning } = matters;
-        let by_id = ids.iter().filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
-        let by_name = names.iter().flat_map(|name| self.named(name, move |found| found == name));
-        let begins = (!beginning.is_empty()).then(|| self.named(beginning, |found| found.starts_with(beginning)));
-        let found: BTreeSet<usize> =
-            by_id.chain(by_name).chain(begins.into_iter().flatten()).chain(self.index.used).collect();
-        found.into_iter().map(|position| self.items[position].clone()).collect()
+        let KeyMatters {
+            ids,
+            names,
+            beginning,
+        } = matters;
+        let by_id = ids
+            .iter()
+            .filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
+        let by_name = names
+            .iter()
+            .flat_map(|name| self.named(name, move |found| found == name));
+        let begins = (!beginning.is_empty())
+            .then(|| self.named(beginning, |found| found.starts_with(beginning)));
+        let found: BTreeSet<usize> = by_id
+            .chain(by_name)
+            .chain(begins.into_iter().flatten())
+            .chain(self.index.used)
+            .collect();
+        found
+            .into_iter()
+            .map(|position| self.items[position].clone())
+            .collect()
     }
 
     /// The positions of the names from `from` on, as long as they are wanted.
@@ -124,7 +161,10 @@ impl KeyList {
         let positions = &self.index.by_name;
         let name = |position: &usize| self.items[*position].name.as_str();
         let first = positions.partition_point(|position| name(position) < from);
-        positions[first..].iter().copied().take_while(move |position| wanted(&self.items[*position].name))
+        positions[first..]
+            .iter()
+            .copied()
+            .take_while(move |position| wanted(&self.items[*position].name))
     }
 }
 
@@ -143,12 +183,23 @@ mod tests {
 
     fn matters(ids: &[i64], names: &[&str], beginning: &str) -> KeyMatters {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        KeyMatters { ids: ids.to_vec(), names, beginning: beginning.to_owned() }
+        KeyMatters {
+            ids: ids.to_vec(),
+            names,
+            beginning: beginning.to_owned(),
+        }
     }
 
     #[test]
     fn an_excerpt_has_what_matters_and_nothing_else() {
-        let named = [(4, "ci-1"), (1, "other"), (7, "ci-2"), (3, "ci"), (9, "cj-1"), (2, "ci-1")];
+        let named = [
+            (4, "ci-1"),
+            (1, "other"),
+            (7, "ci-2"),
+            (3, "ci"),
+            (9, "cj-1"),
+            (2, "ci-1"),
+        ];
         let keys: Vec<_> = named.into_iter().map(|(id, name)| key(id, name)).collect();
         let list = KeyList::new(Tick::at(1), (noon(), noon()), keys);
         for (matters, expected) in [
@@ -162,9 +213,20 @@ mod tests {
             let found: Vec<i64> = list.excerpt(&matters).iter().map(|key| key.id).collect();
             assert_eq!(found, expected, "{matters:?}");
         }
-        let used = KeyEntry { last_used_at: at("2025-01-01T10:00:00Z"), ..key(8, "theirs") };
-        let list = KeyList::new(Tick::at(1), (noon(), noon()), vec![key(9, "ci"), used, key(7, "other")]);
-        let found: Vec<i64> = list.excerpt(&matters(&[9], &[], "")).iter().map(|key| key.id).collect();
+        let used = KeyEntry {
+            last_used_at: at("2025-01-01T10:00:00Z"),
+            ..key(8, "theirs")
+        };
+        let list = KeyList::new(
+            Tick::at(1),
+            (noon(), noon()),
+            vec![key(9, "ci"), used, key(7, "other")],
+        );
+        let found: Vec<i64> = list
+            .excerpt(&matters(&[9], &[], ""))
+            .iter()
+            .map(|key| key.id)
+            .collect();
         assert_eq!(found, [8, 9], "and one that shows its last use");
     }
 
@@ -200,9 +262,19 @@ mod tests {
             (used("2025-01-01T10:59:59Z", "192.0.2.2"), false),
             (used("2025-01-01T11:00:00Z", "192.0.2.1"), true),
             (key(1, "a"), true),
-            (KeyEntry { name: "b".to_owned(), ..before.clone() }, true),
+            (
+                KeyEntry {
+                    name: "b".to_owned(),
+                    ..before.clone()
+                },
+                true,
+            ),
         ] {
-            assert_eq!(Keys::is_significant(&before, &after), significant, "{after:?}");
+            assert_eq!(
+                Keys::is_significant(&before, &after),
+                significant,
+                "{after:?}"
+            );
         }
     }
 }

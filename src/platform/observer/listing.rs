@@ -23,7 +23,10 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     const SPACING: Duration;
 
     /// Reads the list once.
-    fn read(platform: Admitted, of: &str) -> impl Future<Output = Result<Listed<Self::Item>, Fault>> + Send;
+    fn read(
+        platform: Admitted,
+        of: &str,
+    ) -> impl Future<Output = Result<Listed<Self::Item>, Fault>> + Send;
 
     /// The order of entries. Entries of two readings that compare equal are the same entry.
     fn order(one: &Self::Item, other: &Self::Item) -> Ordering;
@@ -57,7 +60,9 @@ pub(super) fn text_weight(text: Option<&String>) -> usize {
 /// The size of the unreadable entries.
 pub(super) fn unreadable_weight(unreadable: &Unreadable) -> usize {
     let weight = |entry: &UnreadableEntry| {
-        size_of::<UnreadableEntry>() + text_weight(entry.id.as_ref()) + text_weight(Some(&entry.field))
+        size_of::<UnreadableEntry>()
+            + text_weight(entry.id.as_ref())
+            + text_weight(Some(&entry.field))
     };
     unreadable.iter().map(weight).sum()
 }
@@ -80,7 +85,9 @@ pub(super) fn changes<L: Listing>(before: &[L::Item], after: &[L::Item]) -> Opti
         let same = matches!((gone, come), (Some(a), Some(b)) if !L::is_significant(a, b));
         if !same {
             let changed = changed.get_or_insert_default();
-            gone.into_iter().chain(come).for_each(|item| L::note(changed, item));
+            gone.into_iter()
+                .chain(come)
+                .for_each(|item| L::note(changed, item));
         }
     }
 }

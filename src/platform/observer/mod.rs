@@ -95,11 +95,22 @@ pub struct Reading<L: Listing> {
 
 impl<L: Listing> Reading<L> {
     /// A reading with this start and end.
-    pub fn new(began: Tick, (at, ended): (Timestamp, Timestamp), listed: impl Into<Listed<L::Item>>) -> Self {
+    pub fn new(
+        began: Tick,
+        (at, ended): (Timestamp, Timestamp),
+        listed: impl Into<Listed<L::Item>>,
+    ) -> Self {
         let (mut items, unreadable) = listed.into().into_parts();
         items.sort_unstable_by(L::order);
         items.shrink_to_fit();
-        Self { began, at, ended, index: L::index(&items), items, unreadable }
+        Self {
+            began,
+            at,
+            ended,
+            index: L::index(&items),
+            items,
+            unreadable,
+        }
     }
 
     pub fn count(&self) -> usize {
@@ -120,7 +131,11 @@ pub struct Latest<L: Listing> {
 
 impl<L: Listing> Default for Latest<L> {
     fn default() -> Self {
-        Self { snapshot: None, fault: None, attempted: None }
+        Self {
+            snapshot: None,
+            fault: None,
+            attempted: None,
+        }
     }
 }
 
@@ -128,7 +143,9 @@ impl<L: Listing> Latest<L> {
     /// The reading, if it began later than `after`.
     pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Reading<L>>> {
         let snapshot = self.snapshot.as_ref()?;
-        after.is_none_or(|after| snapshot.began > after).then_some(snapshot)
+        after
+            .is_none_or(|after| snapshot.began > after)
+            .then_some(snapshot)
     }
 }
 
@@ -204,23 +221,43 @@ struct Registry<S, L: Listing> {
 
 impl<S, L: Listing> Clone for Observers<S, L> {
     fn clone(&self) -> Self {
-        Self { hub: Arc::clone(&self.hub), registry: Arc::clone(&self.registry), tasks: self.tasks.clone() }
+        Self {
+            hub: Arc::clone(&self.hub),
+            registry: Arc::clone(&self.registry),
+            tasks: self.tasks.clone(),
+        }
     }
 }
 
 impl<S, L: Listing> fmt::Debug for Observers<S, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observers").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+        f.debug_struct("Observers")
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// Starts without observers. `trigger` receives the subscribers, `clock` dates the readings,
     /// and `jitter` spreads them.
-    pub fn new(ticks: Ticks, trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
-        let registry = Registry { watches: HashMap::new(), subscribed: HashMap::new(), closed: false };
+    pub fn new(
+        ticks: Ticks,
+        trigger: UnboundedSender<S>,
+        clock: fn() -> Timestamp,
+        jitter: Jitter,
+    ) -> Self {
+        let registry = Registry {
+            watches: HashMap::new(),
+            subscribed: HashMap::new(),
+            closed: false,
+        };
         Self {
-            hub: Arc::new(Hub { trigger, ticks, clock, jitter }),
+            hub: Arc::new(Hub {
+                trigger,
+                ticks,
+                clock,
+                jitter,
+            }),
             registry: Arc::new(Mutex::new(registry)),
             tasks: TaskTracker::new(),
         }
@@ -235,14 +272,24 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// read and recovery. And it is triggered when the first attempt that began later than `after`
     /// has ended, successful or not.
     pub fn read(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
-        self.subscribe(source, subscriber, interest).map(|(_, latest)| latest).unwrap_or_default()
+        self.subscribe(source, subscriber, interest)
+            .map(|(_, latest)| latest)
+            .unwrap_or_default()
     }
 
     /// Like `read`, but waits for the end of an attempt that began after this call; callers share
     /// attempts. The result is empty if the observer ends first.
-    pub async fn read_anew(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
+    pub async fn read_anew(
+        &self,
+        source: &Source,
+        subscriber: &S,
+        interest: Interest<L>,
+    ) -> Latest<L> {
         let after = self.hub.ticks.now();
-        let interest = Interest { after: Some(after), ..interest };
+        let interest = Interest {
+            after: Some(after),
+            ..interest
+        };
         match self.subscribe(source, subscriber, interest) {
             Some((watch, _)) => watch.attempted_after(after).await,
             None => Latest::default(),
@@ -258,15 +305,24 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
 
     /// The latest state of every list with subscribers, by account and list.
     pub fn all(&self) -> Vec<(Place, Latest<L>)> {
-        self.registry().watches.values().map(|watch| (watch.place(), watch.view())).collect()
+        self.registry()
+            .watches
+            .values()
+            .map(|watch| (watch.place(), watch.view()))
+            .collect()
     }
 
     /// The start of each account's oldest reading in use.
     pub fn oldest(&self) -> BTreeMap<String, Timestamp> {
         let mut oldest = BTreeMap::new();
         for ((account, _), latest) in self.all() {
-            let Some(snapshot) = latest.snapshot else { continue };
-            oldest.entry(account).and_modify(|at: &mut Timestamp| *at = snapshot.at.min(*at)).or_insert(snapshot.at);
+            let Some(snapshot) = latest.snapshot else {
+                continue;
+            };
+            oldest
+                .entry(account)
+                .and_modify(|at: &mut Timestamp| *at = snapshot.at.min(*at))
+                .or_insert(snapshot.at);
         }
         oldest
     }
@@ -274,7 +330,10 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// The unreadable entries of the account's lists, by project or organization.
     pub fn unreadable(&self, account: &str) -> BTreeMap<String, Unreadable> {
         let registry = self.registry();
-        let of_account = registry.watches.iter().filter(|((name, _), _)| name == account);
+        let of_account = registry
+            .watches
+            .iter()
+            .filter(|((name, _), _)| name == account);
         let unreadable = of_account.filter_map(|((_, of), watch)| {
             let unreadable = watch.view().snapshot?.unreadable.clone();
             (!unreadable.is_empty()).then(|| (of.clone(), unreadable))
@@ -285,20 +344,37 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// The message of one of the account's lists that is too large to keep, if there is one.
     pub fn too_large(&self, account: &str) -> Option<String> {
         let registry = self.registry();
-        let mut messages = registry.watches.iter().filter(|((of, _), _)| of == account).filter_map(|(_, watch)| {
-            if let Some(Fault::TooLarge { message }) = watch.view().fault { Some(message) } else { None }
-        });
+        let mut messages = registry
+            .watches
+            .iter()
+            .filter(|((of, _), _)| of == account)
+            .filter_map(|(_, watch)| {
+                if let Some(Fault::TooLarge { message }) = watch.view().fault {
+                    Some(message)
+                } else {
+                    None
+                }
+            });
         messages.next()
     }
 
     /// `None` after all observers have ended.
-    fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Option<Subscribed<S, L>> {
+    fn subscribe(
+        &self,
+        source: &Source,
+        subscriber: &S,
+        interest: Interest<L>,
+    ) -> Option<Subscribed<S, L>> {
         let place = (source.account.clone(), source.of.clone());
         let mut registry = self.registry();
         if registry.closed {
             return None;
         }
-        if registry.subscribed.get(subscriber).is_some_and(|known| !known.is_of(source)) {
+        if registry
+            .subscribed
+            .get(subscriber)
+            .is_some_and(|known| !known.is_of(source))
+        {
             registry.remove(subscriber);
         }
         let watch = match registry.watches.entry(place) {
@@ -310,7 +386,9 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
             }
         };
         let latest = watch.subscribe(source, subscriber, interest);
-        registry.subscribed.insert(subscriber.clone(), watch.clone());
+        registry
+            .subscribed
+            .insert(subscriber.clone(), watch.clone());
         Some((watch, latest))
     }
 

@@ -37,7 +37,9 @@ impl Pace {
             return SUSPENDED.max(self.poll_interval);
         }
         if let Some(believed) = self.not_offered {
-            return believed.mul_f64(0.9 + jitter / 5.0).max(self.retry_after.unwrap_or_default());
+            return believed
+                .mul_f64(0.9 + jitter / 5.0)
+                .max(self.retry_after.unwrap_or_default());
         }
         if self.failures > 0 {
             let doubled = FIRST_BACKOFF.saturating_mul(1 << (self.failures - 1).min(20));
@@ -64,7 +66,10 @@ mod tests {
     }
 
     fn every(poll_interval: u64) -> Pace {
-        Pace { poll_interval: Duration::from_secs(poll_interval), ..Pace::default() }
+        Pace {
+            poll_interval: Duration::from_secs(poll_interval),
+            ..Pace::default()
+        }
     }
 
     #[test]
@@ -76,32 +81,65 @@ mod tests {
 
     #[test]
     fn pending_is_fast_and_slows_down() {
-        for (age, from, to) in [(0, 1.0, 2.0), (80, 1.0, 2.0), (240, 3.0, 3.0), (1200, 15.0, 15.0), (86400, 30.0, 30.0)]
-        {
-            let pace = Pace { pending_for: Some(Duration::from_secs(age)), ..every(30) };
-            assert_eq!((seconds(pace, 0.0), seconds(pace, 1.0)), (from, to), "{age}");
+        for (age, from, to) in [
+            (0, 1.0, 2.0),
+            (80, 1.0, 2.0),
+            (240, 3.0, 3.0),
+            (1200, 15.0, 15.0),
+            (86400, 30.0, 30.0),
+        ] {
+            let pace = Pace {
+                pending_for: Some(Duration::from_secs(age)),
+                ..every(30)
+            };
+            assert_eq!(
+                (seconds(pace, 0.0), seconds(pace, 1.0)),
+                (from, to),
+                "{age}"
+            );
         }
     }
 
     #[test]
     fn faults_back_off_up_to_a_minute_or_the_poll_interval() {
-        for (poll_interval, failures, longest) in [(30, 1, 1.0), (30, 3, 4.0), (30, 50, 60.0), (300, 50, 300.0)] {
-            let pace = Pace { failures, ..every(poll_interval) };
-            assert_eq!((seconds(pace, 0.0), seconds(pace, 1.0)), (longest, longest / 2.0), "{failures}");
+        for (poll_interval, failures, longest) in
+            [(30, 1, 1.0), (30, 3, 4.0), (30, 50, 60.0), (300, 50, 300.0)]
+        {
+            let pace = Pace {
+                failures,
+                ..every(poll_interval)
+            };
+            assert_eq!(
+                (seconds(pace, 0.0), seconds(pace, 1.0)),
+                (longest, longest / 2.0),
+                "{failures}"
+            );
         }
-        let asked = Pace { failures: 1, retry_after: Some(Duration::from_secs(90)), ..every(30) };
+        let asked = Pace {
+            failures: 1,
+            retry_after: Some(Duration::from_secs(90)),
+            ..every(30)
+        };
         assert_eq!(seconds(asked, 0.7), 90.0);
     }
 
     #[test]
     fn what_is_not_offered_is_asked_for_again_after_a_while() {
-        let pace = Pace { not_offered: Some(Duration::from_secs(100)), failures: 1, ..every(30) };
+        let pace = Pace {
+            not_offered: Some(Duration::from_secs(100)),
+            failures: 1,
+            ..every(30)
+        };
         assert_eq!((seconds(pace, 0.0), seconds(pace, 1.0)), (90.0, 110.0));
     }
 
     #[test]
     fn a_refused_key_is_not_used() {
-        let pace = Pace { suspended: true, failures: 3, ..every(30) };
+        let pace = Pace {
+            suspended: true,
+            failures: 3,
+            ..every(30)
+        };
         assert_eq!(seconds(pace, 0.5), 600.0);
     }
 }

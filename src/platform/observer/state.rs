@@ -99,18 +99,26 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
         let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
-            let Subscription { interest, pending_since } = subscription;
+            let Subscription {
+                interest,
+                pending_since,
+            } = subscription;
             (interest.pending, pending_since, interest.after)
         });
         // A new write restarts the pending time.
         let continued = was_pending && interest.after <= old_after;
-        let pending_since = interest.pending.then(|| since.filter(|_| continued).unwrap_or(now));
+        let pending_since = interest
+            .pending
+            .then(|| since.filter(|_| continued).unwrap_or(now));
         let newly_pending = interest.pending && !continued;
         if newly_pending {
             self.pending_since = Some(now);
         }
         self.after = self.after.max(interest.after);
-        let subscription = Subscription { interest, pending_since };
+        let subscription = Subscription {
+            interest,
+            pending_since,
+        };
         self.subscribers.insert(subscriber.clone(), subscription);
         let joined = !self.namespaces.contains(subscriber.namespace());
         if joined {
@@ -138,7 +146,8 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     /// True if a subscriber needs a snapshot later than the newest attempt. A failed attempt
     /// counts, because the backoff must prevent immediate retries.
     pub fn is_awaited(&self) -> bool {
-        self.newest.is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
+        self.newest
+            .is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
     }
 
     pub fn priority(&self) -> Priority {
@@ -152,7 +161,9 @@ impl<S: Subscriber, L: Listing> State<S, L> {
 
     /// When the next read would be due if no subscriber needed it and no change were pending.
     pub fn regular(&self) -> Instant {
-        self.newest.map_or_else(Instant::now, |newest| newest.ended + self.pace(None).delay(self.jitter))
+        self.newest.map_or_else(Instant::now, |newest| {
+            newest.ended + self.pace(None).delay(self.jitter)
+        })
     }
 
     fn pace(&self, pending_for: Option<Duration>) -> Pace {
@@ -168,7 +179,10 @@ impl<S: Subscriber, L: Listing> State<S, L> {
 
     /// True if no requests are sent with the key.
     fn is_suspended(&self) -> bool {
-        self.view.fault.as_ref().is_some_and(Fault::is_about_the_key)
+        self.view
+            .fault
+            .as_ref()
+            .is_some_and(Fault::is_about_the_key)
     }
 
     /// When the next read is due. `gate` is the reason why the gate is closed.
@@ -176,7 +190,11 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         let Some(newest) = self.newest else {
             return Instant::now();
         };
-        let known = self.view.fault.as_ref().filter(|fault| fault.is_about_the_key());
+        let known = self
+            .view
+            .fault
+            .as_ref()
+            .filter(|fault| fault.is_about_the_key());
         if gate.map(Fault::kind) != known.map(Fault::kind) {
             // If the gate has closed, this read costs no request. If it has opened, a read is due.
             return newest.ended;
@@ -184,7 +202,10 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         if self.is_awaited() {
             return newest.started + L::SPACING;
         }
-        newest.ended + self.pace(self.pending_since.map(|since| since.elapsed())).delay(self.jitter)
+        newest.ended
+            + self
+                .pace(self.pending_since.map(|since| since.elapsed()))
+                .delay(self.jitter)
     }
 
     /// True if the list may be read at all. Each list counts, even if it is small.
@@ -204,19 +225,42 @@ impl<S: Subscriber, L: Listing> State<S, L> {
 
     /// The entries, if there is memory for them.
     pub fn fitting(&mut self, of: &str, listed: Listed<L::Item>) -> Result<Listed<L::Item>, Fault> {
-        let weight = listed.shown().iter().map(L::weight).sum::<usize>() + unreadable_weight(listed.unreadable());
-        if self.share.hold(weight) { Ok(listed) } else { Err(self.no_room(of)) }
+        let weight = listed.shown().iter().map(L::weight).sum::<usize>()
+            + unreadable_weight(listed.unreadable());
+        if self.share.hold(weight) {
+            Ok(listed)
+        } else {
+            Err(self.no_room(of))
+        }
     }
 
     /// Applies the result of a read. Returns the subscribers to trigger.
-    pub fn publish(&mut self, begun: &Begun, outcome: Result<(Listed<L::Item>, Timestamp), Fault>) -> Vec<S> {
-        let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
+    pub fn publish(
+        &mut self,
+        begun: &Begun,
+        outcome: Result<(Listed<L::Item>, Timestamp), Fault>,
+    ) -> Vec<S> {
+        let attempt = Attempt {
+            began: begun.tick,
+            started: begun.started,
+            ended: Instant::now(),
+        };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
         self.view.attempted = Some(begun.tick);
-        self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
-        self.namespaces.retain(|namespace| self.subscribers.keys().any(|it| it.namespace() == &**namespace));
+        self.pending_since = self
+            .subscribers
+            .values()
+            .filter_map(|s| s.pending_since)
+            .max();
+        self.namespaces.retain(|namespace| {
+            self.subscribers
+                .keys()
+                .any(|it| it.namespace() == &**namespace)
+        });
         match outcome {
-            Ok((listed, ended)) => self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), listed)),
+            Ok((listed, ended)) => {
+                self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), listed))
+            }
             Err(fault) => self.publish_fault(fault, before, begun.tick),
         }
     }
@@ -227,14 +271,20 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
         // An unreadable entry may concern any subscriber.
-        let comparable = |before: &Arc<Reading<L>>| !recovered && before.unreadable == snapshot.unreadable;
+        let comparable =
+            |before: &Arc<Reading<L>>| !recovered && before.unreadable == snapshot.unreadable;
         let Some(before) = before.filter(comparable) else {
             return self.subscribers.keys().cloned().collect();
         };
         let changed = changes::<L>(&before.items, &snapshot.items);
         let concerned = |interest: &Interest<L>| {
-            let awaited = interest.after.is_some_and(|after| before.began <= after && after < snapshot.began);
-            awaited || changed.as_ref().is_some_and(|changed| L::concerns(changed, &interest.matters))
+            let awaited = interest
+                .after
+                .is_some_and(|after| before.began <= after && after < snapshot.began);
+            awaited
+                || changed
+                    .as_ref()
+                    .is_some_and(|changed| L::concerns(changed, &interest.matters))
         };
         self.triggered(concerned)
     }
@@ -246,13 +296,16 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         if known != Some(kind) {
             return self.subscribers.keys().cloned().collect();
         }
-        let first_since = |after: Tick| before.is_none_or(|before| before <= after) && after < began;
+        let first_since =
+            |after: Tick| before.is_none_or(|before| before <= after) && after < began;
         self.triggered(|interest| interest.after.is_some_and(first_since))
     }
 
     fn triggered(&self, concerned: impl Fn(&Interest<L>) -> bool) -> Vec<S> {
         let subscribers = self.subscribers.iter();
         let concerned = subscribers.filter(|(_, subscription)| concerned(&subscription.interest));
-        concerned.map(|(subscriber, _)| subscriber.clone()).collect()
+        concerned
+            .map(|(subscriber, _)| subscriber.clone())
+            .collect()
     }
 }

@@ -106,7 +106,12 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         let reads = async {
             loop {
                 if AssertUnwindSafe(self.round()).catch_unwind().await.is_err() {
-                    error!(account = self.account, list = L::OF, id = self.of, "the observer of a list panicked");
+                    error!(
+                        account = self.account,
+                        list = L::OF,
+                        id = self.of,
+                        "the observer of a list panicked"
+                    );
                     let message = "an internal error ended the read".to_owned();
                     self.publish(self.begin(), Err(Fault::Unknown { message }));
                 }
@@ -121,13 +126,29 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
     /// One read, or none if a more urgent one replaces it.
     async fn round(&self) {
         let due = self.until_due().await;
-        self.read(due).instrument(spans::observe(L::OF, &self.of)).await;
+        self.read(due)
+            .instrument(spans::observe(L::OF, &self.of))
+            .await;
     }
 
-    async fn read(&self, Due { platform, generation, priority, party }: Due) {
+    async fn read(
+        &self,
+        Due {
+            platform,
+            generation,
+            priority,
+            party,
+        }: Due,
+    ) {
         let begun = self.begin();
         if let Some(fault) = self.no_room() {
-            return self.publish(Begun { generation, ..begun }, Err(fault));
+            return self.publish(
+                Begun {
+                    generation,
+                    ..begun
+                },
+                Err(fault),
+            );
         }
         let admitted = tokio::select! {
             admitted = platform.admit(priority, &party) => admitted,
@@ -138,7 +159,13 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
             outcome = L::read(admitted, &self.of) => outcome,
             () = self.until_overtaken(generation, Priority::FreshRead, None) => return,
         };
-        self.publish(Begun { generation, ..begun }, outcome);
+        self.publish(
+            Begun {
+                generation,
+                ..begun
+            },
+            outcome,
+        );
     }
 
     fn no_room(&self) -> Option<Fault> {
@@ -198,7 +225,9 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
             let more_urgent_by_itself = async {
                 match priority {
                     Priority::EarlyPoll => sleep_until(regular).await,
-                    Priority::Change | Priority::FreshRead | Priority::Poll => std::future::pending().await,
+                    Priority::Change | Priority::FreshRead | Priority::Poll => {
+                        std::future::pending().await
+                    }
                 }
             };
             tokio::select! {
@@ -216,7 +245,14 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         let outcome = outcome.and_then(|listed| state.fitting(&self.of, listed));
         self.log(state.view.fault.as_ref(), outcome.as_ref().err());
         if let Ok(listed) = &outcome {
-            self.log_unreadable(state.view.snapshot.as_ref().map(|before| &before.unreadable), listed.unreadable());
+            self.log_unreadable(
+                state
+                    .view
+                    .snapshot
+                    .as_ref()
+                    .map(|before| &before.unreadable),
+                listed.unreadable(),
+            );
         }
         let triggered = state.publish(&begun, outcome.map(|listed| (listed, (self.hub.clock)())));
         state.jitter = (self.hub.jitter)();

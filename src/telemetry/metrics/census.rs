@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
@@ -94,7 +96,11 @@ type Labels<'a> = [(&'static str, &'a str); 2];
 impl AccountKeys {
     /// An account without keys so far.
     pub fn of(account: String, organization: Option<usize>) -> Self {
-        Self { account, organization, states: BTreeMap::new() }
+        Self {
+            account,
+            organization,
+            states: BTreeMap::new(),
+        }
     }
 
     /// Counts a key that has been in this state since `since`.
@@ -132,7 +138,9 @@ impl Counted {
 
 impl Collector for Counted {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
-        let Some(census) = self.0.get().map(|count| count()) else { return Ok(()) };
+        let Some(census) = self.0.get().map(|count| count()) else {
+            return Ok(());
+        };
         let mut exposed = Exposed(encoder);
         resources(&mut exposed, &census.kinds)?;
         accounts(&mut exposed, &census.accounts)?;
@@ -143,16 +151,33 @@ impl Collector for Counted {
 fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
     let text = "Resources, by kind and by status and reason of the condition Ready";
     let ready = kinds.iter().flat_map(|of| {
-        let labels = |ready, reason| [("kind", of.kind.as_str()), ("ready", ready), ("reason", reason)];
-        of.ready.iter().map(move |((ready, reason), count)| (labels(*ready, *reason), *count))
+        let labels = |ready, reason| {
+            [
+                ("kind", of.kind.as_str()),
+                ("ready", ready),
+                ("reason", reason),
+            ]
+        };
+        of.ready
+            .iter()
+            .map(move |((ready, reason), count)| (labels(*ready, *reason), *count))
     });
     exposed.gauges(("resources", text, None), ready)?;
     let text = "Resources that need a person, by kind and by reason of the condition Stalled";
-    exposed.gauges(("stalled_resources", text, None), by_reason(kinds, |of| &of.stalled))?;
+    exposed.gauges(
+        ("stalled_resources", text, None),
+        by_reason(kinds, |of| &of.stalled),
+    )?;
     let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced; StrayCompute also beside another reason";
-    exposed.gauges(("unsynced_resources", text, None), by_reason(kinds, |of| &of.unsynced))?;
+    exposed.gauges(
+        ("unsynced_resources", text, None),
+        by_reason(kinds, |of| &of.unsynced),
+    )?;
     let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by kind and reason";
-    exposed.gauges(("waiting_resources", text, None), by_reason(kinds, |of| &of.waiting))
+    exposed.gauges(
+        ("waiting_resources", text, None),
+        by_reason(kinds, |of| &of.waiting),
+    )
 }
 
 fn by_reason(
@@ -160,43 +185,64 @@ fn by_reason(
     counts: impl Fn(&KindCensus) -> &BTreeMap<&'static str, usize>,
 ) -> impl Iterator<Item = (Labels<'_>, usize)> {
     kinds.iter().flat_map(move |of| {
-        counts(of).iter().map(move |(reason, count)| ([("kind", of.kind.as_str()), ("reason", *reason)], *count))
+        counts(of)
+            .iter()
+            .map(move |(reason, count)| ([("kind", of.kind.as_str()), ("reason", *reason)], *count))
     })
 }
 
 fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
     let of = |account: &AccountCensus| [("account", account.uid.clone())];
-    let info = accounts.iter().map(|account| ([("account", &account.uid), ("kind", &account.kind)], 1_u32));
-    exposed.gauges(("account_info", "1 for each account: its UID and its kind", None), info)?;
+    let info = accounts
+        .iter()
+        .map(|account| ([("account", &account.uid), ("kind", &account.kind)], 1_u32));
+    exposed.gauges(
+        (
+            "account_info",
+            "1 for each account: its UID and its kind",
+            None,
+        ),
+        info,
+    )?;
     let seconds = Unit::Seconds;
     let text = "When the oldest of the readings that dbplane works with began, in seconds since 1970, by account (its UID) and by what the \
                 lists are of: project (its computes) or organization (its keys)";
     let oldest = accounts.iter().flat_map(|account| {
-        account.oldest.iter().map(move |(list, at)| ([("account", account.uid.as_str()), ("list", *list)], *at))
+        account
+            .oldest
+            .iter()
+            .map(move |(list, at)| ([("account", account.uid.as_str()), ("list", *list)], *at))
     });
     exposed.gauges(("oldest_snapshot_timestamp", text, Some(&seconds)), oldest)?;
     let text = "Entries of the platform's lists that dbplane cannot read, by account (its UID) and by what the lists are of: project (its \
                 computes) or organization (its keys)";
     let unreadable = accounts.iter().flat_map(|account| {
-        account
-            .unreadable
-            .iter()
-            .map(move |(list, count)| ([("account", account.uid.as_str()), ("list", *list)], *count))
+        account.unreadable.iter().map(move |(list, count)| {
+            ([("account", account.uid.as_str()), ("list", *list)], *count)
+        })
     });
     exposed.gauges(("unreadable_entries", text, None), unreadable)?;
-    let connected = || accounts.iter().filter_map(|it| it.connected.as_ref().map(|known| (it, known)));
-    let text = "The time between two reads of a project while nothing changes, by account (its UID)";
-    let intervals = connected().map(|(account, (interval, _))| (of(account), interval.as_secs_f64()));
+    let connected = || {
+        accounts
+            .iter()
+            .filter_map(|it| it.connected.as_ref().map(|known| (it, known)))
+    };
+    let text =
+        "The time between two reads of a project while nothing changes, by account (its UID)";
+    let intervals =
+        connected().map(|(account, (interval, _))| (of(account), interval.as_secs_f64()));
     exposed.gauges(("poll_interval", text, Some(&seconds)), intervals)?;
     let text = "Requests to the platform that are allowed in any minute, by account (its UID)";
-    let allowed = connected().map(|(account, (_, budget))| (of(account), budget.requests_per_minute));
+    let allowed =
+        connected().map(|(account, (_, budget))| (of(account), budget.requests_per_minute));
     exposed.gauges(("budget_requests_per_minute", text, None), allowed)?;
     let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
     let left = connected().map(|(account, (_, budget))| (of(account), budget.left));
     exposed.gauges((REQUESTS_LEFT, text, None), left)?;
     let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
                 there is no pause";
-    let pauses = connected().map(|(account, (_, budget))| (of(account), budget.pause.as_secs_f64()));
+    let pauses =
+        connected().map(|(account, (_, budget))| (of(account), budget.pause.as_secs_f64()));
     exposed.gauges((PAUSE, text, Some(&seconds)), pauses)?;
     waiting(exposed, accounts)
 }
@@ -204,13 +250,27 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
 fn waiting(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
     let waits = || {
         accounts.iter().flat_map(|account| {
-            let figures = account.connected.iter().flat_map(|(_, budget)| &budget.waits);
-            figures.map(move |waits| ([("account", account.uid.as_str()), ("priority", waits.priority.name())], waits))
+            let figures = account
+                .connected
+                .iter()
+                .flat_map(|(_, budget)| &budget.waits);
+            figures.map(move |waits| {
+                (
+                    [
+                        ("account", account.uid.as_str()),
+                        ("priority", waits.priority.name()),
+                    ],
+                    waits,
+                )
+            })
         })
     };
     let text = "Requests that wait for the budget, by account (its UID) and priority: change, fresh_read (somebody waits for what it reads), \
                 poll or early_poll";
-    exposed.gauges(("budget_waiting_requests", text, None), waits().map(|(labels, waits)| (labels, waits.waiting)))?;
+    exposed.gauges(
+        ("budget_waiting_requests", text, None),
+        waits().map(|(labels, waits)| (labels, waits.waiting)),
+    )?;
     let text = "How long requests have waited for the budget, all together, by account (its UID) and priority";
     let waited = waits().map(|(labels, waits)| (labels, waits.waited.as_secs_f64()));
     exposed.counters(("budget_waited", text, Some(&Unit::Seconds)), waited)
@@ -220,12 +280,18 @@ fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
     let states = || accounts.iter().flat_map(AccountKeys::states);
     let text = "API keys of ProjectKeys, by account (its UID) and state: in_use, previous (replaced, and still valid) or lost (for a person \
                 to revoke)";
-    exposed.gauges(("keys", text, None), states().map(|(labels, keys)| (labels, keys.count)))?;
+    exposed.gauges(
+        ("keys", text, None),
+        states().map(|(labels, keys)| (labels, keys.count)),
+    )?;
     let text = "Since when the oldest key is in its state, in seconds since 1970, by account (its UID) and state";
     let oldest = states().filter_map(|(labels, keys)| Some((labels, keys.oldest?)));
     exposed.gauges(("oldest_key_timestamp", text, Some(&Unit::Seconds)), oldest)?;
-    let text = "All API keys of the organization of an account (its UID), where the platform lists them";
-    let all = accounts.iter().filter_map(|of| Some(([("account", of.account.as_str())], of.organization?)));
+    let text =
+        "All API keys of the organization of an account (its UID), where the platform lists them";
+    let all = accounts
+        .iter()
+        .filter_map(|of| Some(([("account", of.account.as_str())], of.organization?)));
     exposed.gauges(("organization_keys", text, None), all)
 }
 
@@ -240,7 +306,9 @@ impl Exposed<'_> {
         (name, help, unit): Described,
         samples: impl Iterator<Item = (L, V)>,
     ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, unit, MetricType::Gauge)?;
         for (labels, value) in samples {
             metric.encode_family(&labels)?.encode_gauge(&value)?;
         }
@@ -252,9 +320,13 @@ impl Exposed<'_> {
         (name, help, unit): Described,
         samples: impl Iterator<Item = (L, f64)>,
     ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, unit, MetricType::Counter)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, unit, MetricType::Counter)?;
         for (labels, value) in samples {
-            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)?;
+            metric
+                .encode_family(&labels)?
+                .encode_counter::<NoLabelSet, _, u64>(&value, None)?;
         }
         Ok(())
     }
@@ -274,7 +346,11 @@ mod tests {
         let shared = Arc::clone(&known);
         metrics.counted.by(move || shared.lock().unwrap().clone());
         let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));
-        for (state, since) in [(KeyState::InUse, Some(30)), (KeyState::InUse, Some(20)), (KeyState::Lost, None)] {
+        for (state, since) in [
+            (KeyState::InUse, Some(30)),
+            (KeyState::InUse, Some(20)),
+            (KeyState::Lost, None),
+        ] {
             keys.add(state, since);
         }
         let computes = KindCensus {
@@ -291,10 +367,22 @@ mod tests {
             ..AccountCensus::default()
         };
         let (minute, pause) = (Duration::from_secs(60), Duration::from_millis(12_500));
-        let budget = BudgetFigures { requests_per_minute: 600, left: 0, pause, waits: Vec::new() };
-        let paused =
-            AccountCensus { uid: "uid-2".to_owned(), connected: Some((minute, budget)), ..AccountCensus::default() };
-        *known.lock().unwrap() = Census { kinds: vec![computes], accounts: vec![account, paused], keys: vec![keys] };
+        let budget = BudgetFigures {
+            requests_per_minute: 600,
+            left: 0,
+            pause,
+            waits: Vec::new(),
+        };
+        let paused = AccountCensus {
+            uid: "uid-2".to_owned(),
+            connected: Some((minute, budget)),
+            ..AccountCensus::default()
+        };
+        *known.lock().unwrap() = Census {
+            kinds: vec![computes],
+            accounts: vec![account, paused],
+            keys: vec![keys],
+        };
         let text = metrics.text().unwrap();
         for line in [
             r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
@@ -310,14 +398,33 @@ mod tests {
             r#"dbplane_oldest_key_timestamp_seconds{account="uid-1",state="in_use"} 20"#,
             r#"dbplane_organization_keys{account="uid-1"} 7"#,
         ] {
-            assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is missing:\n{text}"
+            );
         }
         assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
         let left = BudgetLeft::of(&text, "uid-2").unwrap();
-        assert_eq!(left, BudgetLeft { requests: 0, pause_seconds: 12.5 });
-        assert_eq!(left.to_string(), "none for 13 s: the platform asked for a pause");
-        assert_eq!(BudgetLeft::of(&text, "uid-1"), None, "nothing is known of its budget");
+        assert_eq!(
+            left,
+            BudgetLeft {
+                requests: 0,
+                pause_seconds: 12.5
+            }
+        );
+        assert_eq!(
+            left.to_string(),
+            "none for 13 s: the platform asked for a pause"
+        );
+        assert_eq!(
+            BudgetLeft::of(&text, "uid-1"),
+            None,
+            "nothing is known of its budget"
+        );
         *known.lock().unwrap() = Census::default();
-        assert!(!metrics.text().unwrap().contains("uid-1"), "an account that is gone is not counted any more");
+        assert!(
+            !metrics.text().unwrap().contains("uid-1"),
+            "an account that is gone is not counted any more"
+        );
     }
 }

@@ -40,7 +40,10 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (counted, leadership) = (Arc::<Counted>::default(), Arc::<OnceLock<Leadership>>::default());
+        let (counted, leadership) = (
+            Arc::<Counted>::default(),
+            Arc::<OnceLock<Leadership>>::default(),
+        );
         let mut registry = Registry::default();
         let own = registry.sub_registry_with_prefix("dbplane");
         let passes = Passes::register(own);
@@ -51,7 +54,15 @@ impl Default for Metrics {
         process::register(own, Arc::clone(&leadership));
         registry.register_collector(Box::new(process::Process));
         registry.register_collector(Box::new(process::Runtime));
-        Self { registry, passes, steps, requests, resources, counted, leadership }
+        Self {
+            registry,
+            passes,
+            steps,
+            requests,
+            resources,
+            counted,
+            leadership,
+        }
     }
 }
 

@@ -25,8 +25,7 @@ pub struct Passes {
 impl Passes {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let ended = Family::<Ended, Counter>::default();
-        let text =
-            "Passes over a resource, by kind and outcome: ok, or why the API server could not be asked or refused";
+        let text = "Passes over a resource, by kind and outcome: ok, or why the API server could not be asked or refused";
         registry.register("reconciles", text, ended.clone());
         let seconds = Family::<OfKind, Histogram>::new_with_constructor(durations);
         let text = "How long passes over a resource took, by kind";
@@ -36,7 +35,11 @@ impl Passes {
 
     /// Starts the timer for a pass over a resource of `kind`.
     pub fn begins(&self, kind: &str) -> Timer<'_> {
-        Timer { passes: self, kind: kind.to_owned(), start: Instant::now() }
+        Timer {
+            passes: self,
+            kind: kind.to_owned(),
+            start: Instant::now(),
+        }
     }
 }
 
@@ -51,8 +54,21 @@ pub struct Timer<'a> {
 impl Timer<'_> {
     /// `outcome` is `ok`, or a name from a closed set.
     pub fn ended(self, outcome: &'static str) {
-        let Self { passes, kind, start } = self;
-        passes.ended.get_or_create(&Ended { kind: kind.clone(), outcome }).inc();
-        passes.seconds.get_or_create(&OfKind { kind }).observe(start.elapsed().as_secs_f64());
+        let Self {
+            passes,
+            kind,
+            start,
+        } = self;
+        passes
+            .ended
+            .get_or_create(&Ended {
+                kind: kind.clone(),
+                outcome,
+            })
+            .inc();
+        passes
+            .seconds
+            .get_or_create(&OfKind { kind })
+            .observe(start.elapsed().as_secs_f64());
     }
 }

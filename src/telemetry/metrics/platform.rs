@@ -38,12 +38,22 @@ pub struct Requests {
 impl Requests {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let sent = Family::<Call, Counter>::default();
-        let text = "Requests to the platform, by call, outcome (ok, or the fault) and account (its UID)";
+        let text =
+            "Requests to the platform, by call, outcome (ok, or the fault) and account (its UID)";
         registry.register("platform_requests", text, sent.clone());
         let seconds = Family::<Timed, Histogram>::new_with_constructor(durations);
         let text = "How long requests to the platform took, from the first byte sent to the last byte read, by call and outcome";
-        registry.register_with_unit("platform_request_duration", text, Unit::Seconds, seconds.clone());
-        Self { sent, seconds, accounts: Arc::default() }
+        registry.register_with_unit(
+            "platform_request_duration",
+            text,
+            Unit::Seconds,
+            seconds.clone(),
+        );
+        Self {
+            sent,
+            seconds,
+            accounts: Arc::default(),
+        }
     }
 
     /// Records the requests of the account with this UID. Its series are removed when no client
@@ -55,7 +65,12 @@ impl Requests {
         }
         accounts.retain(|_, known| known.strong_count() > 0);
         let (sent, seconds) = (self.sent.clone(), self.seconds.clone());
-        let made = Arc::new(OfAccount { sent, seconds, account: uid.into(), calls: Mutex::default() });
+        let made = Arc::new(OfAccount {
+            sent,
+            seconds,
+            account: uid.into(),
+            calls: Mutex::default(),
+        });
         accounts.insert(uid.to_owned(), Arc::downgrade(&made));
         made
     }
@@ -77,17 +92,38 @@ impl fmt::Debug for OfAccount {
 
 impl Drop for OfAccount {
     fn drop(&mut self) {
-        for (call, outcome) in self.calls.get_mut().unwrap_or_else(PoisonError::into_inner).iter().copied() {
-            self.sent.remove(&Call { call, outcome, account: Arc::clone(&self.account) });
+        for (call, outcome) in self
+            .calls
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .copied()
+        {
+            self.sent.remove(&Call {
+                call,
+                outcome,
+                account: Arc::clone(&self.account),
+            });
         }
     }
 }
 
 impl Meter for OfAccount {
     fn call(&self, call: &'static str, outcome: &'static str, seconds: f64) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert((call, outcome));
-        self.sent.get_or_create(&Call { call, outcome, account: Arc::clone(&self.account) }).inc();
-        self.seconds.get_or_create(&Timed { call, outcome }).observe(seconds);
+        self.calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert((call, outcome));
+        self.sent
+            .get_or_create(&Call {
+                call,
+                outcome,
+                account: Arc::clone(&self.account),
+            })
+            .inc();
+        self.seconds
+            .get_or_create(&Timed { call, outcome })
+            .observe(seconds);
     }
 }
 

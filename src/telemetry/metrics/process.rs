@@ -38,18 +38,49 @@ impl Collector for Process {
     #[cfg(target_os = "linux")]
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         // Without /proc there are no values.
-        let Ok(taken) = linux::taken() else { return Ok(()) };
+        let Ok(taken) = linux::taken() else {
+            return Ok(());
+        };
         let text = "Processor time that the process has used";
-        let mut cpu = encoder.encode_descriptor("process_cpu", text, Some(&Unit::Seconds), MetricType::Counter)?;
+        let mut cpu = encoder.encode_descriptor(
+            "process_cpu",
+            text,
+            Some(&Unit::Seconds),
+            MetricType::Counter,
+        )?;
         cpu.encode_counter::<NoLabelSet, _, u64>(&taken.cpu_seconds, None)?;
         let (bytes, seconds) = (Unit::Bytes, Unit::Seconds);
         let text = "Memory of the process that is in RAM";
-        gauge(&mut encoder, ("process_resident_memory", text, Some(&bytes)), &taken.resident_bytes)?;
-        gauge(&mut encoder, ("process_open_fds", "Open file descriptors", None), &taken.open_fds)?;
-        gauge(&mut encoder, ("process_max_fds", "Most file descriptors that may be open", None), &taken.max_fds)?;
-        gauge(&mut encoder, ("process_threads", "Threads of the operating system", None), &taken.threads)?;
+        gauge(
+            &mut encoder,
+            ("process_resident_memory", text, Some(&bytes)),
+            &taken.resident_bytes,
+        )?;
+        gauge(
+            &mut encoder,
+            ("process_open_fds", "Open file descriptors", None),
+            &taken.open_fds,
+        )?;
+        gauge(
+            &mut encoder,
+            (
+                "process_max_fds",
+                "Most file descriptors that may be open",
+                None,
+            ),
+            &taken.max_fds,
+        )?;
+        gauge(
+            &mut encoder,
+            ("process_threads", "Threads of the operating system", None),
+            &taken.threads,
+        )?;
         let text = "When the process began, in seconds since 1970";
-        gauge(&mut encoder, ("process_start_time", text, Some(&seconds)), &taken.began)
+        gauge(
+            &mut encoder,
+            ("process_start_time", text, Some(&seconds)),
+            &taken.began,
+        )
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -73,7 +104,10 @@ mod linux {
         pub began: f64,
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "no number of ticks or files is as large")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "no number of ticks or files is as large"
+    )]
     pub(super) fn taken() -> ProcResult<Taken> {
         let process = Process::myself()?;
         let stat = process.stat()?;
@@ -98,13 +132,27 @@ pub(super) struct Runtime;
 
 impl Collector for Runtime {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
-        let Ok(runtime) = Handle::try_current().map(|handle| handle.metrics()) else { return Ok(()) };
+        let Ok(runtime) = Handle::try_current().map(|handle| handle.metrics()) else {
+            return Ok(());
+        };
         let text = "Threads that run tasks";
-        gauge(&mut encoder, ("tokio_workers", text, None), &runtime.num_workers())?;
+        gauge(
+            &mut encoder,
+            ("tokio_workers", text, None),
+            &runtime.num_workers(),
+        )?;
         let text = "Tasks that have not ended";
-        gauge(&mut encoder, ("tokio_alive_tasks", text, None), &runtime.num_alive_tasks())?;
+        gauge(
+            &mut encoder,
+            ("tokio_alive_tasks", text, None),
+            &runtime.num_alive_tasks(),
+        )?;
         let text = "Tasks that wait for a thread and belong to none yet";
-        gauge(&mut encoder, ("tokio_global_queue_depth", text, None), &runtime.global_queue_depth())
+        gauge(
+            &mut encoder,
+            ("tokio_global_queue_depth", text, None),
+            &runtime.global_queue_depth(),
+        )
     }
 }
 
@@ -113,5 +161,7 @@ fn gauge(
     (name, help, unit): (&str, &str, Option<&Unit>),
     value: &impl EncodeGaugeValue,
 ) -> Result<(), Error> {
-    encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?.encode_gauge(value)
+    encoder
+        .encode_descriptor(name, help, unit, MetricType::Gauge)?
+        .encode_gauge(value)
 }

@@ -4,7 +4,9 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AccountCensus, AccountKeys, Census, CreateOutcome, KeyChange, KeyState, KindCensus, Metrics};
+use super::{
+    AccountCensus, AccountKeys, Census, CreateOutcome, KeyChange, KeyState, KindCensus, Metrics,
+};
 use crate::leadership::Leadership;
 use crate::platform::{Budget, Meter, Rate};
 
@@ -35,8 +37,18 @@ pub fn page() -> Result<String, fmt::Error> {
     let exposed = metrics.text()?;
     let mut page = HEAD.to_owned();
     for metric in described(&exposed) {
-        let Described { name, type_, unit, labels, help } = metric;
-        let labels = labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+        let Described {
+            name,
+            type_,
+            unit,
+            labels,
+            help,
+        } = metric;
+        let labels = labels
+            .iter()
+            .map(|label| format!("`{label}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
         writeln!(page, "| `{name}` | {type_} | {unit} | {labels} | {help} |")?;
     }
     Ok(page)
@@ -72,11 +84,18 @@ fn census() -> Census {
     let account = AccountCensus {
         uid: "uid".to_owned(),
         kind: "Account".to_owned(),
-        connected: Some((Duration::from_secs(30), Budget::new(Rate::default()).figures())),
+        connected: Some((
+            Duration::from_secs(30),
+            Budget::new(Rate::default()).figures(),
+        )),
         oldest: [("project", 0)].into(),
         unreadable: [("project", 0)].into(),
     };
-    Census { kinds: vec![kind], accounts: vec![account], keys: vec![keys] }
+    Census {
+        kinds: vec![kind],
+        accounts: vec![account],
+        keys: vec![keys],
+    }
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -97,10 +116,16 @@ fn described(text: &str) -> Vec<Described<'_>> {
         match (words.next(), words.next(), words.next(), words.next()) {
             (Some("#"), Some("HELP"), Some(name), help) => {
                 let help = help.unwrap_or_default().trim_end_matches('.');
-                all.push(Described { name: name.to_owned(), help, ..Described::default() });
+                all.push(Described {
+                    name: name.to_owned(),
+                    help,
+                    ..Described::default()
+                });
             }
             (Some("#"), Some(said), Some(_), Some(what)) => {
-                let Some(metric) = all.last_mut() else { continue };
+                let Some(metric) = all.last_mut() else {
+                    continue;
+                };
                 match said {
                     "TYPE" => metric.type_ = what,
                     "UNIT" => metric.unit = what,
@@ -108,8 +133,13 @@ fn described(text: &str) -> Vec<Described<'_>> {
                 }
             }
             (Some(sample), ..) if sample != "#" => {
-                let Some(metric) = all.last_mut() else { continue };
-                sampled(metric, line.rsplit_once(' ').map_or(line, |(series, _)| series));
+                let Some(metric) = all.last_mut() else {
+                    continue;
+                };
+                sampled(
+                    metric,
+                    line.rsplit_once(' ').map_or(line, |(series, _)| series),
+                );
             }
             _ => {}
         }
@@ -122,7 +152,10 @@ fn sampled<'a>(metric: &mut Described<'a>, series: &'a str) {
     if metric.type_ != "histogram" {
         metric.name = name.to_owned();
     }
-    let names = labels.split(',').filter_map(|label| label.split_once('=')).map(|(name, _)| name);
+    let names = labels
+        .split(',')
+        .filter_map(|label| label.split_once('='))
+        .map(|(name, _)| name);
     if metric.labels.is_empty() {
         metric.labels = names.filter(|name| *name != "le").collect();
     }
@@ -136,7 +169,10 @@ mod tests {
     async fn the_page_is_what_the_program_exposes() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
         let committed = std::fs::read_to_string(path).unwrap();
-        assert!(committed == page().unwrap(), "docs/metrics.md is not up to date: make metrics");
+        assert!(
+            committed == page().unwrap(),
+            "docs/metrics.md is not up to date: make metrics"
+        );
     }
 
     #[tokio::test]
@@ -161,7 +197,13 @@ mod tests {
             labels: vec!["kind"],
             help: "How long",
         };
-        let b = Described { name: "b_total".to_owned(), type_: "counter", unit: "", labels: Vec::new(), help: "Some" };
+        let b = Described {
+            name: "b_total".to_owned(),
+            type_: "counter",
+            unit: "",
+            labels: Vec::new(),
+            help: "Some",
+        };
         assert_eq!(described(text), [a, b]);
     }
 }

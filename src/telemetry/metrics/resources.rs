@@ -21,7 +21,11 @@ impl Resources {
 
     /// Sets the number of stored resources of `kind` that cannot be read.
     pub fn unreadable(&self, kind: &str, count: usize) {
-        self.unreadable.get_or_create(&OfKind { kind: kind.to_owned() }).set(number(count));
+        self.unreadable
+            .get_or_create(&OfKind {
+                kind: kind.to_owned(),
+            })
+            .set(number(count));
     }
 }
 

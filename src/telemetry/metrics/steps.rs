@@ -109,24 +109,47 @@ impl Steps {
 
     /// Counts a failed step for a resource of `kind`. `action` and `reason` are from closed sets.
     pub fn failed(&self, kind: &str, action: &'static str, reason: &'static str) {
-        self.failed.get_or_create(&Failure { kind: kind.to_owned(), action, reason }).inc();
+        self.failed
+            .get_or_create(&Failure {
+                kind: kind.to_owned(),
+                action,
+                reason,
+            })
+            .inc();
     }
 
     pub fn created(&self, kind: &str, outcome: CreateOutcome) {
-        self.creates.get_or_create(&Create { kind: kind.to_owned(), outcome: outcome.label() }).inc();
+        self.creates
+            .get_or_create(&Create {
+                kind: kind.to_owned(),
+                outcome: outcome.label(),
+            })
+            .inc();
     }
 
     /// Counts a deletion on the platform because a resource of `kind` was deleted.
     pub fn deletes(&self, kind: &str) {
-        self.deletes.get_or_create(&OfKind { kind: kind.to_owned() }).inc();
+        self.deletes
+            .get_or_create(&OfKind {
+                kind: kind.to_owned(),
+            })
+            .inc();
     }
 
     /// Counts the correction of a declared field that someone else had changed.
     pub fn corrected(&self, field: &str) {
-        self.corrected.get_or_create(&OfField { field: field.to_owned() }).inc();
+        self.corrected
+            .get_or_create(&OfField {
+                field: field.to_owned(),
+            })
+            .inc();
     }
 
     pub fn key(&self, change: KeyChange) {
-        self.keys.get_or_create(&OfChange { change: change.label() }).inc();
+        self.keys
+            .get_or_create(&OfChange {
+                change: change.label(),
+            })
+            .inc();
     }
 }

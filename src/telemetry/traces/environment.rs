@@ -37,24 +37,36 @@ struct Environment<F> {
 impl<F: Fn(&str) -> Option<String>> Environment<F> {
     /// An empty variable counts as absent.
     fn get(&self, name: &str) -> Option<String> {
-        (self.variable)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        (self.variable)(name)
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
     }
 
     /// OTEL_EXPORTER_OTLP_TRACES_*, or else OTEL_EXPORTER_OTLP_*: the name and the value.
     fn exporter(&self, name: &str) -> Option<(String, String)> {
-        let names = [format!("OTEL_EXPORTER_OTLP_TRACES_{name}"), format!("OTEL_EXPORTER_OTLP_{name}")];
-        names.into_iter().find_map(|name| self.get(&name).map(|value| (name, value)))
+        let names = [
+            format!("OTEL_EXPORTER_OTLP_TRACES_{name}"),
+            format!("OTEL_EXPORTER_OTLP_{name}"),
+        ];
+        names
+            .into_iter()
+            .find_map(|name| self.get(&name).map(|value| (name, value)))
     }
 
     fn asks_for_traces(&self) -> Result<bool, String> {
-        if self.get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        if self
+            .get("OTEL_SDK_DISABLED")
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        {
             return Ok(false);
         }
         match self.get("OTEL_TRACES_EXPORTER").as_deref() {
             None => Ok(self.exporter("ENDPOINT").is_some()),
             Some("none") => Ok(false),
             Some("otlp") => Ok(true),
-            Some(other) => Err(format!("OTEL_TRACES_EXPORTER={other}: dbplane does not have it; write otlp or none")),
+            Some(other) => Err(format!(
+                "OTEL_TRACES_EXPORTER={other}: dbplane does not have it; write otlp or none"
+            )),
         }
     }
 
@@ -63,10 +75,19 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         self.check_endpoint()?;
         self.check_headers()?;
         self.check_sampler()?;
-        for name in ["OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"] {
-            self.get(name).map(|value| number(name, &value)).transpose()?;
+        for name in [
+            "OTEL_BSP_SCHEDULE_DELAY",
+            "OTEL_BSP_MAX_QUEUE_SIZE",
+            "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+        ] {
+            self.get(name)
+                .map(|value| number(name, &value))
+                .transpose()?;
         }
-        let timeout = self.exporter("TIMEOUT").map(|(name, value)| number(&name, &value)).transpose()?;
+        let timeout = self
+            .exporter("TIMEOUT")
+            .map(|(name, value)| number(&name, &value))
+            .transpose()?;
         Ok(Wanted {
             timeout: timeout.map_or(TIMEOUT, Duration::from_millis),
             service_name: self.get("OTEL_SERVICE_NAME"),
@@ -82,8 +103,13 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
             }
             _ => {}
         }
-        if let Some((name, value)) = self.exporter("COMPRESSION").filter(|(_, value)| value != "none") {
-            return Err(format!("{name}={value}: dbplane does not compress; write none, or leave it out"));
+        if let Some((name, value)) = self
+            .exporter("COMPRESSION")
+            .filter(|(_, value)| value != "none")
+        {
+            return Err(format!(
+                "{name}={value}: dbplane does not compress; write none, or leave it out"
+            ));
         }
         for name in ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"] {
             if let Some((name, _)) = self.exporter(name) {
@@ -97,21 +123,37 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
 
     /// An endpoint may contain a credential, so its text is not repeated.
     fn check_endpoint(&self) -> Result<(), String> {
-        let Some((name, value)) = self.exporter("ENDPOINT") else { return Ok(()) };
-        let url = Url::parse(&value).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some((name, value)) = self.exporter("ENDPOINT") else {
+            return Ok(());
+        };
+        let url = Url::parse(&value)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let Some(url) = url else {
-            return Err(format!("{name} is not the URL of a collector; write one such as http://collector:4318"));
+            return Err(format!(
+                "{name} is not the URL of a collector; write one such as http://collector:4318"
+            ));
         };
         match url.username().is_empty() && url.password().is_none() {
             true => Ok(()),
-            false => Err(format!("{name} holds a credential; write it to OTEL_EXPORTER_OTLP_HEADERS")),
+            false => Err(format!(
+                "{name} holds a credential; write it to OTEL_EXPORTER_OTLP_HEADERS"
+            )),
         }
     }
 
     fn check_headers(&self) -> Result<(), String> {
-        let Some((name, value)) = self.exporter("HEADERS") else { return Ok(()) };
-        for (index, pair) in value.split(',').filter(|pair| !pair.trim().is_empty()).enumerate() {
-            let header = pair.split_once('=').filter(|(key, value)| is_header(key.trim(), value.trim()));
+        let Some((name, value)) = self.exporter("HEADERS") else {
+            return Ok(());
+        };
+        for (index, pair) in value
+            .split(',')
+            .filter(|pair| !pair.trim().is_empty())
+            .enumerate()
+        {
+            let header = pair
+                .split_once('=')
+                .filter(|(key, value)| is_header(key.trim(), value.trim()));
             if header.is_none() {
                 let number = index + 1;
                 return Err(format!(
@@ -123,7 +165,9 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
     }
 
     fn check_sampler(&self) -> Result<(), String> {
-        let Some(sampler) = self.get("OTEL_TRACES_SAMPLER") else { return Ok(()) };
+        let Some(sampler) = self.get("OTEL_TRACES_SAMPLER") else {
+            return Ok(());
+        };
         match sampler.strip_prefix("parentbased_").unwrap_or(&sampler) {
             "always_on" | "always_off" => return Ok(()),
             "traceidratio" => {}
@@ -134,7 +178,9 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
                 ));
             }
         }
-        let share = self.get("OTEL_TRACES_SAMPLER_ARG").and_then(|value| value.parse::<f64>().ok());
+        let share = self
+            .get("OTEL_TRACES_SAMPLER_ARG")
+            .and_then(|value| value.parse::<f64>().ok());
         match share.is_some_and(|share| (0.0..=1.0).contains(&share)) {
             true => Ok(()),
             false => Err(format!(
@@ -161,7 +207,12 @@ mod tests {
     const SECRET: &str = "canary-of-the-collector";
 
     fn of(variables: &[(&str, &str)]) -> Result<Option<Wanted>, String> {
-        wanted(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        wanted(|name| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
     }
 
     const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
@@ -170,13 +221,23 @@ mod tests {
     fn traces_are_off_unless_they_are_asked_for() {
         for variables in [
             &[][..],
-            &[("OTEL_SERVICE_NAME", "x"), ("OTEL_EXPORTER_OTLP_HEADERS", "a=b")],
+            &[
+                ("OTEL_SERVICE_NAME", "x"),
+                ("OTEL_EXPORTER_OTLP_HEADERS", "a=b"),
+            ],
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],
             &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none")],
             &[ENDPOINT, ("OTEL_SDK_DISABLED", "True")],
-            &[("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_SDK_DISABLED", "true")],
+            &[
+                ("OTEL_TRACES_EXPORTER", "otlp"),
+                ("OTEL_SDK_DISABLED", "true"),
+            ],
             // Settings of disabled traces need not be valid.
-            &[ENDPOINT, ("OTEL_TRACES_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
+            &[
+                ENDPOINT,
+                ("OTEL_TRACES_EXPORTER", "none"),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ],
         ] {
             assert_eq!(of(variables), Ok(None), "{variables:?}");
         }
@@ -184,14 +245,34 @@ mod tests {
 
     #[test]
     fn traces_are_on_where_an_exporter_or_an_endpoint_is_named() {
-        let usual = Wanted { timeout: TIMEOUT, service_name: None };
+        let usual = Wanted {
+            timeout: TIMEOUT,
+            service_name: None,
+        };
         for variables in [
             &[ENDPOINT][..],
-            &[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://collector/v1/traces")],
+            &[(
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                "https://collector/v1/traces",
+            )],
             &[("OTEL_TRACES_EXPORTER", "otlp")],
-            &[ENDPOINT, ("OTEL_SDK_DISABLED", "no"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")],
-            &[ENDPOINT, ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x, x-tenant=1,")],
-            &[ENDPOINT, ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"), ("OTEL_TRACES_SAMPLER_ARG", "0.25")],
+            &[
+                ENDPOINT,
+                ("OTEL_SDK_DISABLED", "no"),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            ],
+            &[
+                ENDPOINT,
+                (
+                    "OTEL_EXPORTER_OTLP_HEADERS",
+                    "authorization=Bearer%20x, x-tenant=1,",
+                ),
+            ],
+            &[
+                ENDPOINT,
+                ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"),
+                ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
+            ],
         ] {
             assert_eq!(of(variables).unwrap().unwrap(), usual, "{variables:?}");
         }
@@ -201,7 +282,10 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "9000"),
             ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1500"),
         ]);
-        let expected = Wanted { timeout: Duration::from_millis(1500), service_name: Some("databases".to_owned()) };
+        let expected = Wanted {
+            timeout: Duration::from_millis(1500),
+            service_name: Some("databases".to_owned()),
+        };
         assert_eq!(wanted, Ok(Some(expected)));
     }
 
@@ -209,19 +293,37 @@ mod tests {
     fn what_cannot_be_done_is_refused_with_what_to_write() {
         for ((name, value), advice) in [
             (("OTEL_TRACES_EXPORTER", "zipkin"), "write otlp or none"),
-            (("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), "write http/protobuf"),
-            (("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"), "write http/protobuf"),
+            (
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+                "write http/protobuf",
+            ),
+            (
+                ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+                "write http/protobuf",
+            ),
             (("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"), "write none"),
-            (("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem"), "SSL_CERT_FILE"),
+            (
+                ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem"),
+                "SSL_CERT_FILE",
+            ),
             (("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"), "write a number"),
             (("OTEL_BSP_MAX_QUEUE_SIZE", "0"), "write a number"),
             (("OTEL_TRACES_SAMPLER", "xray"), "write always_on"),
             (("OTEL_TRACES_SAMPLER", "traceidratio"), "write a share"),
-            (("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318"), "http://collector:4318"),
-            (("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://collector"), "http://collector:4318"),
+            (
+                ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318"),
+                "http://collector:4318",
+            ),
+            (
+                ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://collector"),
+                "http://collector:4318",
+            ),
         ] {
             let refused = of(&[ENDPOINT, (name, value)]).unwrap_err();
-            assert!(refused.contains(name) && refused.contains(advice), "{name}={value}: {refused}");
+            assert!(
+                refused.contains(name) && refused.contains(advice),
+                "{name}={value}: {refused}"
+            );
         }
     }
 
@@ -229,13 +331,25 @@ mod tests {
     fn no_error_shows_a_credential() {
         for (name, value) in [
             ("OTEL_EXPORTER_OTLP_HEADERS", format!("a=b,{SECRET}")),
-            ("OTEL_EXPORTER_OTLP_HEADERS", format!("author ization={SECRET}")),
-            ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", format!("authorization={SECRET}%0a")),
-            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", format!("https://user:{SECRET}@collector:4318")),
+            (
+                "OTEL_EXPORTER_OTLP_HEADERS",
+                format!("author ization={SECRET}"),
+            ),
+            (
+                "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+                format!("authorization={SECRET}%0a"),
+            ),
+            (
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                format!("https://user:{SECRET}@collector:4318"),
+            ),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", format!("//{SECRET}")),
         ] {
             let refused = of(&[ENDPOINT, (name, &value)]).unwrap_err();
-            assert!(refused.contains(name) && !refused.contains("canary"), "{refused}");
+            assert!(
+                refused.contains(name) && !refused.contains("canary"),
+                "{refused}"
+            );
         }
     }
 }

@@ -44,10 +44,18 @@ impl Exporter {
             .http1_only()
             .build()
             .map_err(|error| format!("traces: no HTTP client: {}", client_error(error)))?;
-        let client = Client { http, runtime: Handle::current(), why: Arc::clone(&why) };
+        let client = Client {
+            http,
+            runtime: Handle::current(),
+            why: Arc::clone(&why),
+        };
         let otlp = Otlp::builder().with_http().with_http_client(client).build();
         let otlp = otlp.map_err(|error| format!("traces cannot be exported: {error}"))?;
-        Ok(Self { otlp, why, lost: Mutex::default() })
+        Ok(Self {
+            otlp,
+            why,
+            lost: Mutex::default(),
+        })
     }
 
     fn note(&self, spans: usize, outcome: &OTelSdkResult) {
@@ -59,8 +67,15 @@ impl Exporter {
             (Err(error), None) => {
                 *lost = Some(spans);
                 let why = std::mem::take(&mut *locked(&self.why));
-                let error = if why.is_empty() { error.to_string() } else { why };
-                warn!(error, "traces cannot be exported; the spans are lost, and nothing else is touched");
+                let error = if why.is_empty() {
+                    error.to_string()
+                } else {
+                    why
+                };
+                warn!(
+                    error,
+                    "traces cannot be exported; the spans are lost, and nothing else is touched"
+                );
             }
         }
     }
@@ -103,8 +118,13 @@ impl HttpClient for Client {
             value.set_sensitive(true);
         }
         let http = self.http.clone();
-        let sent = self.runtime.spawn(async move { send(&http, request).await }).await;
-        let answered = sent.map_err(HttpError::from).and_then(|answered| answered.map_err(HttpError::from));
+        let sent = self
+            .runtime
+            .spawn(async move { send(&http, request).await })
+            .await;
+        let answered = sent
+            .map_err(HttpError::from)
+            .and_then(|answered| answered.map_err(HttpError::from));
         *locked(&self.why) = match &answered {
             Ok(answer) if answer.status().is_success() => String::new(),
             Ok(answer) => format!("the collector answers {}", answer.status()),
@@ -120,7 +140,9 @@ async fn send(http: &reqwest::Client, request: Request<Bytes>) -> Result<Respons
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(client_error)? {
         if body.len() + chunk.len() > LARGEST_ANSWER {
-            return Err(format!("the collector's answer has more than {LARGEST_ANSWER} bytes"));
+            return Err(format!(
+                "the collector's answer has more than {LARGEST_ANSWER} bytes"
+            ));
         }
         body.extend_from_slice(&chunk);
     }

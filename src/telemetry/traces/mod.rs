@@ -36,7 +36,9 @@ impl Traces {
     /// # Errors
     /// If a setting is unsupported, with advice.
     pub fn of_environment(instance: &str) -> Result<Option<Self>, String> {
-        let Some(wanted) = wanted(|name| std::env::var(name).ok())? else { return Ok(None) };
+        let Some(wanted) = wanted(|name| std::env::var(name).ok())? else {
+            return Ok(None);
+        };
         let exporter = Exporter::new(wanted.timeout)?;
         let provider = SdkTracerProvider::builder().with_resource(resource(wanted, instance));
         Ok(Some(Self(provider.with_batch_exporter(exporter).build())))
@@ -56,7 +58,8 @@ impl Traces {
 
     /// Exports the queue. Spans that the collector does not accept in time are lost.
     pub async fn end(self) {
-        let ended = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(LAST_EXPORT)).await;
+        let ended =
+            tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(LAST_EXPORT)).await;
         if !matches!(ended, Ok(Ok(()))) {
             warn!("the last traces were not exported");
         }
@@ -70,9 +73,13 @@ fn resource(wanted: Wanted, instance: &str) -> Resource {
         KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
         KeyValue::new("service.instance.id", instance.to_owned()),
     ];
-    let detectors: [Box<dyn opentelemetry_sdk::resource::ResourceDetector>; 2] =
-        [Box::new(TelemetryResourceDetector), Box::new(EnvResourceDetector::new())];
-    let resource = Resource::builder_empty().with_attributes(ours).with_detectors(&detectors);
+    let detectors: [Box<dyn opentelemetry_sdk::resource::ResourceDetector>; 2] = [
+        Box::new(TelemetryResourceDetector),
+        Box::new(EnvResourceDetector::new()),
+    ];
+    let resource = Resource::builder_empty()
+        .with_attributes(ours)
+        .with_detectors(&detectors);
     match wanted.service_name {
         Some(name) => resource.with_service_name(name).build(),
         None => resource.build(),

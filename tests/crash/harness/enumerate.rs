@@ -37,10 +37,19 @@ pub struct Tally {
 /// mode. The number of requests varies, most of all while all scenarios start together. A point
 /// that is not reached is another run without faults, and shows the typical number.
 pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tally {
-    let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
-    let whole = [Fault { mode: Mode::Nothing, at: Place::Request(0) }];
+    let mut tally = Tally {
+        scenario: scenario.name.to_owned(),
+        ..Tally::default()
+    };
+    let whole = [Fault {
+        mode: Mode::Nothing,
+        at: Place::Request(0),
+    }];
     let outcome = point(lab.clone(), scenario.clone(), &whole).await;
-    let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
+    let counted = outcome
+        .as_ref()
+        .map(|outcome| outcome.counted.clone())
+        .unwrap_or_default();
     tally.requests = counted.len();
     tally.note(&label(&scenario, &whole), outcome);
     let points = scenario.points(extent, &counted);
@@ -69,7 +78,12 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
         }
         done += 1;
         if done % STRIDE == 0 {
-            let _ = writeln!(std::io::stderr(), "{}: {done} of {} points", scenario.name, tally.points);
+            let _ = writeln!(
+                std::io::stderr(),
+                "{}: {done} of {} points",
+                scenario.name,
+                tally.points
+            );
         }
     }
     unhurt.sort_unstable();
@@ -85,15 +99,23 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
 /// Runs one point, given by its name.
 pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
     let Some((scenario, faults)) = name.split_once(':') else {
-        return Err(Error::new(format!("{name:?} is not scenario:mode:number, for instance create-key:kill-after:7")));
+        return Err(Error::new(format!(
+            "{name:?} is not scenario:mode:number, for instance create-key:kill-after:7"
+        )));
     };
     let known = scenarios();
     let Some(found) = known.iter().find(|known| known.name == scenario) else {
         let names: Vec<&str> = known.iter().map(|known| known.name).collect();
-        return Err(Error::new(format!("there is no scenario {scenario:?}; there are {}", names.join(", "))));
+        return Err(Error::new(format!(
+            "there is no scenario {scenario:?}; there are {}",
+            names.join(", ")
+        )));
     };
     let faults: Vec<Fault> = faults.split('+').map(str::parse).collect::<Result<_>>()?;
-    let mut tally = Tally { scenario: name.to_owned(), ..Tally::default() };
+    let mut tally = Tally {
+        scenario: name.to_owned(),
+        ..Tally::default()
+    };
     let outcome = point(lab, found.clone(), &faults).await;
     if let Ok(outcome) = &outcome {
         tally.requests = outcome.counted.len();
@@ -117,7 +139,12 @@ impl Tally {
 
     fn note(&mut self, name: &str, outcome: Result<Outcome>) {
         let violations = match outcome {
-            Ok(Outcome { met, mut violations, transcript, .. }) => {
+            Ok(Outcome {
+                met,
+                mut violations,
+                transcript,
+                ..
+            }) => {
                 match name.split('+').count() == met.len() {
                     _ if name.contains(":none:") => {}
                     true => self.tried += 1,
@@ -134,7 +161,10 @@ impl Tally {
             let what = violations.join("\n  ");
             // Written to stderr at once, because the test harness keeps captured output until the
             // end.
-            let _ = writeln!(std::io::stderr(), "VIOLATION {name}: {what}\nto repeat it: make verify point={name}\n");
+            let _ = writeln!(
+                std::io::stderr(),
+                "VIOLATION {name}: {what}\nto repeat it: make verify point={name}\n"
+            );
             self.violations.push(format!("{name}: {}", violations[0]));
         }
     }

@@ -99,7 +99,9 @@ pub struct Caller<'a> {
 impl Caller<'_> {
     fn kind(&self) -> String {
         let path = path(self.target);
-        let path = path.split_once("/events/").map_or(path, |(before, _)| before);
+        let path = path
+            .split_once("/events/")
+            .map_or(path, |(before, _)| before);
         format!("{} {path}", self.method)
     }
 
@@ -125,7 +127,11 @@ impl Caller<'_> {
     }
 
     fn counted(&self) -> Counted {
-        Counted { side: self.side, write: self.is_write(), purpose: self.purpose() }
+        Counted {
+            side: self.side,
+            write: self.is_write(),
+            purpose: self.purpose(),
+        }
     }
 
     fn purpose(&self) -> Purpose {
@@ -133,15 +139,31 @@ impl Caller<'_> {
         match self.side {
             Side::ApiServer if path.contains("/leases") && self.is_write() => Purpose::WritesLease,
             Side::ApiServer if path.contains("/leases") => Purpose::ReadsLease,
-            Side::ApiServer if self.is_write() && path.contains("/secrets") && !self.target.contains("dryRun") => {
+            Side::ApiServer
+                if self.is_write()
+                    && path.contains("/secrets")
+                    && !self.target.contains("dryRun") =>
+            {
                 Purpose::WritesSecret
             }
-            Side::ApiServer if self.is_write() && path.contains("/projectkeys/") => Purpose::WritesProjectKey,
-            Side::ApiServer if self.is_write() && path.contains("/computes/") => Purpose::WritesCompute,
-            Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
-            Side::Platform if self.method == "POST" && path.ends_with("/endpoints") => Purpose::CreatesCompute,
-            Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => Purpose::ChangesCompute,
-            Side::Platform if self.method == "POST" && path.ends_with("/restart") => Purpose::RestartsCompute,
+            Side::ApiServer if self.is_write() && path.contains("/projectkeys/") => {
+                Purpose::WritesProjectKey
+            }
+            Side::ApiServer if self.is_write() && path.contains("/computes/") => {
+                Purpose::WritesCompute
+            }
+            Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => {
+                Purpose::CreatesKey
+            }
+            Side::Platform if self.method == "POST" && path.ends_with("/endpoints") => {
+                Purpose::CreatesCompute
+            }
+            Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => {
+                Purpose::ChangesCompute
+            }
+            Side::Platform if self.method == "POST" && path.ends_with("/restart") => {
+                Purpose::RestartsCompute
+            }
             Side::Platform if self.is_write() => Purpose::ChangesPlatform,
             Side::ApiServer | Side::Platform => Purpose::Other,
         }
@@ -181,7 +203,10 @@ impl Gate {
     /// With `repeats`, further alike requests are not counted: their number varies too much between
     /// runs.
     pub fn new(repeats: bool) -> Self {
-        Self { state: Mutex::default(), alike: if repeats { DIFFERENT } else { usize::MAX } }
+        Self {
+            state: Mutex::default(),
+            alike: if repeats { DIFFERENT } else { usize::MAX },
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -206,7 +231,10 @@ impl Gate {
     /// True if the next fault is at a request for the Lease. It needs no act, because a leader
     /// keeps renewing its Lease.
     pub fn awaits_lease_request(&self) -> bool {
-        self.state().faults.front().is_some_and(|fault| matches!(fault.at, Place::Lease(_)))
+        self.state()
+            .faults
+            .front()
+            .is_some_and(|fault| matches!(fault.at, Place::Lease(_)))
     }
 
     /// Assigns the number of a process that is about to start.
@@ -233,7 +261,10 @@ impl Gate {
         let counted = state.count(caller, self.alike);
         let number = counted.map_or_else(|| "-".to_owned(), |place| format!("#{place}"));
         let process = caller.process;
-        let line = format!("process {process} {number} {:?} {} {}", caller.side, caller.method, caller.target);
+        let line = format!(
+            "process {process} {number} {:?} {} {}",
+            caller.side, caller.method, caller.target
+        );
         let place = state.passages.add(Passage {
             line,
             process,
@@ -252,7 +283,11 @@ impl Gate {
             return (place, Verdict::Pass);
         };
         let victim = state.victim;
-        state.met.push(Met { mode, purpose, victim });
+        state.met.push(Met {
+            mode,
+            purpose,
+            victim,
+        });
         // A kill that hits another process also closes the sender's connection.
         let lives = victim.is_none_or(|victim| victim.number != process);
         if mode.withholds() || mode == Mode::KillAfter && lives {
@@ -278,7 +313,11 @@ impl Gate {
 
     /// Number of requests with this purpose that created something twice.
     pub fn made_twice(&self, purpose: Purpose) -> usize {
-        self.state().made_twice.iter().filter(|made| **made == purpose).count()
+        self.state()
+            .made_twice
+            .iter()
+            .filter(|made| **made == purpose)
+            .count()
     }
 
     pub fn begin_outage(&self) {
@@ -312,7 +351,9 @@ impl Gate {
 
     /// Time since the last write through the proxy. Renewals of the Lease do not count.
     pub fn quiet_for(&self) -> Duration {
-        self.state().last_write.map_or(Duration::MAX, |last| last.elapsed())
+        self.state()
+            .last_write
+            .map_or(Duration::MAX, |last| last.elapsed())
     }
 
     pub fn met(&self) -> Vec<Met> {

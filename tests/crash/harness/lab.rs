@@ -33,14 +33,25 @@ impl Lab {
     /// Starts a control plane with dbplane's CRDs and RBAC.
     pub async fn open(program: PathBuf) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let cluster = ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await?;
-        cluster.kubectl(&["apply", "-k", &root.join("deploy").to_string_lossy()]).await?;
-        let path = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
+        let cluster = ControlPlane::start_with(Options {
+            crds: definition_files(),
+            ..Options::default()
+        })
+        .await?;
+        cluster
+            .kubectl(&["apply", "-k", &root.join("deploy").to_string_lossy()])
+            .await?;
+        let path = cluster
+            .kubeconfig_for_service_account("dbplane-system", "dbplane")
+            .await?;
         // The kubeconfigs of the tests' clusters are JSON.
         let kubeconfig: Value = serde_json::from_slice(&std::fs::read(path)?)
             .map_err(Error::while_doing("reading the operator's kubeconfig"))?;
         let text = |pointer: &str| {
-            let found = kubeconfig.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+            let found = kubeconfig
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .map(str::to_owned);
             found.ok_or_else(|| Error::new(format!("the operator's kubeconfig has no {pointer}")))
         };
         let authority = std::fs::read(text("/clusters/0/cluster/certificate-authority")?)?;
@@ -59,8 +70,15 @@ impl Lab {
     }
 
     pub async fn place(&self, elected: bool) -> Result<SemaphorePermit<'_>> {
-        let places = if elected { &self.elected_places } else { &self.places };
-        places.acquire().await.map_err(|_| Error::new("the laboratory is closed"))
+        let places = if elected {
+            &self.elected_places
+        } else {
+            &self.places
+        };
+        places
+            .acquire()
+            .await
+            .map_err(|_| Error::new("the laboratory is closed"))
     }
 
     /// Writes a kubeconfig for a process of the named site. It leads to the API server through the
@@ -72,7 +90,11 @@ impl Lab {
             "users": [{"name": "proxied", "user": {"token": self.token}}],
             "contexts": [{"name": "proxied", "context": {"cluster": "proxied", "user": "proxied", "namespace": name}}],
         });
-        let path = self.cluster.sandbox().folder().join(format!("{name}-{process}.kubeconfig"));
+        let path = self
+            .cluster
+            .sandbox()
+            .folder()
+            .join(format!("{name}-{process}.kubeconfig"));
         std::fs::write(&path, config.to_string())?;
         Ok(path)
     }

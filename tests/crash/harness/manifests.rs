@@ -16,8 +16,10 @@ pub fn key(name: &str) -> Value {
 
 pub fn replica_set(name: &str, branch: &str, replicas: u32) -> Value {
     let labels = json!({"app": name});
-    let template = json!({"metadata": {"labels": labels}, "spec": {"projectID": PROJECT, "branchID": branch}});
-    let spec = json!({"replicas": replicas, "selector": {"matchLabels": labels}, "template": template});
+    let template =
+        json!({"metadata": {"labels": labels}, "spec": {"projectID": PROJECT, "branchID": branch}});
+    let spec =
+        json!({"replicas": replicas, "selector": {"matchLabels": labels}, "template": template});
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "metadata": {"name": name}, "spec": spec})
 }
 

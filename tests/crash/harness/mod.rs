@@ -6,7 +6,11 @@
 //! the Lease are numbered separately (`create-elected:lost:lease-1`). A second fault follows after
 //! a plus (`create-key:lost:5+kill-after:9`).
 
-#![allow(dead_code, unused_imports, reason = "the tests use a part of what make verify uses")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the tests use a part of what make verify uses"
+)]
 
 mod enumerate;
 mod gate;

@@ -72,8 +72,14 @@ pub enum Mode {
 impl Mode {
     /// Modes for every scenario in each run of the tests.
     pub const QUICK: [Self; 3] = [Self::KillBefore, Self::KillAfter, Self::Lost];
-    pub const FEW: [Self; 6] =
-        [Self::KillBefore, Self::KillAfter, Self::Lost, Self::Instead(503), Self::Frozen, Self::Term];
+    pub const FEW: [Self; 6] = [
+        Self::KillBefore,
+        Self::KillAfter,
+        Self::Lost,
+        Self::Instead(503),
+        Self::Frozen,
+        Self::Term,
+    ];
     pub const ALL: [Self; 23] = [
         Self::KillBefore,
         Self::KillAfter,
@@ -103,21 +109,33 @@ impl Mode {
     /// Modes after which another process takes the lead.
     pub const SUCCESSIONS: [Self; 4] = [Self::KillAfter, Self::Frozen, Self::Term, Self::Rolled];
     /// Modes for requests for the Lease.
-    pub const OF_THE_LEASE: [Self; 6] =
-        [Self::KillAfter, Self::Lost, Self::Cut, Self::Instead(409), Self::Instead(500), Self::Frozen];
+    pub const OF_THE_LEASE: [Self; 6] = [
+        Self::KillAfter,
+        Self::Lost,
+        Self::Cut,
+        Self::Instead(409),
+        Self::Instead(500),
+        Self::Frozen,
+    ];
 
     /// Concurrent edits by users. They do not apply to resources that are being deleted.
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
     /// True if this mode applies to the request.
     pub fn suits(self, request: &Counted) -> bool {
-        let Counted { side, write, purpose } = *request;
+        let Counted {
+            side,
+            write,
+            purpose,
+        } = *request;
         match self {
             Self::Nothing => false,
             Self::Instead(409) => side == Side::ApiServer && write,
-            Self::Instead(423) | Self::Redirected | Self::ClockOff | Self::OddEntry | Self::WithoutZone => {
-                side == Side::Platform && write
-            }
+            Self::Instead(423)
+            | Self::Redirected
+            | Self::ClockOff
+            | Self::OddEntry
+            | Self::WithoutZone => side == Side::Platform && write,
             Self::Repeated => matches!(purpose, Purpose::CreatesCompute | Purpose::CreatesKey),
             Self::YoungKey => purpose == Purpose::CreatesKey,
             Self::Page(_) => side == Side::Platform,
@@ -130,7 +148,10 @@ impl Mode {
 
     /// True if the operator's process ends.
     pub fn ends(self) -> bool {
-        matches!(self, Self::KillBefore | Self::KillAfter | Self::Term | Self::TermOutage)
+        matches!(
+            self,
+            Self::KillBefore | Self::KillAfter | Self::Term | Self::TermOutage
+        )
     }
 
     /// True if the request is carried out and the operator survives, but never gets the result.
@@ -152,9 +173,13 @@ impl Mode {
     pub fn order(self, method: &str) -> Option<Value> {
         Some(match self {
             Self::ClockOff => json!({"kind": "clock_off", "method": method, "seconds": 3600}),
-            Self::OddEntry => json!({"kind": "odd_entry", "method": "GET", "field": "id", "times": 3}),
+            Self::OddEntry => {
+                json!({"kind": "odd_entry", "method": "GET", "field": "id", "times": 3})
+            }
             Self::WithoutZone => json!({"kind": "times_without_zone", "times": 20}),
-            Self::YoungKey => json!({"kind": "young_key", "seconds": YOUTH.as_secs(), "times": 100}),
+            Self::YoungKey => {
+                json!({"kind": "young_key", "seconds": YOUTH.as_secs(), "times": 100})
+            }
             _ => return None,
         })
     }
@@ -199,10 +224,26 @@ impl FromStr for Mode {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let known = [Self::ALL.as_slice(), &Self::REWRITES, &[Self::Nothing, Self::Rolled]].concat();
+        let known = [
+            Self::ALL.as_slice(),
+            &Self::REWRITES,
+            &[Self::Nothing, Self::Rolled],
+        ]
+        .concat();
         let found = known.iter().copied().find(|mode| mode.to_string() == text);
-        let all = || known.iter().map(Self::to_string).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| Error::new(format!("there is no way to fail called {text:?}; there are {}", all())))
+        let all = || {
+            known
+                .iter()
+                .map(Self::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        found.ok_or_else(|| {
+            Error::new(format!(
+                "there is no way to fail called {text:?}; there are {}",
+                all()
+            ))
+        })
     }
 }
 
@@ -230,9 +271,8 @@ impl Place {
     /// True if a fault at `wanted` is due at a request with this place.
     pub fn is_due(self, wanted: Self) -> bool {
         match (self, wanted) {
-            (Self::Request(number), Self::Request(wanted)) | (Self::Lease(number), Self::Lease(wanted)) => {
-                number >= wanted
-            }
+            (Self::Request(number), Self::Request(wanted))
+            | (Self::Lease(number), Self::Lease(wanted)) => number >= wanted,
             (Self::Request(_), Self::Lease(_)) | (Self::Lease(_), Self::Request(_)) => false,
         }
     }
@@ -255,7 +295,10 @@ impl FromStr for Place {
             Some(digits) => (digits, Self::Lease),
             None => (text, Self::Request),
         };
-        digits.parse().map(of).map_err(Error::while_doing(format!("reading the number {text:?}")))
+        digits
+            .parse()
+            .map(of)
+            .map_err(Error::while_doing(format!("reading the number {text:?}")))
     }
 }
 
@@ -278,8 +321,13 @@ impl FromStr for Fault {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let Some((mode, at)) = text.split_once(':') else {
-            return Err(Error::new(format!("{text:?} is not mode:number, for instance kill-after:7")));
+            return Err(Error::new(format!(
+                "{text:?} is not mode:number, for instance kill-after:7"
+            )));
         };
-        Ok(Self { mode: mode.parse()?, at: at.parse()? })
+        Ok(Self {
+            mode: mode.parse()?,
+            at: at.parse()?,
+        })
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{
+    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
+};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -23,7 +25,10 @@ pub struct Objects {
 
 impl Objects {
     pub fn new(client: Client, namespace: &str) -> Self {
-        Self { client, namespace: namespace.to_owned() }
+        Self {
+            client,
+            namespace: namespace.to_owned(),
+        }
     }
 
     fn api(&self, kind: &str) -> Api<DynamicObject> {
@@ -32,19 +37,25 @@ impl Objects {
 
     pub async fn create(&self, manifest: &Value) -> Result<()> {
         let kind = manifest["kind"].as_str().unwrap_or_default();
-        let object: DynamicObject =
-            serde_json::from_value(manifest.clone()).map_err(Error::while_doing("reading a manifest"))?;
-        self.api(kind).create(&PostParams::default(), &object).await?;
+        let object: DynamicObject = serde_json::from_value(manifest.clone())
+            .map_err(Error::while_doing("reading a manifest"))?;
+        self.api(kind)
+            .create(&PostParams::default(), &object)
+            .await?;
         Ok(())
     }
 
     pub async fn patch(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
-        self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        self.api(kind)
+            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
         Ok(())
     }
 
     pub async fn patch_status(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
-        self.api(kind).patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        self.api(kind)
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
         Ok(())
     }
 
@@ -65,8 +76,13 @@ impl Objects {
     async fn rewrite_one(&self, kind: &str, name: &str, replace: bool) -> Result<()> {
         let api = self.api(kind);
         for _ in 0..TRIES {
-            let found = api.get_opt(name).await?.filter(|object| object.metadata.deletion_timestamp.is_none());
-            let Some(mut object) = found else { return Ok(()) };
+            let found = api
+                .get_opt(name)
+                .await?
+                .filter(|object| object.metadata.deletion_timestamp.is_none());
+            let Some(mut object) = found else {
+                return Ok(());
+            };
             let asked = object.annotations_mut().remove(names::ROTATE);
             object.metadata.annotations = None;
             object.metadata.managed_fields = None;
@@ -81,15 +97,20 @@ impl Objects {
             // The operator may not have seen the request for another key yet, so it is set again.
             if let Some(asked) = asked {
                 let again = json!({"metadata": {"annotations": {names::ROTATE: asked}}});
-                api.patch(name, &PatchParams::default(), &Patch::Merge(again)).await?;
+                api.patch(name, &PatchParams::default(), &Patch::Merge(again))
+                    .await?;
             }
             return Ok(());
         }
-        Err(Error::new(format!("{kind} {name} changes too often to be replaced")))
+        Err(Error::new(format!(
+            "{kind} {name} changes too often to be replaced"
+        )))
     }
 
     pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {
-        self.api(kind).delete(name, &DeleteParams::default()).await?;
+        self.api(kind)
+            .delete(name, &DeleteParams::default())
+            .await?;
         Ok(())
     }
 
@@ -98,11 +119,23 @@ impl Objects {
     pub async fn delete_held(&self, kind: &str, name: &str) -> Result<()> {
         let (api, begun) = (self.api(kind), Instant::now());
         while begun.elapsed() < PATIENCE {
-            let Some(object) = api.get_opt(name).await? else { return Ok(()) };
+            let Some(object) = api.get_opt(name).await? else {
+                return Ok(());
+            };
             let resource_version = object.metadata.resource_version;
-            let as_seen = Preconditions { resource_version, uid: None };
-            if object.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
-                match api.delete(name, &DeleteParams::default().preconditions(as_seen)).await {
+            let as_seen = Preconditions {
+                resource_version,
+                uid: None,
+            };
+            if object
+                .metadata
+                .finalizers
+                .is_some_and(|finalizers| !finalizers.is_empty())
+            {
+                match api
+                    .delete(name, &DeleteParams::default().preconditions(as_seen))
+                    .await
+                {
                     // A concurrent write happened since the read.
                     Err(kube::Error::Api(status)) if status.code == 409 => {}
                     other => return Ok(other.map(drop)?),
@@ -110,7 +143,9 @@ impl Objects {
             }
             tokio::time::sleep(MOMENT).await;
         }
-        Err(Error::new(format!("{kind} {name} is not held by a finalizer in time")))
+        Err(Error::new(format!(
+            "{kind} {name} is not held by a finalizer in time"
+        )))
     }
 
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
@@ -120,12 +155,19 @@ impl Objects {
 
     pub async fn list(&self, kind: &str) -> Result<Vec<Value>> {
         let listed = self.api(kind).list(&ListParams::default()).await?;
-        Ok(listed.items.into_iter().map(|object| json!(object)).collect())
+        Ok(listed
+            .items
+            .into_iter()
+            .map(|object| json!(object))
+            .collect())
     }
 }
 
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
 }
 
 pub fn name(object: &Value) -> &str {

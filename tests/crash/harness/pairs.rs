@@ -23,13 +23,26 @@ const FIRST: [Mode; 8] = [
     Mode::After(503),
     Mode::Outage,
 ];
-const SECOND: [Mode; 6] = [Mode::KillBefore, Mode::KillAfter, Mode::Lost, Mode::Instead(503), Mode::Frozen, Mode::Term];
+const SECOND: [Mode; 6] = [
+    Mode::KillBefore,
+    Mode::KillAfter,
+    Mode::Lost,
+    Mode::Instead(503),
+    Mode::Frozen,
+    Mode::Term,
+];
 
 /// The first fault ends a leader. The second one hits the next request for the Lease: the leader's
 /// release, or the attempt of another process to acquire it. `Frozen` is left out, because a
 /// process that is frozen there has never led.
 const ENDS: [Mode; 2] = [Mode::KillAfter, Mode::Term];
-const OF_THE_LEASE: [Mode; 5] = [Mode::KillAfter, Mode::Lost, Mode::Instead(409), Mode::Instead(500), Mode::After(500)];
+const OF_THE_LEASE: [Mode; 5] = [
+    Mode::KillAfter,
+    Mode::Lost,
+    Mode::Instead(409),
+    Mode::Instead(500),
+    Mode::After(500),
+];
 
 /// The scenario's pairs, determined by the seed and the number of requests.
 pub fn pairs(scenario: &Scenario, counted: &[Counted], seed: u64) -> Vec<[Fault; 2]> {
@@ -38,7 +51,10 @@ pub fn pairs(scenario: &Scenario, counted: &[Counted], seed: u64) -> Vec<[Fault;
     }
     let mut bytes = [0; 32];
     let text = seed.to_le_bytes().into_iter().chain(scenario.name.bytes());
-    bytes.iter_mut().zip(text).for_each(|(byte, value)| *byte = value);
+    bytes
+        .iter_mut()
+        .zip(text)
+        .for_each(|(byte, value)| *byte = value);
     let mut random = StdRng::from_seed(bytes);
     let mut drawn = Vec::new();
     for pair in (0..DRAWS).filter_map(|_| pair(scenario, counted, &mut random)) {
@@ -55,11 +71,24 @@ fn pair(scenario: &Scenario, counted: &[Counted], random: &mut StdRng) -> Option
         false => (*FIRST.choose(random)?, *SECOND.choose(random)?),
     };
     let suits = |(_, request): &(usize, &Counted)| first.suits(request);
-    let places: Vec<usize> = (1..counted.len()).zip(counted).filter(suits).map(|(at, _)| at).collect();
+    let places: Vec<usize> = (1..counted.len())
+        .zip(counted)
+        .filter(suits)
+        .map(|(at, _)| at)
+        .collect();
     let at = *places.choose(random)?;
     let then = match scenario.elected {
         true => Place::Lease(1),
         false => Place::Request(random.random_range(at + 1..=counted.len())),
     };
-    Some([Fault { mode: first, at: Place::Request(at) }, Fault { mode: second, at: then }])
+    Some([
+        Fault {
+            mode: first,
+            at: Place::Request(at),
+        },
+        Fault {
+            mode: second,
+            at: then,
+        },
+    ])
 }

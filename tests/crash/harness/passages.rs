@@ -49,7 +49,8 @@ pub struct Passages {
 
 impl Passage {
     fn was_carried_out(&self) -> bool {
-        self.status.is_some_and(|status| matches!(status, 200..=203))
+        self.status
+            .is_some_and(|status| matches!(status, 200..=203))
     }
 }
 
@@ -86,17 +87,28 @@ impl Passages {
     }
 
     pub fn lines(&self) -> Vec<String> {
-        self.all.iter().map(|passage| passage.line.clone()).collect()
+        self.all
+            .iter()
+            .map(|passage| passage.line.clone())
+            .collect()
     }
 
     fn of(&self, wanted: impl Fn(&Passage) -> bool) -> impl Iterator<Item = (usize, &Passage)> {
-        self.all.iter().enumerate().filter(move |(_, passage)| wanted(passage))
+        self.all
+            .iter()
+            .enumerate()
+            .filter(move |(_, passage)| wanted(passage))
     }
 
     /// Number of keys that were replaced without a request, but with cause.
     pub fn keys_replaced_with_cause(&self) -> usize {
-        let created: Vec<_> = self.of(|it| it.purpose == Purpose::CreatesKey && it.was_carried_out()).collect();
-        created.windows(2).filter(|pair| self.may_replace(pair[0], pair[1])).count()
+        let created: Vec<_> = self
+            .of(|it| it.purpose == Purpose::CreatesKey && it.was_carried_out())
+            .collect();
+        created
+            .windows(2)
+            .filter(|pair| self.may_replace(pair[0], pair[1]))
+            .count()
     }
 
     /// True if the second of two keys may have been created because the first was lost. Either its
@@ -110,17 +122,23 @@ impl Passages {
             return true;
         }
         let written = |it: &Passage, purpose| it.purpose == purpose && it.was_carried_out();
-        let saved = between.iter().position(|it| it.process == creator && written(it, Purpose::WritesSecret));
+        let saved = between
+            .iter()
+            .position(|it| it.process == creator && written(it, Purpose::WritesSecret));
         // The creator's status records the key only after its Secret is written.
         let records = |(place, it): &(usize, &Passage)| {
             let is_record = it.process != creator || saved.is_some_and(|saved| saved < *place);
             is_record && written(it, Purpose::WritesProjectKey)
         };
-        let Some((place, next)) = between.iter().enumerate().find(records) else { return false };
+        let Some((place, next)) = between.iter().enumerate().find(records) else {
+            return false;
+        };
         let (other, saved) = (next.process, saved.is_some_and(|saved| saved < place));
         match self.signals.get(&creator) {
             _ if other == creator => false,
-            Some((signal, at)) if self.begun.get(&other) >= Some(at) => *signal != Signal::SIGTERM && !saved,
+            Some((signal, at)) if self.begun.get(&other) >= Some(at) => {
+                *signal != Signal::SIGTERM && !saved
+            }
             _ => true,
         }
     }
@@ -131,12 +149,19 @@ impl Passages {
     pub fn changes_repeated_after_a_stop(&self) -> usize {
         let change = |it: &Passage| it.purpose == Purpose::ChangesCompute && it.was_carried_out();
         let was_made = |place: usize, repeated: &Passage| {
-            let Some((Signal::SIGSTOP, stopped)) = self.signals.get(&repeated.process) else { return false };
+            let Some((Signal::SIGSTOP, stopped)) = self.signals.get(&repeated.process) else {
+                return false;
+            };
             let since = self.all.get(*stopped..place).unwrap_or_default();
-            let mut same = since.iter().filter(|it| change(it) && it.asks == repeated.asks).peekable();
+            let mut same = since
+                .iter()
+                .filter(|it| change(it) && it.asks == repeated.asks)
+                .peekable();
             same.peek().is_some() && same.all(|it| it.process != repeated.process)
         };
-        self.of(change).filter(|(place, repeated)| was_made(*place, repeated)).count()
+        self.of(change)
+            .filter(|(place, repeated)| was_made(*place, repeated))
+            .count()
     }
 
     /// True if a restart was carried out and its answer lost: on its way, or with a process that was
@@ -144,16 +169,22 @@ impl Passages {
     /// refused that record.
     pub fn lost_answer_to_restart(&self) -> bool {
         let is_lost_with_process = |place: usize, process: usize| {
-            let Some((signal, until)) = self.signals.get(&process) else { return false };
+            let Some((signal, until)) = self.signals.get(&process) else {
+                return false;
+            };
             let asked_to_end = *signal == Signal::SIGTERM;
             let until = if asked_to_end { self.all.len() } else { *until };
             let between = self.all.get(place..until).unwrap_or_default();
-            let mut records =
-                between.iter().filter(|it| it.process == process && it.purpose == Purpose::WritesCompute).peekable();
+            let mut records = between
+                .iter()
+                .filter(|it| it.process == process && it.purpose == Purpose::WritesCompute)
+                .peekable();
             (records.peek().is_some() || !asked_to_end) && !records.any(Passage::was_carried_out)
         };
         self.of(|it| it.purpose == Purpose::RestartsCompute && it.was_carried_out())
-            .any(|(place, restart)| restart.withheld || is_lost_with_process(place, restart.process))
+            .any(|(place, restart)| {
+                restart.withheld || is_lost_with_process(place, restart.process)
+            })
     }
 
     /// The process with the last write of the Lease.
@@ -163,29 +194,51 @@ impl Passages {
     }
 
     pub fn asks_for_lead(&self, process: usize) -> bool {
-        self.of(|it| it.purpose == Purpose::ReadsLease && it.process == process).next().is_some()
+        self.of(|it| it.purpose == Purpose::ReadsLease && it.process == process)
+            .next()
+            .is_some()
     }
 
     /// Time without a leader: from the last Lease write of a process that was asked to end, to the
     /// first one of its successor.
     pub fn without_leader(&self) -> Option<Duration> {
-        let asked = self.signals.iter().find(|(_, (signal, _))| *signal == Signal::SIGTERM);
+        let asked = self
+            .signals
+            .iter()
+            .find(|(_, (signal, _))| *signal == Signal::SIGTERM);
         let (former, (_, end)) = asked?;
         let is_write = |it: &Passage| it.purpose == Purpose::WritesLease && it.was_carried_out();
-        let last = self.of(|it| is_write(it) && it.process == *former).last()?.1;
-        let next = self.of(|it| is_write(it) && it.process > *former).find(|(place, _)| place >= end)?.1;
+        let last = self
+            .of(|it| is_write(it) && it.process == *former)
+            .last()?
+            .1;
+        let next = self
+            .of(|it| is_write(it) && it.process > *former)
+            .find(|(place, _)| place >= end)?
+            .1;
         Some(next.at.saturating_duration_since(last.at))
     }
 
     /// The first change on the platform by a process whose successor had already made one.
     pub fn change_of_a_former_leader(&self) -> Option<String> {
-        use Purpose::{ChangesCompute, ChangesPlatform, CreatesCompute, CreatesKey, RestartsCompute};
-        let changes = [CreatesCompute, CreatesKey, ChangesCompute, RestartsCompute, ChangesPlatform];
+        use Purpose::{
+            ChangesCompute, ChangesPlatform, CreatesCompute, CreatesKey, RestartsCompute,
+        };
+        let changes = [
+            CreatesCompute,
+            CreatesKey,
+            ChangesCompute,
+            RestartsCompute,
+            ChangesPlatform,
+        ];
         let is_change = |it: &Passage| changes.contains(&it.purpose);
         let mut leader = 0;
         for (_, change) in self.of(is_change) {
             if change.process < leader {
-                return Some(format!("not from process {leader}, which has changed something before: {}", change.line));
+                return Some(format!(
+                    "not from process {leader}, which has changed something before: {}",
+                    change.line
+                ));
             }
             leader = change.process;
         }
@@ -234,7 +287,15 @@ mod tests {
             let (line, withheld) = (step.to_owned(), matches!(what, "L" | "Q"));
             let asks = u64::from(what == "D");
             let status = Some(if what == "V" { 503 } else { 200 });
-            passages.add(Passage { line, process, purpose, asks, withheld, status, at: Instant::now() });
+            passages.add(Passage {
+                line,
+                process,
+                purpose,
+                asks,
+                withheld,
+                status,
+                at: Instant::now(),
+            });
         }
         passages
     }
@@ -258,7 +319,11 @@ mod tests {
             ("B1 B2 P1 K1 P2 P1 K1 S1 P1", 1),
             ("B1 B2 P1 K1 S1 P1 P2 K2 S2 P2", 0),
         ] {
-            assert_eq!(passages(course).keys_replaced_with_cause(), with_cause, "{course}");
+            assert_eq!(
+                passages(course).keys_replaced_with_cause(),
+                with_cause,
+                "{course}"
+            );
         }
     }
 
@@ -295,14 +360,22 @@ mod tests {
             // No process was stopped.
             ("B1 B2 C2 C1", 0),
         ] {
-            assert_eq!(passages(course).changes_repeated_after_a_stop(), repeated, "{course}");
+            assert_eq!(
+                passages(course).changes_repeated_after_a_stop(),
+                repeated,
+                "{course}"
+            );
         }
     }
 
     #[test]
     fn who_led_before_changes_nothing_any_more() {
         for (course, found) in [("K1 K2", false), ("K1 K2 K1", true), ("K2 K2 K3", false)] {
-            assert_eq!(passages(course).change_of_a_former_leader().is_some(), found, "{course}");
+            assert_eq!(
+                passages(course).change_of_a_former_leader().is_some(),
+                found,
+                "{course}"
+            );
         }
     }
 }

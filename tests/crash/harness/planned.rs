@@ -51,14 +51,27 @@ async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
     let mut differences: Vec<String> = during
         .iter()
         .filter(|entry| entry.method != "GET")
-        .map(|entry| format!("{}: the plan sent {} {}", scenario.name, entry.method, entry.path))
+        .map(|entry| {
+            format!(
+                "{}: the plan sent {} {}",
+                scenario.name, entry.method, entry.path
+            )
+        })
         .collect();
     // Kubernetes itself writes to a namespace that is being deleted.
-    let is_left_alone = !scenario.act.iter().any(|act| matches!(act, Act::DeleteNamespace));
+    let is_left_alone = !scenario
+        .act
+        .iter()
+        .any(|act| matches!(act, Act::DeleteNamespace));
     if is_left_alone && versions(site).await? != objects {
         differences.push(format!("{}: the plan wrote to the cluster", scenario.name));
     }
-    let known: BTreeSet<String> = site.platform.computes()?.into_iter().chain(keys(site)?).collect();
+    let known: BTreeSet<String> = site
+        .platform
+        .computes()?
+        .into_iter()
+        .chain(keys(site)?)
+        .collect();
     let after = site.platform.requests().len();
     site.tend(true).await?;
     if let Some(left) = come_to_rest(site, &scenario.goal).await? {
@@ -67,15 +80,32 @@ async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
     let made = made(site, after, &known);
     let planned = of_plan(&plan);
     if by_target(&planned) != by_target(&made) {
-        differences.push(format!("{}: planned {planned:?}, made {made:?}\n{plan:#}", scenario.name));
+        differences.push(format!(
+            "{}: planned {planned:?}, made {made:?}\n{plan:#}",
+            scenario.name
+        ));
     }
-    let unknown = plan["resources"].as_array().into_iter().flatten().filter(|it| !it["unknown"].is_null());
+    let unknown = plan["resources"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|it| !it["unknown"].is_null());
     differences.extend(unknown.map(|it| format!("{}: unknown: {it}", scenario.name)));
-    Ok(Compared { scenario: scenario.name.to_owned(), planned, made, differences })
+    Ok(Compared {
+        scenario: scenario.name.to_owned(),
+        planned,
+        made,
+        differences,
+    })
 }
 
 fn keys(site: &Site) -> Result<Vec<String>> {
-    Ok(site.platform.keys()?.into_iter().map(|key| key.id.to_string()).collect())
+    Ok(site
+        .platform
+        .keys()?
+        .into_iter()
+        .map(|key| key.id.to_string())
+        .collect())
 }
 
 /// Waits until cascading deletions have reached every Compute and ProjectKey.
@@ -86,19 +116,34 @@ async fn until_deletions_are_known(site: &Site, scenario: &Scenario) -> Result<(
     }
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        let (computes, keys) = (site.objects.list("Compute").await?, site.objects.list("ProjectKey").await?);
-        if computes.iter().chain(&keys).all(|object| !object["metadata"]["deletionTimestamp"].is_null()) {
+        let (computes, keys) = (
+            site.objects.list("Compute").await?,
+            site.objects.list("ProjectKey").await?,
+        );
+        if computes
+            .iter()
+            .chain(&keys)
+            .all(|object| !object["metadata"]["deletionTimestamp"].is_null())
+        {
             return Ok(());
         }
         tokio::time::sleep(LOOK).await;
     }
-    Err(Error::new("what is deleted with something else is not being deleted in time"))
+    Err(Error::new(
+        "what is deleted with something else is not being deleted in time",
+    ))
 }
 
 /// The resource versions of all objects that an operator may write.
 async fn versions(site: &Site) -> Result<BTreeMap<String, Value>> {
     let mut versions = BTreeMap::new();
-    for kind in ["Account", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"] {
+    for kind in [
+        "Account",
+        "Compute",
+        "ProjectKey",
+        "ReadReplicaSet",
+        "Secret",
+    ] {
         for object in site.objects.list(kind).await? {
             let name = format!("{kind} {}", object["metadata"]["name"]);
             versions.insert(name, object["metadata"]["resourceVersion"].clone());
@@ -109,14 +154,22 @@ async fn versions(site: &Site) -> Result<BTreeMap<String, Value>> {
 
 /// The calls in a plan.
 fn of_plan(plan: &Value) -> Vec<String> {
-    let steps = plan["resources"].as_array().into_iter().flatten().flat_map(|it| it["steps"].as_array());
+    let steps = plan["resources"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|it| it["steps"].as_array());
     let call = |step: &Value| {
         let text = |name: &str| step[name].as_str().unwrap_or_default().to_owned();
         let compute = match text("compute") {
             new if new.starts_with("new-compute-") => "new".to_owned(),
             known => known,
         };
-        let key = if text("key") == "a new one" { "new".to_owned() } else { text("key") };
+        let key = if text("key") == "a new one" {
+            "new".to_owned()
+        } else {
+            text("key")
+        };
         Some(match step["action"].as_str()? {
             "createCompute" => "POST endpoints".to_owned(),
             "changeCompute" => format!("PATCH {compute}"),
@@ -133,13 +186,18 @@ fn of_plan(plan: &Value) -> Vec<String> {
 /// The calls carried out after the first `since` requests.
 fn made(site: &Site, since: usize, known: &BTreeSet<String>) -> Vec<String> {
     let entries = site.platform.requests().split_off(since).into_iter();
-    let changes =
-        entries.filter(|it| it.method != "GET" && it.status.is_some_and(|status| (200..300).contains(&status)));
+    let changes = entries.filter(|it| {
+        it.method != "GET" && it.status.is_some_and(|status| (200..300).contains(&status))
+    });
     let call = |method: &str, path: &str| {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let id = |id: &str| {
             let is_known = known.contains(id) || id == super::platform::TO_ADOPT;
-            if is_known { id.to_owned() } else { "new".to_owned() }
+            if is_known {
+                id.to_owned()
+            } else {
+                "new".to_owned()
+            }
         };
         match segments.as_slice() {
             [.., last @ ("endpoints" | "api_keys")] => format!("{method} {last}"),

@@ -30,15 +30,26 @@ pub enum Plant {
 /// Settles a Compute and a ProjectKey, then breaks the promises one after the other. Returns the
 /// violations found after each.
 pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String>> {
-    let goal = Goal { computes: vec!["orders"], keys: vec!["ci"], created: 1, created_keys: 1, ..Goal::default() };
-    let scenario =
-        Scenario::new("planted", Vec::new(), goal).after(vec![compute("orders", SHARED_BRANCH, "ReadOnly"), key("ci")]);
+    let goal = Goal {
+        computes: vec!["orders"],
+        keys: vec!["ci"],
+        created: 1,
+        created_keys: 1,
+        ..Goal::default()
+    };
+    let scenario = Scenario::new("planted", Vec::new(), goal).after(vec![
+        compute("orders", SHARED_BRANCH, "ReadOnly"),
+        key("ci"),
+    ]);
     let mut site = Site::open(lab, &scenario, "planted").await?;
     set_the_scene(&mut site, &scenario).await?;
     let mut reported = Vec::new();
     for plant in plants {
         put(&site, *plant).await?;
-        let mut found: Vec<String> = unsettled(&site, &scenario.goal).await?.into_iter().collect();
+        let mut found: Vec<String> = unsettled(&site, &scenario.goal)
+            .await?
+            .into_iter()
+            .collect();
         found.extend(violations(&site, &scenario.goal).await?);
         found.extend(leaks(&site).await?);
         reported.push(found.join("\n"));
@@ -59,10 +70,29 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
         Plant::ForgottenKey => {
             // The name also occurs as a word in the ProjectKey's message. A mere mention must not
             // count as a report.
-            call(site, (Method::POST, &keys), json!({"key_name": "contains", "project_id": PROJECT})).await
+            call(
+                site,
+                (Method::POST, &keys),
+                json!({"key_name": "contains", "project_id": PROJECT}),
+            )
+            .await
         }
-        Plant::ForeignChange => call(site, (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])), other_pause).await,
-        Plant::AdoptableChange => call(site, (Method::PATCH, &format!("{endpoints}/{TO_ADOPT}")), other_pause).await,
+        Plant::ForeignChange => {
+            call(
+                site,
+                (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])),
+                other_pause,
+            )
+            .await
+        }
+        Plant::AdoptableChange => {
+            call(
+                site,
+                (Method::PATCH, &format!("{endpoints}/{TO_ADOPT}")),
+                other_pause,
+            )
+            .await
+        }
         Plant::ForeignSecret => {
             let other = json!({"metadata": {"labels": {"changed": "true"}}});
             site.objects.patch("Secret", FOREIGN_SECRET, &other).await
@@ -72,15 +102,30 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
             site.objects.patch("Compute", "orders", &careless).await
         }
         Plant::RevokedKey => {
-            let id = site.objects.get("ProjectKey", "ci").await?.unwrap_or_default()["status"]["keyID"].clone();
+            let id = site
+                .objects
+                .get("ProjectKey", "ci")
+                .await?
+                .unwrap_or_default()["status"]["keyID"]
+                .clone();
             call(site, (Method::DELETE, &format!("{keys}/{id}")), Value::Null).await
         }
     }
 }
 
 async fn call(site: &Site, (method, path): (Method, &str), body: Value) -> Result<()> {
-    let url = format!("{}{path}?org_id={ORGANIZATION}", site.platform.simulator.base_url());
-    let answer = site.lab.http.request(method, url).bearer_auth(ADMIN).json(&body).send().await;
+    let url = format!(
+        "{}{path}?org_id={ORGANIZATION}",
+        site.platform.simulator.base_url()
+    );
+    let answer = site
+        .lab
+        .http
+        .request(method, url)
+        .bearer_auth(ADMIN)
+        .json(&body)
+        .send()
+        .await;
     let answer = answer.map_err(Error::while_doing("asking the platform"))?;
     match answer.status().is_success() {
         true => Ok(()),

@@ -21,7 +21,11 @@ pub const SHARED_BRANCH: &str = "br-main-42";
 pub const EMPTY_BRANCH: &str = "br-dev-7";
 pub const BRANCH_TO_ADOPT: &str = "br-reporting-3";
 pub const TO_ADOPT: &str = "ep-waits-for-us-1";
-pub const FOREIGN: [&str; 3] = ["ep-foreign-primary-1", "ep-foreign-replica-1", "ep-foreign-replica-2"];
+pub const FOREIGN: [&str; 3] = [
+    "ep-foreign-primary-1",
+    "ep-foreign-replica-1",
+    "ep-foreign-replica-2",
+];
 
 fn world() -> String {
     format!(
@@ -67,18 +71,30 @@ impl Platform {
     pub async fn start(profile: Profile) -> Result<Self> {
         let world = WorldFile::parse(&world()).map_err(Error::while_doing("reading the world"))?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let options = Options { profile, ..Options::new(world) };
-        let simulator =
-            simulator::serve(listener, options).await.map_err(Error::while_doing("starting the platform"))?;
-        let mut platform = Self { simulator, lists_keys: profile != Profile::Minimal, foreign: Value::Null };
+        let options = Options {
+            profile,
+            ..Options::new(world)
+        };
+        let simulator = simulator::serve(listener, options)
+            .await
+            .map_err(Error::while_doing("starting the platform"))?;
+        let mut platform = Self {
+            simulator,
+            lists_keys: profile != Profile::Minimal,
+            foreign: Value::Null,
+        };
         platform.foreign = platform.foreign_now()?;
         Ok(platform)
     }
 
     /// Orders a fault, in the format of the simulator's console.
     pub fn order(&self, order: Value) -> Result<()> {
-        let order = serde_json::from_value(order).map_err(Error::while_doing("reading an order for a fault"))?;
-        self.simulator.order_fault(order).map(drop).map_err(Error::new)
+        let order = serde_json::from_value(order)
+            .map_err(Error::while_doing("reading an order for a fault"))?;
+        self.simulator
+            .order_fault(order)
+            .map(drop)
+            .map_err(Error::new)
     }
 
     fn lines(&self) -> Result<Vec<ComputeLine>> {
@@ -102,7 +118,10 @@ impl Platform {
 
     /// The size of a compute that clients can connect to or wake, as the console shows it.
     pub fn serves(&self, id: &str) -> Result<Option<String>> {
-        let serving = self.lines()?.into_iter().find(|line| line.id == id && line.status != "Init");
+        let serving = self
+            .lines()?
+            .into_iter()
+            .find(|line| line.id == id && line.status != "Init");
         Ok(serving.map(|line| line.size))
     }
 
@@ -110,8 +129,16 @@ impl Platform {
     pub fn keys(&self) -> Result<Vec<ProjectKey>> {
         let lines = self.simulator.with_world(|world, _| world.console_keys());
         let lines = lines.map_err(Error::while_doing("looking at the platform"))?;
-        let ours = lines.into_iter().filter(|key| key.kind == "project" && key.name != "ci");
-        Ok(ours.map(|key| ProjectKey { id: key.id, name: key.name, revoked: key.revoked }).collect())
+        let ours = lines
+            .into_iter()
+            .filter(|key| key.kind == "project" && key.name != "ci");
+        Ok(ours
+            .map(|key| ProjectKey {
+                id: key.id,
+                name: key.name,
+                revoked: key.revoked,
+            })
+            .collect())
     }
 
     /// The foreign objects, without fields that change by themselves.
@@ -130,14 +157,23 @@ impl Platform {
             .collect();
         let keys = self.simulator.with_world(|world, _| world.console_keys());
         let keys = keys.map_err(Error::while_doing("looking at the platform"))?;
-        let keys: Vec<Value> = keys.into_iter().filter(|key| key.name == "ci").map(|key| json!(key)).collect();
+        let keys: Vec<Value> = keys
+            .into_iter()
+            .filter(|key| key.name == "ci")
+            .map(|key| json!(key))
+            .collect();
         Ok(json!({"computes": computes, "keys": keys}))
     }
 
     /// A message if a foreign object was changed.
     pub fn foreign_change(&self) -> Result<Option<String>> {
         let now = self.foreign_now()?;
-        Ok((now != self.foreign).then(|| format!("foreign things changed: before {}, after {now}", self.foreign)))
+        Ok((now != self.foreign).then(|| {
+            format!(
+                "foreign things changed: before {}, after {now}",
+                self.foreign
+            )
+        }))
     }
 
     pub fn requests(&self) -> Vec<Entry> {
@@ -147,16 +183,32 @@ impl Platform {
     /// Number of changes that were carried out, by method and part of the path.
     pub fn done(&self, method: &str, part: &str) -> usize {
         // A delete of something already gone is answered with 204 and has no effect.
-        let carried_out = |entry: &Entry| entry.status.is_some_and(|status| matches!(status, 200..=203));
-        let fits = |entry: &Entry| entry.method == method && entry.path.contains(part) && carried_out(entry);
+        let carried_out = |entry: &Entry| {
+            entry
+                .status
+                .is_some_and(|status| matches!(status, 200..=203))
+        };
+        let fits = |entry: &Entry| {
+            entry.method == method && entry.path.contains(part) && carried_out(entry)
+        };
         self.requests().iter().filter(|entry| fits(entry)).count()
     }
 
     /// Requests to change a foreign compute, or the adoptable one. No resource declares a setting
     /// of the latter, so it must not be changed either.
     pub fn attacks(&self) -> Vec<String> {
-        let foreign = |path: &str| FOREIGN.iter().chain([&TO_ADOPT]).any(|id| path.contains(id));
-        let entries = self.requests().into_iter().filter(|entry| entry.method != "GET" && foreign(&entry.path));
-        entries.map(|entry| format!("{} {}", entry.method, entry.path)).collect()
+        let foreign = |path: &str| {
+            FOREIGN
+                .iter()
+                .chain([&TO_ADOPT])
+                .any(|id| path.contains(id))
+        };
+        let entries = self
+            .requests()
+            .into_iter()
+            .filter(|entry| entry.method != "GET" && foreign(&entry.path));
+        entries
+            .map(|entry| format!("{} {}", entry.method, entry.path))
+            .collect()
     }
 }

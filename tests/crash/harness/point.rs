@@ -41,7 +41,10 @@ pub async fn run(lab: Arc<Lab>, scenario: &Scenario, faults: &[Fault]) -> Result
     let mut site = Site::open(lab, scenario, &namespace).await?;
     let outcome = play(&mut site, scenario, faults).await;
     match outcome {
-        Ok(outcome) => Ok(Outcome { transcript: transcript(&site), ..outcome }),
+        Ok(outcome) => Ok(Outcome {
+            transcript: transcript(&site),
+            ..outcome
+        }),
         Err(error) => Err(Error::new(format!("{error}\n{}", transcript(&site)))),
     }
 }
@@ -57,19 +60,44 @@ async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<
     }
     let mut found = Vec::new();
     if let Some(what) = come_to_rest(site, &scenario.goal).await? {
-        found.push(format!("not settled after {} s: {what}", patience(site).as_secs()));
+        found.push(format!(
+            "not settled after {} s: {what}",
+            patience(site).as_secs()
+        ));
     }
     found.extend(violations(site, &scenario.goal).await?);
     found.extend(leaks(site).await?);
-    Ok(Outcome { met: site.gate.met(), counted: site.gate.counted(), violations: found, transcript: String::new() })
+    Ok(Outcome {
+        met: site.gate.met(),
+        counted: site.gate.counted(),
+        violations: found,
+        transcript: String::new(),
+    })
 }
 
 pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
-    let named = |kind: &str| scenario.before.iter().filter(|it| it["kind"] == kind).cloned().collect::<Vec<_>>();
-    let (computes, keys, sets) = (named("Compute"), named("ProjectKey"), named("ReadReplicaSet"));
-    let replicas: u64 = sets.iter().filter_map(|set| set["spec"]["replicas"].as_u64()).sum();
+    let named = |kind: &str| {
+        scenario
+            .before
+            .iter()
+            .filter(|it| it["kind"] == kind)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let (computes, keys, sets) = (
+        named("Compute"),
+        named("ProjectKey"),
+        named("ReadReplicaSet"),
+    );
+    let replicas: u64 = sets
+        .iter()
+        .filter_map(|set| set["spec"]["replicas"].as_u64())
+        .sum();
     let counts = [
-        ("Compute", computes.len() + usize::try_from(replicas).unwrap_or(usize::MAX)),
+        (
+            "Compute",
+            computes.len() + usize::try_from(replicas).unwrap_or(usize::MAX),
+        ),
         ("ProjectKey", keys.len()),
         ("ReadReplicaSet", sets.len()),
     ];
@@ -99,7 +127,11 @@ async fn is_set(site: &Site, counts: [(&str, usize); 3]) -> Result<bool> {
         }
     }
     let account = match site.objects.get("Account", "prod").await? {
-        None => site.objects.get("ClusterAccount", &site.objects.namespace).await?,
+        None => {
+            site.objects
+                .get("ClusterAccount", &site.objects.namespace)
+                .await?
+        }
         some => some,
     };
     Ok(account.is_some_and(|account| is_ready(&account)))
@@ -111,7 +143,9 @@ fn is_ready(object: &serde_json::Value) -> bool {
 
 /// `PATIENCE` for each fault, and once more for the lease to expire.
 fn patience(site: &Site) -> Duration {
-    let faults = u32::try_from(site.gate.met().len()).unwrap_or(u32::MAX).max(1);
+    let faults = u32::try_from(site.gate.met().len())
+        .unwrap_or(u32::MAX)
+        .max(1);
     PATIENCE * (faults + u32::from(site.elected))
 }
 
@@ -135,7 +169,11 @@ impl Course {
         if self.thawed && site.elected && site.operators() > 1 {
             return site.former_leader_has_ended();
         }
-        let ended: BTreeSet<Option<Process>> = met.iter().filter(|met| met.mode.ends()).map(|met| met.victim).collect();
+        let ended: BTreeSet<Option<Process>> = met
+            .iter()
+            .filter(|met| met.mode.ends())
+            .map(|met| met.victim)
+            .collect();
         let ends = ended.len();
         if site.tend(self.restarts < ends).await? {
             self.restarts += 1;
@@ -165,12 +203,18 @@ pub async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>
         // Checking is more expensive than waiting, and shows nothing while writes continue.
         let late = begun.elapsed() > patience(site);
         let quiet = at_work && site.gate.quiet_for() >= QUIET && !site.gate.awaits_lease_request();
-        let left = if quiet || late { unsettled(site, goal).await? } else { None };
+        let left = if quiet || late {
+            unsettled(site, goal).await?
+        } else {
+            None
+        };
         if quiet && left.is_none() && !course.thaw(site, &met)? && site.gate.disarm() == met.len() {
             return Ok(None);
         }
         if late {
-            return Ok(Some(left.unwrap_or_else(|| "it does not become quiet".to_owned())));
+            return Ok(Some(
+                left.unwrap_or_else(|| "it does not become quiet".to_owned()),
+            ));
         }
         tokio::time::sleep(TICK).await;
     }
@@ -179,10 +223,18 @@ pub async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>
 /// The last requests and log lines.
 fn transcript(site: &Site) -> String {
     let passed = site.gate.passages().lines();
-    let shown = passed.iter().filter(|line| !line.contains("watch=true")).cloned().collect::<Vec<_>>();
+    let shown = passed
+        .iter()
+        .filter(|line| !line.contains("watch=true"))
+        .cloned()
+        .collect::<Vec<_>>();
     let log = site.log();
     let text: Vec<&str> = log.lines().collect();
-    format!("requests:\n{}\nlog:\n{}", last(&shown, 60).join("\n"), last(&text, 40).join("\n"))
+    format!(
+        "requests:\n{}\nlog:\n{}",
+        last(&shown, 60).join("\n"),
+        last(&text, 40).join("\n")
+    )
 }
 
 fn last<T>(lines: &[T], count: usize) -> &[T] {

@@ -27,8 +27,12 @@ const LARGEST_BODY: usize = 8 << 20;
 /// Time for the first half of a body to arrive before the connection is closed.
 const BEFORE_THE_CUT: Duration = Duration::from_millis(20);
 /// Headers that concern a single connection.
-const HOP_BY_HOP: [HeaderName; 4] =
-    [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::HOST];
+const HOP_BY_HOP: [HeaderName; 4] = [
+    header::CONNECTION,
+    header::TRANSFER_ENCODING,
+    header::CONTENT_LENGTH,
+    header::HOST,
+];
 
 /// A listener of the proxy. It closes when dropped.
 #[derive(Debug)]
@@ -62,8 +66,10 @@ pub struct Behind {
 pub async fn open(behind: Behind) -> Result<Door> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let router =
-        Router::new().fallback(pass).with_state(Arc::new(behind)).into_make_service_with_connect_info::<Peer>();
+    let router = Router::new()
+        .fallback(pass)
+        .with_state(Arc::new(behind))
+        .into_make_service_with_connect_info::<Peer>();
     let served = tokio::spawn(async move {
         // Ends with its task.
         let _ = axum::serve(Lines(listener), router).await;
@@ -71,21 +77,43 @@ pub async fn open(behind: Behind) -> Result<Door> {
     Ok(Door { address, served })
 }
 
-async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<Peer>, request: Request) -> Response {
+async fn pass(
+    State(behind): State<Arc<Behind>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    request: Request,
+) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
         // A server would not act on a partial request of a process that ended.
         return cut(&peer);
     };
-    let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let target = parts
+        .uri
+        .path_and_query()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let (process, side, method) = (behind.process, behind.side, parts.method.as_str());
-    let caller = Caller { process, side, method, target: &target, body: &body };
+    let caller = Caller {
+        process,
+        side,
+        method,
+        target: &target,
+        body: &body,
+    };
     let (place, verdict) = behind.gate.arrives(&caller);
     let streams = caller.is_watch();
-    let call = Call { method: parts.method.clone(), target: behind.narrowed(&target), headers: parts.headers, body };
+    let call = Call {
+        method: parts.method.clone(),
+        target: behind.narrowed(&target),
+        headers: parts.headers,
+        body,
+    };
     // After the gate, a request is carried out even if its sender goes away.
-    let passed = tokio::spawn(async move { behind.decide(verdict, call, (place, streams), peer).await });
-    passed.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    let passed =
+        tokio::spawn(async move { behind.decide(verdict, call, (place, streams), peer).await });
+    passed
+        .await
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 #[derive(Clone)]
@@ -109,9 +137,20 @@ impl IntoResponse for Answer {
 }
 
 impl Behind {
-    async fn decide(&self, verdict: Verdict, call: Call, (place, streams): (usize, bool), peer: Peer) -> Response {
+    async fn decide(
+        &self,
+        verdict: Verdict,
+        call: Call,
+        (place, streams): (usize, bool),
+        peer: Peer,
+    ) -> Response {
         let mode = match verdict {
-            Verdict::Pass if streams => return self.stream(call).await.unwrap_or_else(|error| bad_gateway(&error)),
+            Verdict::Pass if streams => {
+                return self
+                    .stream(call)
+                    .await
+                    .unwrap_or_else(|error| bad_gateway(&error));
+            }
             Verdict::Pass => None,
             Verdict::Unavailable => return self.refusal(503),
             Verdict::Fail(mode) => Some(mode),
@@ -124,7 +163,12 @@ impl Behind {
             Some(Mode::Instead(status)) => return self.refusal(status),
             Some(Mode::Page(status)) => return page(status),
             Some(Mode::Frozen) => self.gate.signal(Signal::SIGSTOP),
-            Some(Mode::Repeated) => return self.twice(call, place).await.unwrap_or_else(|error| bad_gateway(&error)),
+            Some(Mode::Repeated) => {
+                return self
+                    .twice(call, place)
+                    .await
+                    .unwrap_or_else(|error| bad_gateway(&error));
+            }
             Some(rewrite @ (Mode::Replaced | Mode::Stripped)) => {
                 if let Err(error) = self.objects.rewrite(rewrite == Mode::Replaced).await {
                     return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
@@ -151,7 +195,9 @@ impl Behind {
                 self.gate.signal(Signal::SIGKILL);
                 return cut(peer);
             }
-            Some(Mode::Lost | Mode::ClockOff | Mode::OddEntry | Mode::WithoutZone) => return cut(peer),
+            Some(Mode::Lost | Mode::ClockOff | Mode::OddEntry | Mode::WithoutZone) => {
+                return cut(peer);
+            }
             Some(Mode::Cut) => return halved(answer, peer),
             Some(Mode::After(status)) => return self.refusal(status),
             Some(Mode::Redirected) => return Redirect::to("/").into_response(),
@@ -191,12 +237,18 @@ impl Behind {
     async fn send(&self, call: Call) -> Result<reqwest::Response, reqwest::Error> {
         let url = format!("{}{}", self.upstream, call.target);
         let headers = without_hops(call.headers);
-        self.http.request(call.method, url).headers(headers).body(call.body).send().await
+        self.http
+            .request(call.method, url)
+            .headers(headers)
+            .body(call.body)
+            .send()
+            .await
     }
 
     async fn carry_out(&self, call: Call) -> Result<Answer, reqwest::Error> {
-        let creates_key =
-            self.side == Side::Platform && call.method == "POST" && path(&call.target).ends_with("/api_keys");
+        let creates_key = self.side == Side::Platform
+            && call.method == "POST"
+            && path(&call.target).ends_with("/api_keys");
         let answer = self.send(call).await?;
         let (status, headers) = (answer.status(), without_hops(answer.headers().clone()));
         let body = answer.bytes().await?;
@@ -206,7 +258,11 @@ impl Behind {
         {
             self.gate.saw_token(token.to_owned());
         }
-        Ok(Answer { status, headers, body })
+        Ok(Answer {
+            status,
+            headers,
+            body,
+        })
     }
 
     async fn stream(&self, call: Call) -> Result<Response, reqwest::Error> {
@@ -223,7 +279,10 @@ impl Behind {
     fn narrowed(&self, target: &str) -> String {
         match target.split_once('?') {
             Some((path, query)) if path.ends_with("/clusteraccounts") => {
-                format!("{path}?{query}&fieldSelector=metadata.name%3D{}", self.cluster_account)
+                format!(
+                    "{path}?{query}&fieldSelector=metadata.name%3D{}",
+                    self.cluster_account
+                )
             }
             _ => target.to_owned(),
         }
@@ -248,7 +307,9 @@ impl Behind {
         let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (code, axum::Json(body)).into_response();
         if matches!(status, 429 | 503) {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(1));
         }
         response
     }
@@ -274,7 +335,11 @@ fn cut(peer: &Peer) -> Response {
 
 /// An answer with the full length in its header, but only half of the body.
 fn halved(answer: Answer, peer: &Peer) -> Response {
-    let Answer { status, mut headers, body } = answer;
+    let Answer {
+        status,
+        mut headers,
+        body,
+    } = answer;
     if body.is_empty() {
         return cut(peer);
     }
@@ -282,7 +347,10 @@ fn halved(answer: Answer, peer: &Peer) -> Response {
     let half = body.slice(..body.len() / 2);
     let end = async {
         tokio::time::sleep(BEFORE_THE_CUT).await;
-        Err(io::Error::new(io::ErrorKind::ConnectionAborted, "cut, for a try"))
+        Err(io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            "cut, for a try",
+        ))
     };
     let pieces = stream::iter([Ok(half)]).chain(stream::once(end));
     (status, headers, Body::from_stream(pieces)).into_response()
@@ -294,10 +362,15 @@ fn bad_gateway(error: &reqwest::Error) -> Response {
 
 /// A client for servers on this machine.
 pub fn client(authority: Option<&[u8]>) -> Result<reqwest::Client> {
-    let mut builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    let mut builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none());
     if let Some(pem) = authority {
-        let certificate = reqwest::Certificate::from_pem(pem).map_err(Error::while_doing("reading a certificate"))?;
+        let certificate = reqwest::Certificate::from_pem(pem)
+            .map_err(Error::while_doing("reading a certificate"))?;
         builder = builder.tls_certs_only([certificate]);
     }
-    builder.build().map_err(Error::while_doing("building an HTTP client"))
+    builder
+        .build()
+        .map_err(Error::while_doing("building an HTTP client"))
 }

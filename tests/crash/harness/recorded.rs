@@ -19,7 +19,13 @@ use super::scenarios::Scenario;
 use super::site::Site;
 use crate::support::{Error, PATIENCE, Result, objects, wait_until};
 
-const KINDS: [&str; 5] = ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet"];
+const KINDS: [&str; 5] = [
+    "Account",
+    "ClusterAccount",
+    "Compute",
+    "ProjectKey",
+    "ReadReplicaSet",
+];
 /// The longest watch that the API server is asked for. A watch that ends fails the scenario,
 /// because versions could be missing.
 const WATCHED_SECONDS: u32 = 290;
@@ -65,7 +71,10 @@ pub async fn recorded(lab: Arc<Lab>, scenario: &Scenario) -> Result<Vec<Version>
         site.perform(act).await?;
     }
     if let Some(what) = come_to_rest(&mut site, &scenario.goal).await? {
-        return Err(Error::new(format!("{} does not settle: {what}", scenario.name)));
+        return Err(Error::new(format!(
+            "{} does not settle: {what}",
+            scenario.name
+        )));
     }
     recorder.finish(&site, act).await
 }
@@ -81,7 +90,9 @@ struct Collection {
 
 impl Collection {
     async fn list(&self) -> Result<Vec<DynamicObject>> {
-        let selected = self.name.iter().fold(ListParams::default(), |all, name| all.fields(&selector(name)));
+        let selected = self.name.iter().fold(ListParams::default(), |all, name| {
+            all.fields(&selector(name))
+        });
         Ok(self.api.list(&selected).await?.items)
     }
 }
@@ -94,7 +105,12 @@ async fn collections(lab: &Lab, namespace: &str) -> Result<Vec<Collection>> {
     let mut found = Vec::new();
     for kind in KINDS {
         let api = objects(&lab.client, namespace, kind);
-        let from = api.list(&ListParams::default()).await?.metadata.resource_version.unwrap_or_default();
+        let from = api
+            .list(&ListParams::default())
+            .await?
+            .metadata
+            .resource_version
+            .unwrap_or_default();
         let name = (kind == "ClusterAccount").then(|| namespace.to_owned());
         found.push(Collection { api, name, from });
     }
@@ -103,7 +119,10 @@ async fn collections(lab: &Lab, namespace: &str) -> Result<Vec<Collection>> {
 
 /// Since Kubernetes 1.35, resource versions are guaranteed to be increasing numbers.
 fn number(resource_version: Option<&str>) -> Result<u64> {
-    resource_version.unwrap_or_default().parse().map_err(Error::while_doing("reading a resource version"))
+    resource_version
+        .unwrap_or_default()
+        .parse()
+        .map_err(Error::while_doing("reading a resource version"))
 }
 
 type Versions = Arc<Mutex<Vec<Version>>>;
@@ -140,25 +159,40 @@ impl Recorder {
     /// The versions recorded after this number.
     pub fn since(&self, number: u64) -> Vec<Version> {
         let all = lock(&self.versions);
-        all.iter().filter(|version| version.number().is_ok_and(|it| it > number)).cloned().collect()
+        all.iter()
+            .filter(|version| version.number().is_ok_and(|it| it > number))
+            .cloned()
+            .collect()
     }
 
     fn start(site: &Site, collections: Vec<Collection>) -> Self {
         let collections: Vec<Arc<Collection>> = collections.into_iter().map(Arc::new).collect();
         let versions = Versions::default();
         let watch = |collection: &Arc<Collection>| {
-            let witness = Witness { objects: site.objects.clone(), platform: site.platform.clone() };
+            let witness = Witness {
+                objects: site.objects.clone(),
+                platform: site.platform.clone(),
+            };
             tokio::spawn(watch(collection.clone(), witness, versions.clone()))
         };
         let watches = collections.iter().map(watch).collect();
-        Self { collections, watches, versions }
+        Self {
+            collections,
+            watches,
+            versions,
+        }
     }
 
     /// Waits for the last versions. Versions after `act` may result from the act.
     async fn finish(mut self, site: &Site, act: u64) -> Result<Vec<Version>> {
-        wait_until("the watches to show the last versions", PATIENCE, async || {
-            self.is_complete().await.unwrap_or_default() || self.watches.iter().any(JoinHandle::is_finished)
-        })
+        wait_until(
+            "the watches to show the last versions",
+            PATIENCE,
+            async || {
+                self.is_complete().await.unwrap_or_default()
+                    || self.watches.iter().any(JoinHandle::is_finished)
+            },
+        )
         .await?;
         for watch in std::mem::take(&mut self.watches) {
             match watch.is_finished() {
@@ -171,7 +205,10 @@ impl Recorder {
             version.after_the_act = version.number()? > act;
         }
         match all.is_empty() {
-            true => Err(Error::new(format!("nothing was recorded in {}", site.objects.namespace))),
+            true => Err(Error::new(format!(
+                "nothing was recorded in {}",
+                site.objects.namespace
+            ))),
             false => Ok(all),
         }
     }
@@ -180,18 +217,29 @@ impl Recorder {
         let mut stored = BTreeMap::new();
         for collection in &self.collections {
             let found = collection.list().await?.into_iter();
-            stored.extend(found.map(|object| (object.metadata.uid, object.metadata.resource_version)));
+            stored.extend(
+                found.map(|object| (object.metadata.uid, object.metadata.resource_version)),
+            );
         }
         let seen = lock(&self.versions);
-        let last: BTreeMap<&str, &Version> = seen.iter().map(|version| (version.uid(), version)).collect();
+        let last: BTreeMap<&str, &Version> = seen
+            .iter()
+            .map(|version| (version.uid(), version))
+            .collect();
         let is_last = |version: &&Version| {
             let uid = Some(version.uid().to_owned());
             match stored.get(&uid) {
-                Some(found) => version.object["metadata"]["resourceVersion"].as_str() == found.as_deref(),
+                Some(found) => {
+                    version.object["metadata"]["resourceVersion"].as_str() == found.as_deref()
+                }
                 None => version.gone,
             }
         };
-        Ok(last.values().all(is_last) && stored.keys().flatten().all(|uid| last.contains_key(uid.as_str())))
+        Ok(last.values().all(is_last)
+            && stored
+                .keys()
+                .flatten()
+                .all(|uid| last.contains_key(uid.as_str())))
     }
 }
 
@@ -201,8 +249,15 @@ fn lock(versions: &Versions) -> MutexGuard<'_, Vec<Version>> {
 
 async fn watch(collection: Arc<Collection>, witness: Witness, versions: Versions) -> Result<()> {
     let params = WatchParams::default().timeout(WATCHED_SECONDS);
-    let params = collection.name.iter().fold(params, |all, name| all.fields(&selector(name)));
-    let mut events = collection.api.watch(&params, &collection.from).await?.boxed();
+    let params = collection
+        .name
+        .iter()
+        .fold(params, |all, name| all.fields(&selector(name)));
+    let mut events = collection
+        .api
+        .watch(&params, &collection.from)
+        .await?
+        .boxed();
     while let Some(event) = events.try_next().await? {
         let (object, gone) = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
@@ -212,7 +267,12 @@ async fn watch(collection: Arc<Collection>, witness: Witness, versions: Versions
         };
         let object = json!(object);
         let unusable = witness.unusable(&object).await?;
-        lock(&versions).push(Version { object, after_the_act: false, gone, unusable });
+        lock(&versions).push(Version {
+            object,
+            after_the_act: false,
+            gone,
+            unusable,
+        });
     }
     Err(Error::new("a watch ended before its scenario"))
 }
@@ -236,24 +296,36 @@ impl Witness {
         let Some(id) = object["status"]["computeID"].as_str() else {
             return Ok(Some("it names no compute".to_owned()));
         };
-        let Some(size) = self.platform.serves(id)? else { return Ok(Some(format!("compute {id} does not serve"))) };
+        let Some(size) = self.platform.serves(id)? else {
+            return Ok(Some(format!("compute {id} does not serve")));
+        };
         let declared = &object["spec"]["size"]["fixed"];
         if !declared.is_null() && size != format!("{declared} CU") {
             return Ok(Some(format!("compute {id} has {size}")));
         }
-        let (requested, restart) = (&object["spec"]["restartToken"], &object["status"]["restart"]);
+        let (requested, restart) = (
+            &object["spec"]["restartToken"],
+            &object["status"]["restart"],
+        );
         let restarted = requested == &restart["token"] && !restart["completedAt"].is_null();
-        Ok((!requested.is_null() && !restarted).then(|| format!("compute {id} was not restarted for {requested}")))
+        Ok((!requested.is_null() && !restarted)
+            .then(|| format!("compute {id} was not restarted for {requested}")))
     }
 
     /// During a rotation the status may name either key, so the key in the Secret counts.
     async fn unusable_key(&self, object: &Value) -> Result<Option<String>> {
-        let name = object["spec"]["secret"]["name"].as_str().unwrap_or_default();
+        let name = object["spec"]["secret"]["name"]
+            .as_str()
+            .unwrap_or_default();
         let secret = self.objects.get("Secret", name).await?.unwrap_or_default();
         let Some(held) = secret["metadata"]["annotations"][names::SECRET_KEY_ID].as_str() else {
             return Ok(Some(format!("Secret {name} holds no key")));
         };
-        let valid = self.platform.keys()?.iter().any(|key| key.id.to_string() == held && !key.revoked);
+        let valid = self
+            .platform
+            .keys()?
+            .iter()
+            .any(|key| key.id.to_string() == held && !key.revoked);
         Ok((!valid).then(|| format!("Secret {name} holds key {held}, which is not valid")))
     }
 }

@@ -67,7 +67,9 @@ impl Scenario {
             Extent::Pairs(_) => Vec::new(),
             Extent::Whole(_) if self.elected => Mode::SUCCESSIONS.to_vec(),
             Extent::Whole(_) if self.repeats() => Mode::FEW.to_vec(),
-            Extent::Whole(_) if self.act.len() > 2 => [Mode::FEW.as_slice(), &Mode::REWRITES].concat(),
+            Extent::Whole(_) if self.act.len() > 2 => {
+                [Mode::FEW.as_slice(), &Mode::REWRITES].concat()
+            }
             Extent::Whole(_) if stays => [Mode::ALL.as_slice(), &Mode::REWRITES].concat(),
             Extent::Whole(_) => Mode::ALL.to_vec(),
         }
@@ -77,13 +79,23 @@ impl Scenario {
     pub fn points(&self, extent: Extent, counted: &[Counted]) -> Vec<Vec<Fault>> {
         let mut points = Vec::new();
         for mode in self.modes(extent) {
-            let tried = counted.iter().zip(1..).filter(|(request, _)| self.tries(extent, mode, request));
-            points.extend(tried.map(|(_, at)| vec![Fault { mode, at: Place::Request(at) }]));
+            let tried = counted
+                .iter()
+                .zip(1..)
+                .filter(|(request, _)| self.tries(extent, mode, request));
+            points.extend(tried.map(|(_, at)| {
+                vec![Fault {
+                    mode,
+                    at: Place::Request(at),
+                }]
+            }));
         }
         match extent {
             Extent::Whole(_) if self.elected => {
                 let places = (1..=LEASE_REQUESTS).map(Place::Lease);
-                points.extend(places.flat_map(|at| Mode::OF_THE_LEASE.map(|mode| vec![Fault { mode, at }])));
+                points.extend(
+                    places.flat_map(|at| Mode::OF_THE_LEASE.map(|mode| vec![Fault { mode, at }])),
+                );
             }
             _ => {}
         }
@@ -133,15 +145,27 @@ impl Scenario {
     }
 
     fn elected(self, name: &'static str) -> Self {
-        Self { name, elected: true, ..self }
+        Self {
+            name,
+            elected: true,
+            ..self
+        }
     }
 
     fn minimal(self, name: &'static str) -> Self {
-        Self { name, profile: Profile::Minimal, ..self }
+        Self {
+            name,
+            profile: Profile::Minimal,
+            ..self
+        }
     }
 
     fn public(self, name: &'static str) -> Self {
-        Self { name, profile: Profile::Public, ..self }
+        Self {
+            name,
+            profile: Profile::Public,
+            ..self
+        }
     }
 }
 
@@ -150,10 +174,25 @@ fn replica(name: &str) -> Value {
 }
 
 fn creates() -> Vec<Scenario> {
-    let one = Goal { computes: vec!["orders"], created: 1, ..Goal::default() };
-    let two = Goal { computes: vec!["orders", "reports"], created: 2, ..Goal::default() };
+    let one = Goal {
+        computes: vec!["orders"],
+        created: 1,
+        ..Goal::default()
+    };
+    let two = Goal {
+        computes: vec!["orders", "reports"],
+        created: 2,
+        ..Goal::default()
+    };
     let create = Scenario::new("create", vec![Act::Create(replica("orders"))], one.clone());
-    let twice = Scenario::new("create-two", vec![Act::Create(replica("orders")), Act::Create(replica("reports"))], two);
+    let twice = Scenario::new(
+        "create-two",
+        vec![
+            Act::Create(replica("orders")),
+            Act::Create(replica("reports")),
+        ],
+        two,
+    );
     let sized = json!({
         "size": {"autoscaling": {"min": 0.5, "max": 2}}, "scaleToZero": {"after": "10m"},
         "pooler": {"enabled": true}, "connection": {"secretName": "orders-db"},
@@ -167,66 +206,143 @@ fn creates() -> Vec<Scenario> {
         twice.clone().minimal("create-two-minimal"),
         twice,
         Scenario::new("create-sized", vec![Act::Create(sized)], one),
-        Scenario { operators: 2, ..create.minimal("create-contended") },
+        Scenario {
+            operators: 2,
+            ..create.minimal("create-contended")
+        },
     ]
 }
 
 fn keys() -> Vec<Scenario> {
-    let goal = Goal { keys: vec!["ci"], created_keys: 1, ..Goal::default() };
+    let goal = Goal {
+        keys: vec!["ci"],
+        created_keys: 1,
+        ..Goal::default()
+    };
     let create = Scenario::new("create-key", vec![Act::Create(key("ci"))], goal.clone());
-    let replaced = Goal { created_keys: 2, ..goal };
-    let rotated = with(key("ci"), &json!({"rotation": {"every": "1h", "overlap": "30m"}}));
+    let replaced = Goal {
+        created_keys: 2,
+        ..goal
+    };
+    let rotated = with(
+        key("ci"),
+        &json!({"rotation": {"every": "1h", "overlap": "30m"}}),
+    );
     // The previous key stays in the Secret beside the new one, and is revoked at once.
     let secret = json!({"name": key_secret("ci"), "previousKey": "previous"});
-    let at_once = with(key("ci"), &json!({"secret": secret, "rotation": {"every": "8760h", "overlap": "0s"}}));
+    let at_once = with(
+        key("ci"),
+        &json!({"secret": secret, "rotation": {"every": "8760h", "overlap": "0s"}}),
+    );
     let ask = Act::Annotate("ProjectKey", "ci", names::ROTATE, "once");
     let requested = Scenario::new("rotate-key", vec![ask], replaced.clone()).after(vec![at_once]);
     vec![
         create.clone(),
         create.clone().minimal("create-key-minimal"),
         create.clone().elected("create-key-elected"),
-        Scenario::new("replace-key", vec![Act::Delete("Secret", "ci-key")], replaced.clone()).after(vec![key("ci")]),
-        Scenario::new("rotate", vec![Act::Age("ProjectKey", "ci")], replaced.clone()).after(vec![rotated]),
+        Scenario::new(
+            "replace-key",
+            vec![Act::Delete("Secret", "ci-key")],
+            replaced.clone(),
+        )
+        .after(vec![key("ci")]),
+        Scenario::new(
+            "rotate",
+            vec![Act::Age("ProjectKey", "ci")],
+            replaced.clone(),
+        )
+        .after(vec![rotated]),
         requested.clone(),
         requested.minimal("rotate-key-minimal"),
-        Scenario { name: "create-key-contended", operators: 2, ..create },
+        Scenario {
+            name: "create-key-contended",
+            operators: 2,
+            ..create
+        },
     ]
 }
 
 fn changes() -> Vec<Scenario> {
-    let kept = Goal { computes: vec!["orders"], created: 1, ..Goal::default() };
-    let primary = || with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &json!({"size": {"fixed": 1}}));
+    let kept = Goal {
+        computes: vec!["orders"],
+        created: 1,
+        ..Goal::default()
+    };
+    let primary = || {
+        with(
+            compute("orders", EMPTY_BRANCH, "ReadWrite"),
+            &json!({"size": {"fixed": 1}}),
+        )
+    };
     let change = |spec: Value| vec![Act::Change("Compute", "orders", spec)];
-    let adopt = with(compute("orders", BRANCH_TO_ADOPT, "ReadWrite"), &json!({"existing": "Adopt"}));
-    let restart =
-        Scenario::new("restart", change(json!({"restartToken": "once"})), Goal { restarted: 1, ..kept.clone() })
-            .after(vec![primary()]);
-    let resize = Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
-        .after(vec![primary()]);
+    let adopt = with(
+        compute("orders", BRANCH_TO_ADOPT, "ReadWrite"),
+        &json!({"existing": "Adopt"}),
+    );
+    let restart = Scenario::new(
+        "restart",
+        change(json!({"restartToken": "once"})),
+        Goal {
+            restarted: 1,
+            ..kept.clone()
+        },
+    )
+    .after(vec![primary()]);
+    let resize = Scenario::new(
+        "resize",
+        change(json!({"size": {"fixed": 2}})),
+        Goal {
+            changed: 1,
+            ..kept.clone()
+        },
+    )
+    .after(vec![primary()]);
     let both = json!({"size": {"fixed": 2}, "restartToken": "once"});
-    let daily = json!({"maintenance": {"restart": {"schedule": not_soon(), "startingDeadline": "168h"}}});
+    let daily =
+        json!({"maintenance": {"restart": {"schedule": not_soon(), "startingDeadline": "168h"}}});
     // Only the minimal profile: others show that the compute has started since.
-    let maintain =
-        Scenario::new("maintain", vec![Act::Age("Compute", "orders")], Goal { restarted: 1, ..kept.clone() })
-            .after(vec![with(primary(), &daily)])
-            .minimal("maintain");
+    let maintain = Scenario::new(
+        "maintain",
+        vec![Act::Age("Compute", "orders")],
+        Goal {
+            restarted: 1,
+            ..kept.clone()
+        },
+    )
+    .after(vec![with(primary(), &daily)])
+    .minimal("maintain");
     vec![
         maintain.clone(),
         maintain.elected("maintain-elected"),
         resize.clone(),
         resize.elected("resize-elected"),
-        Scenario::new("resize-and-restart", change(both), Goal { changed: 1, ..kept.clone() }).after(vec![primary()]),
+        Scenario::new(
+            "resize-and-restart",
+            change(both),
+            Goal {
+                changed: 1,
+                ..kept.clone()
+            },
+        )
+        .after(vec![primary()]),
         restart.clone(),
         restart.clone().elected("restart-elected"),
         restart.public("restart-public"),
-        Scenario::new("adopt", vec![Act::Create(adopt)], Goal { created: 0, ..kept }),
+        Scenario::new(
+            "adopt",
+            vec![Act::Create(adopt)],
+            Goal { created: 0, ..kept },
+        ),
     ]
 }
 
 /// Several concurrent changes, with each kind of call.
 fn busy() -> Scenario {
     let before = vec![
-        with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &json!({"size": {"fixed": 1}})),
+        with(
+            compute("orders", EMPTY_BRANCH, "ReadWrite"),
+            &json!({"size": {"fixed": 1}}),
+        ),
         with(replica("ledger"), &json!({"size": {"fixed": 1}})),
     ];
     let act = vec![
@@ -245,7 +361,9 @@ fn busy() -> Scenario {
         created_keys: 1,
         ..Goal::default()
     };
-    Scenario::new("busy", act, goal).after(before).elected("busy-elected")
+    Scenario::new("busy", act, goal)
+        .after(before)
+        .elected("busy-elected")
 }
 
 /// A daily schedule that is half a day away, so that only an aged restart is due.
@@ -255,19 +373,42 @@ fn not_soon() -> String {
 }
 
 fn deletes() -> Vec<Scenario> {
-    let gone = Goal { created: 1, deleted: 1, ..Goal::default() };
-    let everything = Goal { created: 2, deleted: 2, created_keys: 2, namespace_gone: true, ..Goal::default() };
+    let gone = Goal {
+        created: 1,
+        deleted: 1,
+        ..Goal::default()
+    };
+    let everything = Goal {
+        created: 2,
+        deleted: 2,
+        created_keys: 2,
+        namespace_gone: true,
+        ..Goal::default()
+    };
     let shop = || vec![replica("orders"), replica("reports"), key("ci"), key("cd")];
-    let namespace = Scenario::new("delete-namespace", vec![Act::DeleteNamespace], everything).after(shop());
-    let delete = Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone).after(vec![replica("orders")]);
+    let namespace =
+        Scenario::new("delete-namespace", vec![Act::DeleteNamespace], everything).after(shop());
+    let delete = Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone)
+        .after(vec![replica("orders")]);
     vec![
         delete.clone(),
         delete.clone().elected("delete-elected"),
         delete.public("delete-public"),
-        Scenario::new("delete-key", vec![Act::Delete("ProjectKey", "ci")], Goal { created_keys: 1, ..Goal::default() })
-            .after(vec![key("ci")]),
+        Scenario::new(
+            "delete-key",
+            vec![Act::Delete("ProjectKey", "ci")],
+            Goal {
+                created_keys: 1,
+                ..Goal::default()
+            },
+        )
+        .after(vec![key("ci")]),
         namespace.clone(),
-        Scenario { name: "delete-namespace-elsewhere", elsewhere: true, ..namespace },
+        Scenario {
+            name: "delete-namespace-elsewhere",
+            elsewhere: true,
+            ..namespace
+        },
     ]
 }
 
@@ -276,24 +417,54 @@ fn deletes() -> Vec<Scenario> {
 fn replica_sets() -> Vec<Scenario> {
     let change = |spec: Value| vec![Act::Change("ReadReplicaSet", "reads", spec)];
     let of = |replicas| vec![replica_set("reads", SHARED_BRANCH, replicas)];
-    let one = Goal { computes: vec!["reads-0"], created: 1, ..Goal::default() };
-    let two = Goal { computes: vec!["reads-0", "reads-1"], created: 2, ..Goal::default() };
-    let moved = Goal { computes: vec!["reads-1"], created: 2, deleted: 1, ..Goal::default() };
+    let one = Goal {
+        computes: vec!["reads-0"],
+        created: 1,
+        ..Goal::default()
+    };
+    let two = Goal {
+        computes: vec!["reads-0", "reads-1"],
+        created: 2,
+        ..Goal::default()
+    };
+    let moved = Goal {
+        computes: vec!["reads-1"],
+        created: 2,
+        deleted: 1,
+        ..Goal::default()
+    };
     let branch = json!({"template": {"spec": {"branchID": EMPTY_BRANCH}}});
     let size = json!({"template": {"spec": {"size": {"fixed": 2}}}});
-    let up = Scenario::new("set-scale-up", change(json!({"replicas": 2})), two.clone()).after(of(1));
+    let up =
+        Scenario::new("set-scale-up", change(json!({"replicas": 2})), two.clone()).after(of(1));
     vec![
-        Scenario::new("set-create", vec![Act::Create(replica_set("reads", SHARED_BRANCH, 2))], two.clone()),
+        Scenario::new(
+            "set-create",
+            vec![Act::Create(replica_set("reads", SHARED_BRANCH, 2))],
+            two.clone(),
+        ),
         up.clone(),
         up.elected("set-scale-up-elected"),
-        Scenario::new("set-scale-down", change(json!({"replicas": 1})), Goal { created: 2, deleted: 1, ..one.clone() })
-            .after(of(2)),
+        Scenario::new(
+            "set-scale-down",
+            change(json!({"replicas": 1})),
+            Goal {
+                created: 2,
+                deleted: 1,
+                ..one.clone()
+            },
+        )
+        .after(of(2)),
         Scenario::new("set-roll", change(branch), moved).after(of(1)),
         Scenario::new("set-change", change(size), Goal { changed: 1, ..one }).after(of(1)),
         Scenario::new(
             "set-delete",
             vec![delete("ReadReplicaSet", "reads")],
-            Goal { created: 2, deleted: 2, ..Goal::default() },
+            Goal {
+                created: 2,
+                deleted: 2,
+                ..Goal::default()
+            },
         )
         .after(of(2)),
     ]
@@ -305,5 +476,13 @@ fn delete(kind: &'static str, name: &'static str) -> Act {
 
 /// All scenarios.
 pub fn scenarios() -> Vec<Scenario> {
-    [creates(), keys(), changes(), deletes(), replica_sets(), vec![busy()]].concat()
+    [
+        creates(),
+        keys(),
+        changes(),
+        deletes(),
+        replica_sets(),
+        vec![busy()],
+    ]
+    .concat()
 }

@@ -72,7 +72,10 @@ struct Operator {
 
 impl Operator {
     fn known_as(&self) -> Process {
-        Process { number: self.number, id: self.process.id() }
+        Process {
+            number: self.number,
+            id: self.process.id(),
+        }
     }
 }
 
@@ -83,9 +86,16 @@ impl Site {
         let gate = Arc::new(Gate::new(scenario.repeats()));
         let objects = Objects::new(lab.client.clone(), name);
         objects.create(&namespace(name)).await?;
-        objects.create(&secret(FOREIGN_SECRET, "somebody's")).await?;
-        let foreign_secret = objects.get("Secret", FOREIGN_SECRET).await?.unwrap_or_default();
-        let Scenario { elsewhere, elected, .. } = *scenario;
+        objects
+            .create(&secret(FOREIGN_SECRET, "somebody's"))
+            .await?;
+        let foreign_secret = objects
+            .get("Secret", FOREIGN_SECRET)
+            .await?
+            .unwrap_or_default();
+        let Scenario {
+            elsewhere, elected, ..
+        } = *scenario;
         let (doors, operators) = (Vec::new(), Vec::new());
         let mut site = Self {
             lab,
@@ -118,20 +128,35 @@ impl Site {
         }
         let other = self.credentials_namespace();
         self.objects.create(&namespace(&other)).await?;
-        Objects::new(self.lab.client.clone(), &other).create(&credentials()).await?;
-        self.objects.create(&cluster_account(name, BASE_URL, &other)).await
+        Objects::new(self.lab.client.clone(), &other)
+            .create(&credentials())
+            .await?;
+        self.objects
+            .create(&cluster_account(name, BASE_URL, &other))
+            .await
     }
 
     /// Copies the permissions for the Lease into this namespace, which the kubeconfig names.
     async fn allow_lease(&self) -> Result<()> {
         let (namespace, name) = (&self.objects.namespace, "dbplane-leader-election");
         let (from, to) = (&self.lab.client, self.lab.client.clone());
-        let mut role = Api::<Role>::namespaced(from.clone(), OWN_NAMESPACE).get(name).await?;
-        let mut binding = Api::<RoleBinding>::namespaced(from.clone(), OWN_NAMESPACE).get(name).await?;
-        role.metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let mut role = Api::<Role>::namespaced(from.clone(), OWN_NAMESPACE)
+            .get(name)
+            .await?;
+        let mut binding = Api::<RoleBinding>::namespaced(from.clone(), OWN_NAMESPACE)
+            .get(name)
+            .await?;
+        role.metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        };
         binding.metadata = role.metadata.clone();
-        Api::namespaced(to.clone(), namespace).create(&PostParams::default(), &role).await?;
-        Api::namespaced(to, namespace).create(&PostParams::default(), &binding).await?;
+        Api::namespaced(to.clone(), namespace)
+            .create(&PostParams::default(), &role)
+            .await?;
+        Api::namespaced(to, namespace)
+            .create(&PostParams::default(), &binding)
+            .await?;
         Ok(())
     }
 
@@ -178,9 +203,14 @@ impl Site {
             return Ok(true);
         }
         let former = &mut self.operators[0].process;
-        let Some(status) = former.ended()? else { return Ok(false) };
+        let Some(status) = former.ended()? else {
+            return Ok(false);
+        };
         if !status.success() {
-            return Err(Error::new(format!("the operator did not end well ({status}):\n{}", former.last_lines(10))));
+            return Err(Error::new(format!(
+                "the operator did not end well ({status}):\n{}",
+                former.last_lines(10)
+            )));
         }
         self.operators.remove(0);
         self.relief_waits = false;
@@ -190,12 +220,27 @@ impl Site {
 
     /// Opens the proxies of a process to the API server and the platform.
     async fn doors(&self, process: usize) -> Result<[Door; 2]> {
-        let origin = self.platform.simulator.base_url().trim_end_matches("/api/v2").to_owned();
+        let origin = self
+            .platform
+            .simulator
+            .base_url()
+            .trim_end_matches("/api/v2")
+            .to_owned();
         let door = async |side, upstream: String, http: &reqwest::Client| {
             let (http, gate, objects) = (http.clone(), self.gate.clone(), self.objects.clone());
             let cluster_account = objects.namespace.clone();
             let platform = self.platform.clone();
-            proxy::open(Behind { process, side, upstream, http, gate, platform, objects, cluster_account }).await
+            proxy::open(Behind {
+                process,
+                side,
+                upstream,
+                http,
+                gate,
+                platform,
+                objects,
+                cluster_account,
+            })
+            .await
         };
         let lab = &self.lab;
         let api_server = door(Side::ApiServer, lab.cluster.url(), &lab.upstream).await?;
@@ -207,12 +252,26 @@ impl Site {
         let [api_server, platform] = self.doors(number).await?;
         let name = &self.objects.namespace;
         let watched = self.watched();
-        let kubeconfig = self.lab.kubeconfig((name, number), &format!("http://{}", api_server.address))?;
+        let kubeconfig = self
+            .lab
+            .kubeconfig((name, number), &format!("http://{}", api_server.address))?;
         let mut command = Command::new(&self.lab.program);
         command
-            .args(["run", "--allow-insecure-platform", "--log", "info,dbplane=debug"])
+            .args([
+                "run",
+                "--allow-insecure-platform",
+                "--log",
+                "info,dbplane=debug",
+            ])
             .args(["--request-timeout", REQUEST_TIMEOUT])
-            .args(["--settle-time", if self.elected { SETTLE_TIME_ELECTED } else { SETTLE_TIME }])
+            .args([
+                "--settle-time",
+                if self.elected {
+                    SETTLE_TIME_ELECTED
+                } else {
+                    SETTLE_TIME
+                },
+            ])
             .args(self.elected.then_some("--leader-elect"))
             .args(["--watch-namespaces", &watched])
             .arg(format!("--health-listen=127.0.0.1:{health}"))
@@ -221,13 +280,23 @@ impl Site {
             .env("ALL_PROXY", format!("http://{}", platform.address));
         let process = self.lab.cluster.sandbox().start(name, command)?;
         self.doors.extend([api_server, platform]);
-        Ok(Operator { number, process, health, metrics, ready: false })
+        Ok(Operator {
+            number,
+            process,
+            health,
+            metrics,
+            ready: false,
+        })
     }
 
     /// The namespaces that operators watch.
     fn watched(&self) -> String {
         let name = &self.objects.namespace;
-        if self.elsewhere { format!("{name},{}", self.credentials_namespace()) } else { name.clone() }
+        if self.elsewhere {
+            format!("{name},{}", self.credentials_namespace())
+        } else {
+            name.clone()
+        }
     }
 
     /// Stops all operators with SIGTERM.
@@ -246,36 +315,77 @@ impl Site {
         let proxy = format!("http://{}", self.doors[1].address);
         let mut command = tokio::process::Command::new(&self.lab.program);
         command
-            .args(["plan", "--allow-insecure-platform", "--output", "json", "--namespace", name])
-            .args(["--request-timeout", REQUEST_TIMEOUT, "--watch-namespaces", &self.watched()])
-            .args(["--settle-time", if self.elected { SETTLE_TIME_ELECTED } else { SETTLE_TIME }])
-            .env("KUBECONFIG", self.lab.cluster.sandbox().folder().join(format!("{name}-{number}.kubeconfig")))
+            .args([
+                "plan",
+                "--allow-insecure-platform",
+                "--output",
+                "json",
+                "--namespace",
+                name,
+            ])
+            .args([
+                "--request-timeout",
+                REQUEST_TIMEOUT,
+                "--watch-namespaces",
+                &self.watched(),
+            ])
+            .args([
+                "--settle-time",
+                if self.elected {
+                    SETTLE_TIME_ELECTED
+                } else {
+                    SETTLE_TIME
+                },
+            ])
+            .env(
+                "KUBECONFIG",
+                self.lab
+                    .cluster
+                    .sandbox()
+                    .folder()
+                    .join(format!("{name}-{number}.kubeconfig")),
+            )
             .env("ALL_PROXY", proxy);
         let output = command.output().await?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        serde_json::from_slice(&output.stdout)
-            .map_err(|error| Error::new(format!("no plan: {error}\n{}{}", text(&output.stdout), text(&output.stderr))))
+        serde_json::from_slice(&output.stdout).map_err(|error| {
+            Error::new(format!(
+                "no plan: {error}\n{}{}",
+                text(&output.stdout),
+                text(&output.stderr)
+            ))
+        })
     }
 
     /// Performs an act. References to an account are set to this site's account.
     pub async fn perform(&self, act: &Act) -> Result<()> {
         match act {
             Act::Create(manifest) => self.declare(manifest).await,
-            Act::Change(kind, name, spec) => self.objects.patch(kind, name, &json!({"spec": spec})).await,
+            Act::Change(kind, name, spec) => {
+                self.objects.patch(kind, name, &json!({"spec": spec})).await
+            }
             Act::Annotate(kind, name, annotation, value) => {
                 let patch = json!({"metadata": {"annotations": {*annotation: value}}});
                 self.objects.patch(kind, name, &patch).await
             }
-            Act::Delete(kind @ ("Compute" | "ProjectKey"), name) => self.objects.delete_held(kind, name).await,
+            Act::Delete(kind @ ("Compute" | "ProjectKey"), name) => {
+                self.objects.delete_held(kind, name).await
+            }
             Act::Delete(kind, name) => self.objects.delete(kind, name).await,
-            Act::DeleteNamespace => self.objects.delete("Namespace", &self.objects.namespace).await,
+            Act::DeleteNamespace => {
+                self.objects
+                    .delete("Namespace", &self.objects.namespace)
+                    .await
+            }
             Act::Age(kind, name) => self.age(kind, name).await,
         }
     }
 
     async fn age(&self, kind: &str, name: &str) -> Result<()> {
         let object = self.objects.get(kind, name).await?.unwrap_or_default();
-        self.objects.patch_status(kind, name, &aged(&object, AGE)?).await
+        self.objects
+            .patch_status(kind, name, &aged(&object, AGE)?)
+            .await
     }
 
     pub async fn declare(&self, manifest: &Value) -> Result<()> {
@@ -296,10 +406,14 @@ impl Site {
     pub async fn tend(&mut self, expected: bool) -> Result<bool> {
         let mut ports = None;
         for operator in &mut self.operators {
-            let Some(status) = operator.process.ended()? else { continue };
+            let Some(status) = operator.process.ended()? else {
+                continue;
+            };
             if !expected {
                 let last = operator.process.last_lines(10);
-                return Err(Error::new(format!("the operator ended by itself ({status}):\n{last}")));
+                return Err(Error::new(format!(
+                    "the operator ended by itself ({status}):\n{last}"
+                )));
             }
             ports = Some((operator.health, operator.metrics));
         }
@@ -337,7 +451,9 @@ impl Site {
     /// restarted.
     pub fn former_leader_has_ended(&mut self) -> Result<bool> {
         let former = &mut self.operators[0].process;
-        let Some(status) = former.ended()? else { return Ok(false) };
+        let Some(status) = former.ended()? else {
+            return Ok(false);
+        };
         if status.success() || !former.log().contains("the lead is lost") {
             let last = former.last_lines(10);
             return Err(Error::new(format!(
@@ -359,15 +475,29 @@ impl Site {
 
     /// The log of this site's operators.
     pub fn log(&self) -> String {
-        self.operators.first().map(|operator| operator.process.log()).unwrap_or_default()
+        self.operators
+            .first()
+            .map(|operator| operator.process.log())
+            .unwrap_or_default()
     }
 
     pub async fn metrics(&self) -> Result<String> {
         let mut all = String::new();
         for operator in &self.operators {
             let url = format!("http://127.0.0.1:{}/metrics", operator.metrics);
-            let answer = self.lab.http.get(url).send().await.map_err(Error::while_doing("reading the metrics"))?;
-            all.push_str(&answer.text().await.map_err(Error::while_doing("reading the metrics"))?);
+            let answer = self
+                .lab
+                .http
+                .get(url)
+                .send()
+                .await
+                .map_err(Error::while_doing("reading the metrics"))?;
+            all.push_str(
+                &answer
+                    .text()
+                    .await
+                    .map_err(Error::while_doing("reading the metrics"))?,
+            );
         }
         Ok(all)
     }

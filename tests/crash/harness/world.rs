@@ -17,7 +17,10 @@ use crate::support::{Error, Result};
 pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
     let (computes, keys) = match goal.namespace_gone {
         true => (Vec::new(), Vec::new()),
-        false => (site.objects.list("Compute").await?, site.objects.list("ProjectKey").await?),
+        false => (
+            site.objects.list("Compute").await?,
+            site.objects.list("ProjectKey").await?,
+        ),
     };
     let mut key_secrets = BTreeMap::new();
     for key in &keys {
@@ -29,8 +32,14 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
     Ok(World {
         computes: live_computes(site)?,
         keys: live_keys(site)?,
-        resources: computes.iter().map(|object| typed(object).map(BoundCompute::from)).collect::<Result<_>>()?,
-        project_keys: keys.iter().map(|object| typed(object).map(RecordedKey::from)).collect::<Result<_>>()?,
+        resources: computes
+            .iter()
+            .map(|object| typed(object).map(BoundCompute::from))
+            .collect::<Result<_>>()?,
+        project_keys: keys
+            .iter()
+            .map(|object| typed(object).map(RecordedKey::from))
+            .collect::<Result<_>>()?,
         key_secrets,
         known_keys: BTreeSet::new(),
         keys_left: keys.iter().flat_map(keys_left).collect(),
@@ -40,24 +49,41 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
 
 /// Keys that the status lists as valid but not in use.
 fn keys_left(object: &Value) -> Vec<String> {
-    let listed = ["lostKeys", "previousKeys"].into_iter().filter_map(|keys| object["status"][keys].as_array());
-    listed.flatten().filter_map(|key| key["name"].as_str().map(str::to_owned)).collect()
+    let listed = ["lostKeys", "previousKeys"]
+        .into_iter()
+        .filter_map(|keys| object["status"][keys].as_array());
+    listed
+        .flatten()
+        .filter_map(|key| key["name"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Names in the condition that reports additional computes of a create.
 fn strays(object: &Value) -> Vec<String> {
     let synced = condition(object, "Synced").filter(|synced| synced["reason"] == "StrayCompute");
     let message = synced.and_then(|synced| synced["message"].as_str());
-    message.into_iter().flat_map(guarantees::words).map(str::to_owned).collect()
+    message
+        .into_iter()
+        .flat_map(guarantees::words)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {
     let ours = site.platform.computes()?.into_iter();
-    let ours = ours.map(|id| LiveCompute { id, made_by: Maker::Operator(None), late: false });
+    let ours = ours.map(|id| LiveCompute {
+        id,
+        made_by: Maker::Operator(None),
+        late: false,
+    });
     let mut all: Vec<LiveCompute> = ours.collect();
     for id in FOREIGN.into_iter().chain([TO_ADOPT]) {
         if site.platform.has(id)? {
-            all.push(LiveCompute { id: id.to_owned(), made_by: Maker::SomebodyElse, late: false });
+            all.push(LiveCompute {
+                id: id.to_owned(),
+                made_by: Maker::SomebodyElse,
+                late: false,
+            });
         }
     }
     Ok(all)
@@ -65,13 +91,24 @@ fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {
 
 fn live_keys(site: &Site) -> Result<Vec<LiveKey>> {
     let live = site.platform.keys()?.into_iter().filter(|key| !key.revoked);
-    Ok(live.map(|key| LiveKey { id: key.id, name: key.name, made_by: Maker::Operator(None) }).collect())
+    Ok(live
+        .map(|key| LiveKey {
+            id: key.id,
+            name: key.name,
+            made_by: Maker::Operator(None),
+        })
+        .collect())
 }
 
 fn key_of(secret: &Value) -> Option<i64> {
-    secret["metadata"]["annotations"][names::SECRET_KEY_ID].as_str()?.parse().ok()
+    secret["metadata"]["annotations"][names::SECRET_KEY_ID]
+        .as_str()?
+        .parse()
+        .ok()
 }
 
 fn typed<T: DeserializeOwned>(object: &Value) -> Result<Arc<T>> {
-    serde_json::from_value(object.clone()).map(Arc::new).map_err(Error::while_doing("reading an object"))
+    serde_json::from_value(object.clone())
+        .map(Arc::new)
+        .map_err(Error::while_doing("reading an object"))
 }

@@ -15,21 +15,46 @@ fn remembered(at: &CommandLine) -> Value {
 }
 
 fn linked(at: &CommandLine) {
-    at.text(&["link", "--project-id", PROJECT, "--branch", "dev", "--yes", "--no-env-pull"]);
+    at.text(&[
+        "link",
+        "--project-id",
+        PROJECT,
+        "--branch",
+        "dev",
+        "--yes",
+        "--no-env-pull",
+    ]);
 }
 
 pub fn link(at: &CommandLine) {
     linked(at);
-    assert_eq!(remembered(at), json!({"orgId": ORGANIZATION, "projectId": PROJECT, "branch": "dev"}));
-    let new = ["link", "--org-id", ORGANIZATION, "--project-name", "blog", "--region-id", "aws-us-east-2"];
+    assert_eq!(
+        remembered(at),
+        json!({"orgId": ORGANIZATION, "projectId": PROJECT, "branch": "dev"})
+    );
+    let new = [
+        "link",
+        "--org-id",
+        ORGANIZATION,
+        "--project-name",
+        "blog",
+        "--region-id",
+        "aws-us-east-2",
+    ];
     at.text(&[&new[..], &["--yes", "--no-env-pull"]].concat());
     let project = text(&remembered(at)["projectId"]).to_owned();
-    assert_eq!(at.platform.get(&format!("/projects/{project}"))["project"]["name"], "blog");
+    assert_eq!(
+        at.platform.get(&format!("/projects/{project}"))["project"]["name"],
+        "blog"
+    );
 }
 
 pub fn set_context(at: &CommandLine) {
     at.text(&["set-context", "--project-id", PROJECT]);
-    assert_eq!(each(&at.json(&["branches", "list"]), "project_id"), [PROJECT; 3]);
+    assert_eq!(
+        each(&at.json(&["branches", "list"]), "project_id"),
+        [PROJECT; 3]
+    );
 }
 
 pub fn checkout(at: &CommandLine) {
@@ -39,7 +64,10 @@ pub fn checkout(at: &CommandLine) {
     at.text(&["checkout", "feature", "--create", "--no-env-pull"]);
     let branches = at.platform.get(&of_project("branches?search=feature"));
     assert_eq!(each(&branches["branches"], "parent_id"), [MAIN]);
-    assert!(at.failure(&["checkout", "no-such-branch", "--no-env-pull"]).contains("no-such-branch"));
+    assert!(
+        at.failure(&["checkout", "no-such-branch", "--no-env-pull"])
+            .contains("no-such-branch")
+    );
 }
 
 /// Services that the platform lacks must not make the command fail.
@@ -67,7 +95,11 @@ export default defineConfig({ branch: () => ({ protected: true, postgres: { comp
 fn with_policy(at: &CommandLine) -> String {
     let compute = at.platform.compute(DEV);
     linked(at);
-    symlink(tools("command-line").join("node_modules"), at.file("node_modules")).unwrap();
+    symlink(
+        tools("command-line").join("node_modules"),
+        at.file("node_modules"),
+    )
+    .unwrap();
     fs::write(at.file("neon.ts"), POLICY).unwrap();
     compute
 }
@@ -75,9 +107,14 @@ fn with_policy(at: &CommandLine) -> String {
 /// True if branch and compute match the policy.
 fn is_applied(at: &CommandLine, compute: &str) -> bool {
     let branch = at.platform.get(&of_project(&format!("branches/{DEV}")));
-    let compute = &at.platform.get(&of_project(&format!("endpoints/{compute}")))["endpoint"];
-    let applied =
-        [&compute["autoscaling_limit_max_cu"], &compute["suspend_timeout_seconds"], &branch["branch"]["protected"]];
+    let compute = &at
+        .platform
+        .get(&of_project(&format!("endpoints/{compute}")))["endpoint"];
+    let applied = [
+        &compute["autoscaling_limit_max_cu"],
+        &compute["suspend_timeout_seconds"],
+        &branch["branch"]["protected"],
+    ];
     applied == [&json!(2), &json!(600), &json!(true)]
 }
 

@@ -22,7 +22,10 @@ pub fn orgs_list(at: &CommandLine) {
 
 pub fn api_keys_list(at: &CommandLine) {
     assert_eq!(each(&at.json(&["api-keys", "list"]), "name"), ["laptop"]);
-    at.platform.create(OF_ORGANIZATION, &json!({"key_name": "ci", "project_id": PROJECT}));
+    at.platform.create(
+        OF_ORGANIZATION,
+        &json!({"key_name": "ci", "project_id": PROJECT}),
+    );
     let keys = at.json(&["api-keys", "list", "--org-id", ORGANIZATION]);
     assert_eq!(each(&keys, "name"), ["operator", "ci"]);
     assert_eq!(keys[1]["project_id"], PROJECT);
@@ -31,35 +34,97 @@ pub fn api_keys_list(at: &CommandLine) {
 
 pub fn api_keys_create(at: &CommandLine) {
     let personal = at.json(&["api-keys", "create", "--name", "desk"]);
-    let of_organization = at.json(&["api-keys", "create", "--name", "all", "--org-id", ORGANIZATION]);
-    let of_project = at.json(&["api-keys", "create", "--name", "ci", "--project-id", PROJECT]);
-    assert_eq!(each(&at.platform.get("/api_keys"), "name"), ["laptop", "desk"]);
-    assert_eq!(each(&at.platform.get(OF_ORGANIZATION), "name"), ["operator", "all", "ci"]);
+    let of_organization = at.json(&[
+        "api-keys",
+        "create",
+        "--name",
+        "all",
+        "--org-id",
+        ORGANIZATION,
+    ]);
+    let of_project = at.json(&[
+        "api-keys",
+        "create",
+        "--name",
+        "ci",
+        "--project-id",
+        PROJECT,
+    ]);
+    assert_eq!(
+        each(&at.platform.get("/api_keys"), "name"),
+        ["laptop", "desk"]
+    );
+    assert_eq!(
+        each(&at.platform.get(OF_ORGANIZATION), "name"),
+        ["operator", "all", "ci"]
+    );
     // Each key works within its scope.
-    let projects =
-        |key: &Value| at.json(&["projects", "list", "--org-id", ORGANIZATION, "--api-key", text(&key["key"])]);
+    let projects = |key: &Value| {
+        at.json(&[
+            "projects",
+            "list",
+            "--org-id",
+            ORGANIZATION,
+            "--api-key",
+            text(&key["key"]),
+        ])
+    };
     assert_eq!(each(&projects(&personal), "id"), [PROJECT]);
     assert_eq!(each(&projects(&of_organization), "id"), [PROJECT]);
-    let branches = ["branches", "list", "--project-id", PROJECT, "--api-key", text(&of_project["key"])];
+    let branches = [
+        "branches",
+        "list",
+        "--project-id",
+        PROJECT,
+        "--api-key",
+        text(&of_project["key"]),
+    ];
     assert_eq!(at.json(&branches).as_array().unwrap().len(), 3);
-    let outside = ["projects", "list", "--org-id", ORGANIZATION, "--api-key", text(&of_project["key"])];
-    assert!(at.failure(&outside).contains("not allowed to perform actions outside the project"));
+    let outside = [
+        "projects",
+        "list",
+        "--org-id",
+        ORGANIZATION,
+        "--api-key",
+        text(&of_project["key"]),
+    ];
+    assert!(
+        at.failure(&outside)
+            .contains("not allowed to perform actions outside the project")
+    );
 
-    assert!(at.failure(&["api-keys", "create", "--name", "desk"]).contains("choose another unique name for api key"));
+    assert!(
+        at.failure(&["api-keys", "create", "--name", "desk"])
+            .contains("choose another unique name for api key")
+    );
 }
 
 pub fn api_keys_revoke(at: &CommandLine) {
-    let personal = at.platform.create("/api_keys", &json!({"key_name": "desk"}));
+    let personal = at
+        .platform
+        .create("/api_keys", &json!({"key_name": "desk"}));
     at.json(&["api-keys", "revoke", &personal["id"].to_string()]);
     assert_eq!(each(&at.platform.get("/api_keys"), "name"), ["laptop"]);
-    assert!(at.failure(&["me", "--api-key", text(&personal["key"])]).contains("rejected the API key"));
+    assert!(
+        at.failure(&["me", "--api-key", text(&personal["key"])])
+            .contains("rejected the API key")
+    );
 
-    let of_project = at.platform.create(OF_ORGANIZATION, &json!({"key_name": "ci", "project_id": PROJECT}));
+    let of_project = at.platform.create(
+        OF_ORGANIZATION,
+        &json!({"key_name": "ci", "project_id": PROJECT}),
+    );
     let id = of_project["id"].to_string();
     let revoked = at.json(&["api-keys", "revoke", &id, "--org-id", ORGANIZATION]);
     assert_eq!(revoked["revoked"], true);
-    assert_eq!(each(&at.platform.get(OF_ORGANIZATION), "name"), ["operator"]);
-    assert!(at.failure(&["api-keys", "revoke", &id, "--org-id", ORGANIZATION]).contains("No API key with id"));
+    assert_eq!(
+        each(&at.platform.get(OF_ORGANIZATION), "name"),
+        ["operator"]
+    );
+    assert!(
+        at.failure(&["api-keys", "revoke", &id, "--org-id", ORGANIZATION])
+            .contains("No API key with id")
+    );
 }
 
 /// Creates a profile with the administrator's key.
@@ -69,7 +134,8 @@ fn with_profile(at: &CommandLine) {
 
 /// The key in the profile.
 fn stored(at: &CommandLine) -> Value {
-    serde_json::from_slice(&fs::read(at.file(".config/neon/credentials.work.json")).unwrap()).unwrap()
+    serde_json::from_slice(&fs::read(at.file(".config/neon/credentials.work.json")).unwrap())
+        .unwrap()
 }
 
 pub fn profile_list(at: &CommandLine) {
@@ -95,9 +161,17 @@ pub fn profile_rotate_key(at: &CommandLine) {
     // The first generated key is revoked; the key from the user is not, as the command line did not
     // create it.
     let left = at.platform.get("/api_keys");
-    let ids: Vec<&Value> = left.as_array().unwrap().iter().map(|key| &key["id"]).collect();
+    let ids: Vec<&Value> = left
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| &key["id"])
+        .collect();
     assert_eq!(ids, [&json!(1), &second["keyId"]]);
-    assert_eq!(at.json(&["me", "--api-key", text(&stored(at)["api_key"])])["email"], "ada@example.com");
+    assert_eq!(
+        at.json(&["me", "--api-key", text(&stored(at)["api_key"])])["email"],
+        "ada@example.com"
+    );
 }
 
 pub fn profile_remove(at: &CommandLine) {

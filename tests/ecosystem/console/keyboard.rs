@@ -39,8 +39,18 @@ async fn next(site: &Site) -> Option<Value> {
 /// Presses Tab until this element has the focus.
 async fn tab_to(site: &Site, selector: &str) {
     for _ in 0..MOST_STOPS {
-        next(site).await.unwrap_or_else(|| panic!("Tab does not lead to {selector}"));
-        if site.browser.run("return document.activeElement.matches(arguments[0])", json!([selector])).await == true {
+        next(site)
+            .await
+            .unwrap_or_else(|| panic!("Tab does not lead to {selector}"));
+        if site
+            .browser
+            .run(
+                "return document.activeElement.matches(arguments[0])",
+                json!([selector]),
+            )
+            .await
+            == true
+        {
             return;
         }
     }
@@ -80,13 +90,21 @@ async fn everything_is_reached_by_keyboard_and_the_focus_is_seen() {
     for script in BOTH {
         let site = busy(script).await;
         each_page(&site, async |page| {
-            let controls = site.browser.run(CONTROLS, json!([])).await.as_u64().unwrap();
+            let controls = site
+                .browser
+                .run(CONTROLS, json!([]))
+                .await
+                .as_u64()
+                .unwrap();
             let mut stops = 0;
             while let Some(stop) = next(&site).await {
                 stops += 1;
                 assert!(stops <= MOST_STOPS, "{page}: {stop}");
             }
-            assert_eq!(stops, controls, "{page}: stops of Tab, and what there is to use");
+            assert_eq!(
+                stops, controls,
+                "{page}: stops of Tab, and what there is to use"
+            );
         })
         .await;
     }
@@ -97,9 +115,17 @@ async fn the_way_round_the_navigation_is_the_first_stop() {
     let site = Site::start(Script::On).await;
     site.open("/pages/keys").await;
     let first = next(&site).await.unwrap();
-    assert!(first["name"].as_str().unwrap().contains("Skip to content"), "{first}");
+    assert!(
+        first["name"].as_str().unwrap().contains("Skip to content"),
+        "{first}"
+    );
     site.browser.press(ENTER).await;
-    assert_eq!(site.browser.run("return document.activeElement.id", json!([])).await, "main");
+    assert_eq!(
+        site.browser
+            .run("return document.activeElement.id", json!([]))
+            .await,
+        "main"
+    );
 }
 
 #[tokio::test]
@@ -108,8 +134,13 @@ async fn the_focus_stays_where_it_is_while_the_page_is_kept_up_to_date() {
     let id = site.idle_compute("br-main-42").await;
     site.open("/pages/computes").await;
     tab_to(&site, &format!("#use-{id}")).await;
-    site.platform.advance(std::time::Duration::from_hours(3)).unwrap();
+    site.platform
+        .advance(std::time::Duration::from_hours(3))
+        .unwrap();
     site.browser.shows("#computes", "3 h ago").await;
-    let focused = site.browser.run("return document.activeElement.id", json!([])).await;
+    let focused = site
+        .browser
+        .run("return document.activeElement.id", json!([]))
+        .await;
     assert_eq!(focused, format!("use-{id}"));
 }

@@ -19,19 +19,36 @@ pub async fn busy(script: Script) -> Site {
     let site = Site::start(script).await;
     let used = site.idle_compute("br-main-42").await;
     site.idle_compute("br-dev-7").await;
-    site.order(&format!("/computes/{used}/activity"), json!({})).await;
-    site.platform.advance(std::time::Duration::from_secs(60)).unwrap();
+    site.order(&format!("/computes/{used}/activity"), json!({}))
+        .await;
+    site.platform
+        .advance(std::time::Duration::from_secs(60))
+        .unwrap();
     let failing = json!({ "action": "start_compute", "operations": 1, "tries": 1, "error": "no <host> is free" });
     site.order("/failing_operations", failing).await;
     let replica = json!({ "project_id": PROJECT, "branch_id": "br-dev-7", "type": "read_only" });
     site.order("/computes", replica.clone()).await;
-    site.platform.advance(std::time::Duration::from_secs(5)).unwrap();
+    site.platform
+        .advance(std::time::Duration::from_secs(5))
+        .unwrap();
     site.order("/computes", replica).await;
-    for name in ["revoked", &"long".repeat(50), "<img src=x onerror=alert(1)>"] {
-        site.order("/users/user-ada/api_keys", json!({ "key_name": name })).await;
+    for name in [
+        "revoked",
+        &"long".repeat(50),
+        "<img src=x onerror=alert(1)>",
+    ] {
+        site.order("/users/user-ada/api_keys", json!({ "key_name": name }))
+            .await;
     }
-    site.order(&format!("/api_keys/{}/revoke", number(&site, "revoked").await), json!({})).await;
-    for fault in [json!({ "status": 503, "path": "/projects$" }), json!({ "kind": "drop", "path": "/users/me" })] {
+    site.order(
+        &format!("/api_keys/{}/revoke", number(&site, "revoked").await),
+        json!({}),
+    )
+    .await;
+    for fault in [
+        json!({ "status": 503, "path": "/projects$" }),
+        json!({ "kind": "drop", "path": "/users/me" }),
+    ] {
         site.order("/faults", fault).await;
     }
     for (path, key, status) in [
@@ -87,8 +104,16 @@ async fn no_page_is_wider_than_a_phone() {
     site.browser.resize(PHONE, 740).await;
     each_page(&site, async |page| {
         let widths = "return [innerWidth, document.documentElement.scrollWidth]";
-        assert_eq!(site.browser.run(widths, json!([])).await, json!([PHONE, PHONE]), "{page}");
-        assert_eq!(site.browser.run(SQUEEZED, json!([])).await, json!([]), "{page}: texts in a column of letters");
+        assert_eq!(
+            site.browser.run(widths, json!([])).await,
+            json!([PHONE, PHONE]),
+            "{page}"
+        );
+        assert_eq!(
+            site.browser.run(SQUEEZED, json!([])).await,
+            json!([]),
+            "{page}: texts in a column of letters"
+        );
     })
     .await;
 }
@@ -111,7 +136,8 @@ async fn no_page_breaks_its_policy_or_fails_in_its_script() {
         site.says_that_it_is_a_simulator().await;
         let mut complaints = site.browser.complaints().await;
         // Responses with an error status are intended here.
-        complaints.retain(|complaint| !complaint.contains("the server responded with a status of 40"));
+        complaints
+            .retain(|complaint| !complaint.contains("the server responded with a status of 40"));
         assert_eq!(complaints, Vec::<String>::new(), "{page}");
     })
     .await;
@@ -128,7 +154,9 @@ async fn everybody_can_use_every_page_in_light_and_in_dark() {
             each_page(&site, async |page| {
                 let page = format!("{page}, {scheme}, {width} pixels wide");
                 assert_eq!(is_dark(&site).await, dark, "{page}");
-                site.browser.devtools("Runtime.evaluate", json!({ "expression": axe })).await;
+                site.browser
+                    .devtools("Runtime.evaluate", json!({ "expression": axe }))
+                    .await;
                 assert_eq!(site.browser.run_to_its_end(AXE).await, json!([]), "{page}");
             })
             .await;
@@ -149,5 +177,11 @@ const AXE: &str = "
 async fn is_dark(site: &Site) -> bool {
     let colour = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)";
     let colour: Value = site.browser.run(colour, json!([])).await;
-    colour.as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>() < 3 * 128
+    colour
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_u64)
+        .sum::<u64>()
+        < 3 * 128
 }

@@ -37,18 +37,33 @@ async fn site() -> (Site, String) {
     let id = site.idle_compute("br-main-42").await;
     let replica = json!({ "project_id": PROJECT, "branch_id": "br-dev-7", "type": "read_only" });
     site.order("/computes", replica).await;
-    site.order(&format!("/computes/{id}/activity"), json!({})).await;
-    site.platform.advance(std::time::Duration::from_mins(3)).unwrap();
+    site.order(&format!("/computes/{id}/activity"), json!({}))
+        .await;
+    site.platform
+        .advance(std::time::Duration::from_mins(3))
+        .unwrap();
     let key = json!({ "key_name": "for the pipeline", "project_id": PROJECT });
-    site.order(&format!("/organizations/{ORGANIZATION}/api_keys"), key).await;
-    site.order("/faults", json!({ "status": 503, "method": "GET", "path": "/endpoints$", "times": 2 })).await;
+    site.order(&format!("/organizations/{ORGANIZATION}/api_keys"), key)
+        .await;
+    site.order(
+        "/faults",
+        json!({ "status": 503, "method": "GET", "path": "/endpoints$", "times": 2 }),
+    )
+    .await;
     for status in [503, 503, 200] {
         assert_eq!(site.get(&computes(), ORGANIZATION_KEY).await, Some(status));
     }
-    site.order("/faults", json!({ "kind": "lose_answer", "method": "POST", "path": "/endpoints$" })).await;
+    site.order(
+        "/faults",
+        json!({ "kind": "lose_answer", "method": "POST", "path": "/endpoints$" }),
+    )
+    .await;
     let starting = json!({ "project_id": PROJECT, "branch_id": "br-dev-7", "type": "read_write" });
     site.order("/computes", starting).await;
-    let clock = site.http.patch(site.address("/clock")).json(&json!({ "paused": true, "speed": 1 }));
+    let clock = site
+        .http
+        .patch(site.address("/clock"))
+        .json(&json!({ "paused": true, "speed": 1 }));
     clock.send().await.unwrap().error_for_status().unwrap();
     (site, id)
 }
@@ -59,7 +74,13 @@ async fn show(site: &Site, picture: &str, compute: &str) {
         "overview.png" => site.open("/").await,
         "compute.png" => site.open(&format!("/pages/computes/{compute}")).await,
         "new-key.png" => drop(super::keys::create(site, "for the backup").await),
-        "revoke.png" => site.open(&format!("/pages/keys/{}/revoke", number(site, "for the pipeline").await)).await,
+        "revoke.png" => {
+            site.open(&format!(
+                "/pages/keys/{}/revoke",
+                number(site, "for the pipeline").await
+            ))
+            .await
+        }
         "requests.png" => site.open("/pages/requests?outcome=failed").await,
         "faults.png" => site.open("/pages/faults").await,
         "phone.png" => site.open("/pages/computes").await,
@@ -71,14 +92,22 @@ async fn take(site: &Site, width: u32) -> Vec<u8> {
     let browser = &site.browser;
     // This is lower than any page, so `scrollHeight` is the height of the content.
     browser.resize(width, 100).await;
-    let height = browser.run("return document.documentElement.scrollHeight", json!([])).await.as_u64().unwrap();
-    browser.run("document.activeElement.blur()", json!([])).await;
+    let height = browser
+        .run("return document.documentElement.scrollHeight", json!([]))
+        .await
+        .as_u64()
+        .unwrap();
+    browser
+        .run("document.activeElement.blur()", json!([]))
+        .await;
     // Longer screenshots would be tedious to scroll past.
     let highest = if width == PHONE { 900 } else { 640 };
     let clip = json!({ "x": 0, "y": 0, "width": width, "height": height.min(highest), "scale": 1 });
     let wanted = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
     let taken: Value = browser.devtools("Page.captureScreenshot", wanted).await;
-    serde_json::from_value::<ByteString>(taken["data"].clone()).unwrap().0
+    serde_json::from_value::<ByteString>(taken["data"].clone())
+        .unwrap()
+        .0
 }
 
 /// The width in the header of a PNG.
@@ -90,7 +119,11 @@ fn width(picture: &[u8]) -> u32 {
 #[tokio::test]
 async fn the_guide_shows_the_pages() {
     let anew = std::env::var_os(RECORD).is_some();
-    let folder = if anew { guide() } else { root().join("target/ecosystem/console") };
+    let folder = if anew {
+        guide()
+    } else {
+        root().join("target/ecosystem/console")
+    };
     fs::create_dir_all(&folder).unwrap();
     let (site, compute) = site().await;
     for (name, width) in PICTURES {
@@ -101,16 +134,24 @@ async fn the_guide_shows_the_pages() {
     check(&guide());
     let text = fs::read_to_string(root().join("docs/guide/simulator.md")).unwrap();
     for (name, _) in PICTURES {
-        let place = text.split_once(&format!("](console/{name})")).unwrap_or_else(|| panic!("{name} is not shown")).0;
+        let place = text
+            .split_once(&format!("](console/{name})"))
+            .unwrap_or_else(|| panic!("{name} is not shown"))
+            .0;
         let alternative = place.rsplit_once("![").unwrap().1;
-        assert!(alternative.len() > 40, "{name} has to be said in words: {alternative}");
+        assert!(
+            alternative.len() > 40,
+            "{name} has to be said in words: {alternative}"
+        );
     }
 }
 
 /// Checks that exactly these pictures exist, with the right widths and of small size.
 fn check(folder: &Path) {
-    let mut found: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut found: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     let mut expected = PICTURES.map(|(name, _)| name.to_owned()).to_vec();
     found.sort();
     expected.sort();
@@ -118,6 +159,10 @@ fn check(folder: &Path) {
     for (name, expected) in PICTURES {
         let picture = fs::read(folder.join(name)).unwrap();
         assert_eq!(width(&picture), expected, "{name}");
-        assert!(picture.len() <= LARGEST, "{name} has {} bytes", picture.len());
+        assert!(
+            picture.len() <= LARGEST,
+            "{name} has {} bytes",
+            picture.len()
+        );
     }
 }

@@ -19,7 +19,10 @@ async fn serve(page: String) -> u16 {
 
 impl Site {
     fn port(&self) -> u16 {
-        reqwest::Url::parse(&self.platform.base_url()).unwrap().port().unwrap()
+        reqwest::Url::parse(&self.platform.base_url())
+            .unwrap()
+            .port()
+            .unwrap()
     }
 
     /// The HTTP status of the displayed page.
@@ -33,9 +36,18 @@ impl Site {
 async fn only_forms_of_our_own_pages_count() {
     let site = Site::start(Script::On).await;
     let browser = &site.browser;
-    site.order("/faults", json!({ "status": 503, "path": "/projects$", "times": 100 })).await;
+    site.order(
+        "/faults",
+        json!({ "status": 503, "path": "/projects$", "times": 100 }),
+    )
+    .await;
     site.open("/pages/faults").await;
-    let token = browser.run("return document.querySelector('input[name=token]').value", json!([])).await;
+    let token = browser
+        .run(
+            "return document.querySelector('input[name=token]').value",
+            json!([]),
+        )
+        .await;
     let form = format!(
         "<form method=post action={}><input name=token value={}><button>Win</button></form>",
         site.address("/pages/faults/clear"),
@@ -45,15 +57,28 @@ async fn only_forms_of_our_own_pages_count() {
     for host in [STRANGER, "127.0.0.1", "localhost"] {
         browser.open(&format!("http://{host}:{port}/")).await;
         browser.click("button").await;
-        browser.shows("body", "this was sent by a page of another site").await;
+        browser
+            .shows("body", "this was sent by a page of another site")
+            .await;
         assert_eq!(site.status().await, 403, "{host}");
-        assert_eq!(site.get("/projects", ADMIN).await, Some(503), "{host} has changed nothing");
+        assert_eq!(
+            site.get("/projects", ADMIN).await,
+            Some(503),
+            "{host} has changed nothing"
+        );
     }
     site.open("/pages/faults").await;
     let clear = "form[action='/console/pages/faults/clear']";
-    browser.run("document.querySelector(arguments[0] + ' [name=token]').remove()", json!([clear])).await;
+    browser
+        .run(
+            "document.querySelector(arguments[0] + ' [name=token]').remove()",
+            json!([clear]),
+        )
+        .await;
     browser.click("#clear-faults").await;
-    browser.shows("main", "the form is not of this simulator").await;
+    browser
+        .shows("main", "the form is not of this simulator")
+        .await;
     assert_eq!(site.status().await, 403);
     assert_eq!(site.get("/projects", ADMIN).await, Some(503));
     site.open("/pages/faults").await;
@@ -79,12 +104,18 @@ async fn scripts_of_other_sites_read_and_change_nothing() {
     let before = site.platform.now();
     for host in [STRANGER, "127.0.0.1"] {
         site.browser.open(&format!("http://{host}:{port}/")).await;
-        let outcomes = site.browser.run_to_its_end(&attempts(site.address(""))).await;
+        let outcomes = site
+            .browser
+            .run_to_its_end(&attempts(site.address("")))
+            .await;
         assert_eq!(outcomes, json!(vec!["rejected "; 4]), "{host}");
         assert_eq!(site.platform.now(), before, "{host} has moved the clock");
     }
     site.open("/pages/keys").await;
-    let own = site.browser.run_to_its_end(&attempts(site.address(""))).await;
+    let own = site
+        .browser
+        .run_to_its_end(&attempts(site.address("")))
+        .await;
     assert_eq!(own[2], "fulfilled basic");
     assert_ne!(site.platform.now(), before, "a page of ours may do it");
 }
@@ -93,34 +124,74 @@ async fn scripts_of_other_sites_read_and_change_nothing() {
 async fn names_of_others_and_their_frames_show_nothing() {
     let site = Site::start(Script::On).await;
     let browser = &site.browser;
-    browser.open(&format!("http://{STRANGER}:{}/console/pages/keys", site.port())).await;
+    browser
+        .open(&format!(
+            "http://{STRANGER}:{}/console/pages/keys",
+            site.port()
+        ))
+        .await;
     assert_eq!(site.status().await, 421);
-    browser.shows("body", "under localhost and addresses only").await;
-    browser.open(&format!("http://localhost:{}/console/pages/keys", site.port())).await;
+    browser
+        .shows("body", "under localhost and addresses only")
+        .await;
+    browser
+        .open(&format!(
+            "http://localhost:{}/console/pages/keys",
+            site.port()
+        ))
+        .await;
     site.says_that_it_is_a_simulator().await;
 
     let port = serve(format!("<iframe src='{}'></iframe>", site.address("/"))).await;
     browser.open(&format!("http://127.0.0.1:{port}/")).await;
     let complaints = browser.complaints().await.concat();
-    assert!(complaints.contains("frame-ancestors 'none'"), "{complaints}");
+    assert!(
+        complaints.contains("frame-ancestors 'none'"),
+        "{complaints}"
+    );
 }
 
 #[tokio::test]
 async fn the_policy_forbids_what_no_page_of_ours_has() {
     let site = Site::start(Script::On).await;
     let port = serve(String::new()).await;
-    for page in ["/", "/pages/computes", "/pages/keys", "/pages/faults", "/pages/unknown"] {
+    for page in [
+        "/",
+        "/pages/computes",
+        "/pages/keys",
+        "/pages/faults",
+        "/pages/unknown",
+    ] {
         site.open(page).await;
         site.browser.complaints().await;
         let header = "return (await fetch(location.href)).headers.get('content-security-policy')";
         let header = site.browser.run_to_its_end(header).await;
-        assert!(header.as_str().is_some_and(|header| header.starts_with("default-src 'none';")), "{page}: {header}");
+        assert!(
+            header
+                .as_str()
+                .is_some_and(|header| header.starts_with("default-src 'none';")),
+            "{page}: {header}"
+        );
         let foreign = format!("http://127.0.0.1:{port}/");
-        assert_eq!(site.browser.run(INJECTED, json!([foreign])).await, json!([null, "16px"]), "{page}");
-        assert!(!site.browser.run_to_its_end(&format!("await fetch('{foreign}')")).await.is_null(), "{page}");
+        assert_eq!(
+            site.browser.run(INJECTED, json!([foreign])).await,
+            json!([null, "16px"]),
+            "{page}"
+        );
+        assert!(
+            !site
+                .browser
+                .run_to_its_end(&format!("await fetch('{foreign}')"))
+                .await
+                .is_null(),
+            "{page}"
+        );
         let complaints = site.browser.complaints().await.concat();
         for part in ["script-src", "style-src", "img-src", "connect-src"] {
-            assert!(complaints.contains(&format!("{part} 'self'")), "{page}: nothing about {part} in {complaints}");
+            assert!(
+                complaints.contains(&format!("{part} 'self'")),
+                "{page}: nothing about {part} in {complaints}"
+            );
         }
     }
 }

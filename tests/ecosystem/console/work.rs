@@ -25,7 +25,12 @@ async fn a_compute_that_is_used_starts_and_says_when_it_was_last_active() {
         browser.click(&format!("#to-{id}")).await;
         browser.shows("#facts", "Active").await;
         browser.shows("#facts", "59 s ago").await;
-        let exact = browser.run("return document.querySelector('#facts time').title", json!([])).await;
+        let exact = browser
+            .run(
+                "return document.querySelector('#facts time').title",
+                json!([]),
+            )
+            .await;
         assert_eq!(exact, "2026-01-05 08:30:01 UTC");
         site.without_complaints().await;
     }
@@ -39,13 +44,31 @@ async fn an_open_page_follows_what_happens() {
     site.open("/pages/computes").await;
     browser.run("window.opened = true", json!([])).await;
     let activity = site.address(&format!("/computes/{id}/activity"));
-    site.http.post(activity).send().await.unwrap().error_for_status().unwrap();
+    site.http
+        .post(activity)
+        .send()
+        .await
+        .unwrap()
+        .error_for_status()
+        .unwrap();
     site.platform.advance(Duration::from_secs(90)).unwrap();
     browser.shows("#computes", "Active").await;
     browser.shows("#computes", "1 min ago").await;
     browser.click("#live").await;
-    assert_eq!(browser.run("return document.getElementById('live').ariaPressed", json!([])).await, "false");
-    assert_eq!(browser.run("return window.opened", json!([])).await, true, "without a reload");
+    assert_eq!(
+        browser
+            .run(
+                "return document.getElementById('live').ariaPressed",
+                json!([])
+            )
+            .await,
+        "false"
+    );
+    assert_eq!(
+        browser.run("return window.opened", json!([])).await,
+        true,
+        "without a reload"
+    );
     site.without_complaints().await;
 }
 
@@ -63,9 +86,17 @@ async fn an_ordered_fault_meets_the_next_request_and_is_in_the_log() {
         browser.shows(".notice", "The fault is ordered.").await;
         browser.shows("#faults tbody tr", "1 of 1").await;
 
-        assert_eq!(site.get("/users/me", ADMIN).await, Some(200), "it is not meant");
+        assert_eq!(
+            site.get("/users/me", ADMIN).await,
+            Some(200),
+            "it is not meant"
+        );
         assert_eq!(site.get("/projects", ADMIN).await, Some(503));
-        assert_eq!(site.get("/projects", ADMIN).await, Some(200), "it is used up");
+        assert_eq!(
+            site.get("/projects", ADMIN).await,
+            Some(200),
+            "it is used up"
+        );
         site.open("/pages/faults").await;
         browser.shows("#faults tbody tr", "0 of 1").await;
 
@@ -74,7 +105,15 @@ async fn an_ordered_fault_meets_the_next_request_and_is_in_the_log() {
             ("#outcome", "failed", &["GET /projects 503"][..]),
             ("#outcome", "2", &["GET /projects 200", "GET /users/me 200"]),
             ("#method", "POST", &[]),
-            ("#method", "GET", &["GET /projects 200", "GET /projects 503", "GET /users/me 200"]),
+            (
+                "#method",
+                "GET",
+                &[
+                    "GET /projects 200",
+                    "GET /projects 503",
+                    "GET /users/me 200",
+                ],
+            ),
         ] {
             site.open("/pages/requests").await;
             browser.choose(filter, value).await;
@@ -95,7 +134,11 @@ async fn listed(site: &Site) -> Vec<String> {
     let rows = "return [...document.querySelectorAll('#requests tbody tr')].map(row => \
                 [row.cells[1], row.cells[2]].map(cell => cell.innerText.trim()).join(' '))";
     let rows = site.browser.run(rows, json!([])).await;
-    rows.as_array().unwrap().iter().map(|row| row.as_str().unwrap().to_owned()).collect()
+    rows.as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -113,19 +156,34 @@ async fn time_is_paused_stepped_and_sped_up() {
 
         for (button, seconds) in [("60", 60), ("300", 360), ("3600", 3960), ("86400", 90_360)] {
             browser.click(&format!("button[value='{button}']")).await;
-            let reached = async || time(&clock(&site).await).as_second() == time(&stopped).as_second() + seconds;
-            wait_until(&format!("{seconds} seconds more"), PATIENCE, reached).await.unwrap();
+            let reached = async || {
+                time(&clock(&site).await).as_second() == time(&stopped).as_second() + seconds
+            };
+            wait_until(&format!("{seconds} seconds more"), PATIENCE, reached)
+                .await
+                .unwrap();
             browser.shows(".notice", "The clock was changed.").await;
         }
-        browser.shows("#clock", &time(&clock(&site).await).strftime("%Y-%m-%d %H:%M:%S UTC paused").to_string()).await;
+        browser
+            .shows(
+                "#clock",
+                &time(&clock(&site).await)
+                    .strftime("%Y-%m-%d %H:%M:%S UTC paused")
+                    .to_string(),
+            )
+            .await;
 
         browser.fill("#speed", "3600").await;
         browser.click("form:has(#speed) button").await;
         browser.shows("#pause", "Resume").await;
         browser.click("#pause").await;
         browser.shows("#clock", "at speed 3600").await;
-        let passed = async || time(&clock(&site).await).as_second() > time(&stopped).as_second() + 90_360 + 600;
-        wait_until("ten minutes to pass", PATIENCE, passed).await.unwrap();
+        let passed = async || {
+            time(&clock(&site).await).as_second() > time(&stopped).as_second() + 90_360 + 600
+        };
+        wait_until("ten minutes to pass", PATIENCE, passed)
+            .await
+            .unwrap();
         site.without_complaints().await;
     }
 }

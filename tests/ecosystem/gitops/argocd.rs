@@ -24,17 +24,32 @@ fn annotated(manifest: &str, name: &str, value: &str) -> String {
 
 /// The message of a resource in the result of a sync.
 fn result<'a>(application: &'a Value, name: &str) -> &'a str {
-    let results = application["status"]["operationState"]["syncResult"]["resources"].as_array().unwrap();
-    results.iter().find(|result| result["name"] == name).unwrap()["message"].as_str().unwrap()
+    let results = application["status"]["operationState"]["syncResult"]["resources"]
+        .as_array()
+        .unwrap();
+    results
+        .iter()
+        .find(|result| result["name"] == name)
+        .unwrap()["message"]
+        .as_str()
+        .unwrap()
 }
 
 /// The files that deploy/examples deploys, and a ReadReplicaSet.
 fn everything_to_deploy(fixture: &Fixture) -> Vec<(String, String)> {
     let list = std::fs::read_to_string(root().join("deploy/examples/kustomization.yaml")).unwrap();
     let list: Value = serde_saphyr::from_str(&list).unwrap();
-    let mut names: Vec<&str> = list["resources"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let mut names: Vec<&str> = list["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap())
+        .collect();
     names.push("read-replica-set.yaml");
-    let files: Vec<_> = examples(fixture).into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect();
+    let files: Vec<_> = examples(fixture)
+        .into_iter()
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .collect();
     assert_eq!(files.len(), names.len());
     files
 }

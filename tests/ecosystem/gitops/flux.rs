@@ -16,7 +16,10 @@ const MANAGER: &str = "kustomize-controller";
 const SLOW_START: u32 = 15_000;
 
 fn message(object: &Value, kind: &str) -> String {
-    condition(object, kind).unwrap()["message"].as_str().unwrap().to_owned()
+    condition(object, kind).unwrap()["message"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn is_ready(object: &Value) -> bool {
@@ -25,26 +28,55 @@ fn is_ready(object: &Value) -> bool {
 
 #[tokio::test]
 async fn a_kustomization_that_waits_is_ready_once_all_resources_can_be_used() {
-    let fixture = Fixture::on("flux-waits", |platform| platform.world.settings.start_ms = SLOW_START).await;
+    let fixture = Fixture::on("flux-waits", |platform| {
+        platform.world.settings.start_ms = SLOW_START
+    })
+    .await;
     let flux = Flux::new(&fixture).await;
     let revision = flux.commit(&examples(&fixture)).await;
     flux.declare(&json!({"wait": true})).await;
-    let names = ["account/prod", "compute/orders", "compute/orders-replica", "projectkey/ci"];
+    let names = [
+        "account/prod",
+        "compute/orders",
+        "compute/orders-replica",
+        "projectkey/ci",
+    ];
 
-    let waits = flux.until("waiting", |seen| condition(seen, "Healthy").is_some_and(|it| it["status"] == "Unknown"));
+    let waits = flux.until("waiting", |seen| {
+        condition(seen, "Healthy").is_some_and(|it| it["status"] == "Unknown")
+    });
     assert!(message(&waits.await, "Healthy").starts_with("Running health checks"));
-    let orders = fixture.until("compute/orders", "starting", |seen| condition(seen, "Reconciling").is_some()).await;
-    assert!(!is_ready(&orders) && !is_ready(&flux.get().await), "{orders}");
+    let orders = fixture
+        .until("compute/orders", "starting", |seen| {
+            condition(seen, "Reconciling").is_some()
+        })
+        .await;
+    assert!(
+        !is_ready(&orders) && !is_ready(&flux.get().await),
+        "{orders}"
+    );
 
     let ready = flux.until_ready(&revision).await;
-    let since = condition(&ready, "Ready").unwrap()["lastTransitionTime"].as_str().unwrap();
+    let since = condition(&ready, "Ready").unwrap()["lastTransitionTime"]
+        .as_str()
+        .unwrap();
     for name in names {
         let object = fixture.get(name).await.unwrap();
-        assert!(is_ready(&object), "{name} when the Kustomization was ready: {object}");
-        let own = condition(&object, "Ready").unwrap()["lastTransitionTime"].as_str().unwrap();
+        assert!(
+            is_ready(&object),
+            "{name} when the Kustomization was ready: {object}"
+        );
+        let own = condition(&object, "Ready").unwrap()["lastTransitionTime"]
+            .as_str()
+            .unwrap();
         assert!(own <= since, "{name}: {own}, the Kustomization: {since}");
     }
-    assert_eq!(fixture.count("POST"), 3, "two computes and a key: {:?}", changes(&fixture));
+    assert_eq!(
+        fixture.count("POST"),
+        3,
+        "two computes and a key: {:?}",
+        changes(&fixture)
+    );
 }
 
 #[tokio::test]
@@ -54,9 +86,15 @@ async fn whatever_flux_reconciles_at_rest_changes_nothing() {
     let revision = flux.commit(&examples(&fixture)).await;
     flux.declare(&json!({"wait": true})).await;
     flux.until_ready(&revision).await;
-    fixture.until("secret/orders-db", "written", |seen| seen["data"]["uri"].is_string()).await;
+    fixture
+        .until("secret/orders-db", "written", |seen| {
+            seen["data"]["uri"].is_string()
+        })
+        .await;
     let (objects, written, changed) = at_rest(&fixture).await;
-    assert!(objects.contains_key("Secret/orders-db") && objects.contains_key("Secret/ci-platform-key"));
+    assert!(
+        objects.contains_key("Secret/orders-db") && objects.contains_key("Secret/ci-platform-key")
+    );
 
     for _ in 0..5 {
         flux.reconcile().await;
@@ -82,14 +120,23 @@ fn nobody_writes_what_is_another_s(name: &str, object: &Value) {
     let entries = object["metadata"]["managedFields"].as_array().unwrap();
     let of = |manager: &str| {
         let fields = entries.iter().filter(|entry| entry["manager"] == manager);
-        let mut paths: Vec<String> = fields.flat_map(|entry| leaves(&entry["fieldsV1"], "")).collect();
+        let mut paths: Vec<String> = fields
+            .flat_map(|entry| leaves(&entry["fieldsV1"], ""))
+            .collect();
         paths.sort();
         paths
     };
     let (flux, dbplane) = (of(MANAGER), of("dbplane"));
     let own = ["f:status", "f:finalizers", "f:dbplane.dev/"];
-    let strays: Vec<_> = flux.iter().filter(|path| own.iter().any(|part| path.contains(part))).collect();
-    assert_eq!(strays, Vec::<&String>::new(), "{name}: of Flux, {entries:?}");
+    let strays: Vec<_> = flux
+        .iter()
+        .filter(|path| own.iter().any(|part| path.contains(part)))
+        .collect();
+    assert_eq!(
+        strays,
+        Vec::<&String>::new(),
+        "{name}: of Flux, {entries:?}"
+    );
     let both: Vec<_> = dbplane.iter().filter(|path| flux.contains(path)).collect();
     assert_eq!(both, Vec::<&String>::new(), "{name}: {entries:?}");
     if object["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"].is_string() {
@@ -99,23 +146,40 @@ fn nobody_writes_what_is_another_s(name: &str, object: &Value) {
 
 /// The paths of all leaf fields.
 fn leaves(fields: &Value, path: &str) -> Vec<String> {
-    let inner = fields.as_object().into_iter().flatten().filter(|(name, _)| *name != ".");
-    let below: Vec<String> = inner.flat_map(|(name, more)| leaves(more, &format!("{path}/{name}"))).collect();
-    if below.is_empty() { vec![path.to_owned()] } else { below }
+    let inner = fields
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name != ".");
+    let below: Vec<String> = inner
+        .flat_map(|(name, more)| leaves(more, &format!("{path}/{name}")))
+        .collect();
+    if below.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        below
+    }
 }
 
 #[tokio::test]
 async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
     let fixture = Fixture::new("flux-drift").await;
     let flux = Flux::new(&fixture).await;
-    let revision = flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 1}\n")]).await;
-    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    let revision = flux
+        .commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 1}\n")])
+        .await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()}))
+        .await;
     flux.until_ready(&revision).await;
     let before = fixture.get("compute/orders").await.unwrap();
 
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
     fixture
-        .until("compute/orders", "resized", |seen| is_ready(seen) && seen["status"]["size"] != before["status"]["size"])
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    fixture
+        .until("compute/orders", "resized", |seen| {
+            is_ready(seen) && seen["status"]["size"] != before["status"]["size"]
+        })
         .await;
     flux.reconcile().await;
     let after = fixture.get("compute/orders").await.unwrap();
@@ -133,63 +197,119 @@ async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended()
     let fixture = Fixture::new("flux-fails").await;
     let flux = Flux::new(&fixture).await;
     let ci = key("ci", "");
-    let (wrong, right) = (compute("orders", "br-no-such-1", ""), compute("orders", "br-main-42", ""));
+    let (wrong, right) = (
+        compute("orders", "br-no-such-1", ""),
+        compute("orders", "br-main-42", ""),
+    );
     let revision = flux.commit_one(&[&wrong, &ci]).await;
     let check = |kind: &str, name: &str| json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "name": name, "namespace": fixture.namespace()});
     let checks = json!([check("Compute", "orders"), check("ProjectKey", "ci")]);
     // Much longer than the test: the check must fail because of the status, not of the timeout.
-    let spec = json!({"healthChecks": checks, "timeout": "30m", "targetNamespace": fixture.namespace()});
+    let spec =
+        json!({"healthChecks": checks, "timeout": "30m", "targetNamespace": fixture.namespace()});
     flux.declare(&spec).await;
 
-    let failed = flux.until_says(&revision, "False", "HealthCheckFailed").await;
+    let failed = flux
+        .until_says(&revision, "False", "HealthCheckFailed")
+        .await;
     let orders = fixture.get("compute/orders").await.unwrap();
-    assert_eq!(condition(&orders, "Stalled").unwrap()["status"], "True", "{orders}");
+    assert_eq!(
+        condition(&orders, "Stalled").unwrap()["status"],
+        "True",
+        "{orders}"
+    );
     let named = format!("Compute/{}/orders status: 'Failed'", fixture.namespace());
     assert!(message(&failed, "Ready").contains(&named), "{failed}");
-    assert!(failed["status"]["lastAppliedRevision"].is_null(), "{failed}");
+    assert!(
+        failed["status"]["lastAppliedRevision"].is_null(),
+        "{failed}"
+    );
 
     let mended = flux.commit_one(&[&right, &ci]).await;
     flux.until_ready(&mended).await;
     assert!(is_ready(&fixture.get("compute/orders").await.unwrap()));
-    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (1, 1), "{:?}", changes(&fixture));
+    assert_eq!(
+        (
+            fixture.computes().await.len(),
+            fixture.live_keys().await.len()
+        ),
+        (1, 1),
+        "{:?}",
+        changes(&fixture)
+    );
 }
 
 #[tokio::test]
 async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobody() {
     let fixture = Fixture::new("flux-suspended").await;
     let flux = Flux::new(&fixture).await;
-    let one = flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 1}\n")]).await;
-    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    let one = flux
+        .commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 1}\n")])
+        .await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()}))
+        .await;
     flux.until_ready(&one).await;
     let first = fixture.get("compute/orders").await.unwrap();
 
     flux.patch(&json!({"suspend": true})).await;
-    flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 2}\n")]).await;
+    flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 2}\n")])
+        .await;
     fixture
         .console(
             reqwest::Method::DELETE,
-            &format!("/computes/{}", first["status"]["computeID"].as_str().unwrap()),
+            &format!(
+                "/computes/{}",
+                first["status"]["computeID"].as_str().unwrap()
+            ),
             json!({}),
         )
         .await;
-    let another = |seen: &Value| seen["status"]["computeID"] != first["status"]["computeID"] && is_ready(seen);
-    let second = fixture.until("compute/orders", "created again", another).await;
-    assert_eq!(second["spec"]["size"], json!({"fixed": 1}), "the revision waits");
+    let another = |seen: &Value| {
+        seen["status"]["computeID"] != first["status"]["computeID"] && is_ready(seen)
+    };
+    let second = fixture
+        .until("compute/orders", "created again", another)
+        .await;
+    assert_eq!(
+        second["spec"]["size"],
+        json!({"fixed": 1}),
+        "the revision waits"
+    );
 
     flux.patch(&json!({"suspend": false})).await;
     let resized = |seen: &Value| seen["spec"]["size"] == json!({"fixed": 2}) && is_ready(seen);
-    fixture.until("compute/orders", "as the revision says", resized).await;
-    flux.until("ready again", |seen| is_ready(seen) && condition(seen, "Reconciling").is_none()).await;
+    fixture
+        .until("compute/orders", "as the revision says", resized)
+        .await;
+    flux.until("ready again", |seen| {
+        is_ready(seen) && condition(seen, "Reconciling").is_none()
+    })
+    .await;
 
     // Flux reverts changes by kubectl's default manager; changes by another manager stay.
     for (manager, stays) in [("kubectl-annotate", false), ("people", true)] {
         let manager = format!("--field-manager={manager}");
-        fixture.kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true", &manager]).await;
-        fixture.until("compute/orders", "paused", |seen| condition(seen, "Paused").is_some()).await;
+        fixture
+            .kubectl(&[
+                "annotate",
+                "compute/orders",
+                "dbplane.dev/paused=true",
+                &manager,
+            ])
+            .await;
+        fixture
+            .until("compute/orders", "paused", |seen| {
+                condition(seen, "Paused").is_some()
+            })
+            .await;
         let ready = flux.reconcile().await;
         assert!(is_ready(&ready), "{ready}");
         let compute = fixture.get("compute/orders").await.unwrap();
-        assert_eq!(compute["metadata"]["annotations"]["dbplane.dev/paused"] == "true", stays, "{manager}: {compute}");
+        assert_eq!(
+            compute["metadata"]["annotations"]["dbplane.dev/paused"] == "true",
+            stays,
+            "{manager}: {compute}"
+        );
     }
 }
 
@@ -198,10 +318,17 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
     let fixture = Fixture::new("flux-pruned").await;
     let flux = Flux::new(&fixture).await;
     let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));
-    let (gone, protected) =
-        (compute("gone", "br-dev-7", ""), compute("protected", "br-reporting-3", "  deletionProtection: true\n"));
+    let (gone, protected) = (
+        compute("gone", "br-dev-7", ""),
+        compute(
+            "protected",
+            "br-reporting-3",
+            "  deletionProtection: true\n",
+        ),
+    );
     let all = flux.commit_one(&[&kept, &gone, &protected, &ci]).await;
-    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()}))
+        .await;
     flux.until_ready(&all).await;
     fixture.fault(json!({"method": "DELETE", "status": 503, "times": 1_000_000}));
 
@@ -211,18 +338,38 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
     for object in ["compute/gone", "projectkey/ci", "compute/protected"] {
         let seen = fixture.get(object).await.unwrap();
         assert!(seen["metadata"]["deletionTimestamp"].is_string(), "{seen}");
-        assert_eq!(seen["metadata"]["finalizers"], json!([FINALIZER]), "{object}");
+        assert_eq!(
+            seen["metadata"]["finalizers"],
+            json!([FINALIZER]),
+            "{object}"
+        );
     }
-    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (3, 1));
+    assert_eq!(
+        (
+            fixture.computes().await.len(),
+            fixture.live_keys().await.len()
+        ),
+        (3, 1)
+    );
 
     fixture.platform.clear_faults();
     fixture.until_gone("compute/gone").await;
     fixture.until_gone("projectkey/ci").await;
-    let waits = fixture.until_condition("compute/protected", "Stalled", "True", "DeletionProtected").await;
+    let waits = fixture
+        .until_condition("compute/protected", "Stalled", "True", "DeletionProtected")
+        .await;
     flux.reconcile().await;
-    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (2, 0));
+    assert_eq!(
+        (
+            fixture.computes().await.len(),
+            fixture.live_keys().await.len()
+        ),
+        (2, 0)
+    );
     assert!(waits["status"]["computeID"].is_string());
-    fixture.patch("compute/protected", json!({"deletionProtection": false})).await;
+    fixture
+        .patch("compute/protected", json!({"deletionProtection": false}))
+        .await;
     fixture.until_gone("compute/protected").await;
     assert!(is_ready(&fixture.get("compute/kept").await.unwrap()));
     assert_eq!(fixture.count("POST"), 4, "{:?}", changes(&fixture));
@@ -236,7 +383,8 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     let kept = compute("kept", "br-main-42", "");
     let reader = compute("orders", "br-main-42", "").replace("ReadWrite", "ReadOnly");
     let first = flux.commit_one(&[&kept, &reader, &key("ci", "")]).await;
-    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()}))
+        .await;
     flux.until_ready(&first).await;
     let names = ["compute/kept", "compute/orders", "projectkey/ci"];
     let mut before = Vec::new();
@@ -245,11 +393,22 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     }
 
     let renamed = key("ci", "").replace("keyName: ci", "keyName: deploy");
-    let second = flux.commit_one(&[&kept, &compute("orders", "br-dev-7", ""), &renamed]).await;
-    let refused = flux.until_says(&second, "False", "ReconciliationFailed").await;
-    assert!(message(&refused, "Ready").contains("cannot be changed: create another"), "{refused}");
+    let second = flux
+        .commit_one(&[&kept, &compute("orders", "br-dev-7", ""), &renamed])
+        .await;
+    let refused = flux
+        .until_says(&second, "False", "ReconciliationFailed")
+        .await;
+    assert!(
+        message(&refused, "Ready").contains("cannot be changed: create another"),
+        "{refused}"
+    );
     for (name, object) in names.iter().zip(&before) {
-        assert_eq!(fixture.get(name).await.unwrap()["metadata"]["uid"], object["metadata"]["uid"], "{name}");
+        assert_eq!(
+            fixture.get(name).await.unwrap()["metadata"]["uid"],
+            object["metadata"]["uid"],
+            "{name}"
+        );
     }
 
     flux.patch(&json!({"force": true})).await;
@@ -258,57 +417,98 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     for name in names {
         after.push(fixture.get(name).await.unwrap());
     }
-    let same: Vec<bool> =
-        before.iter().zip(&after).map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"]).collect();
+    let same: Vec<bool> = before
+        .iter()
+        .zip(&after)
+        .map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"])
+        .collect();
     assert_eq!(same, [true, false, false]);
-    let mut live: Vec<_> = fixture.computes().await.iter().map(|line| line["id"].clone()).collect();
-    let mut bound = vec![after[0]["status"]["computeID"].clone(), after[1]["status"]["computeID"].clone()];
+    let mut live: Vec<_> = fixture
+        .computes()
+        .await
+        .iter()
+        .map(|line| line["id"].clone())
+        .collect();
+    let mut bound = vec![
+        after[0]["status"]["computeID"].clone(),
+        after[1]["status"]["computeID"].clone(),
+    ];
     live.sort_by_key(Value::to_string);
     bound.sort_by_key(Value::to_string);
     assert_eq!(live, bound);
     let keys = fixture.live_keys().await;
     assert_eq!(keys.len(), 1);
     assert_eq!(keys[0]["id"], after[2]["status"]["keyID"]);
-    assert_eq!(fixture.count("POST"), 5, "each of the two once more: {:?}", changes(&fixture));
+    assert_eq!(
+        fixture.count("POST"),
+        5,
+        "each of the two once more: {:?}",
+        changes(&fixture)
+    );
 }
 
 /// Flux treats every rejection by the API server as an immutable field.
 #[tokio::test]
 async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() {
     let fixture = Fixture::new("flux-mistaken").await;
-    let policy = std::fs::read_to_string(crate::fixture::root().join("deploy/deletion-protection.yaml")).unwrap();
+    let policy =
+        std::fs::read_to_string(crate::fixture::root().join("deploy/deletion-protection.yaml"))
+            .unwrap();
     // Only the namespace of this test is protected.
     let here = format!(
         "matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}",
         fixture.namespace()
     );
     let policy = format!("{policy}  {here}\n");
-    fixture.shared.cluster.kubectl_with_input(&["apply", "-f", "-"], &policy).await.unwrap();
+    fixture
+        .shared
+        .cluster
+        .kubectl_with_input(&["apply", "-f", "-"], &policy)
+        .await
+        .unwrap();
     let flux = Flux::new(&fixture).await;
     let declared = |size: &str| {
         let (protected, plain) = (
             format!("  deletionProtection: true\n  size: {{fixed: {size}}}\n"),
             format!("  size: {{fixed: {size}}}\n"),
         );
-        (compute("protected", "br-main-42", &protected), compute("plain", "br-dev-7", &plain))
+        (
+            compute("protected", "br-main-42", &protected),
+            compute("plain", "br-dev-7", &plain),
+        )
     };
     let (protected, plain) = declared("1");
     let first = flux.commit_one(&[&protected, &plain]).await;
-    flux.declare(&json!({"wait": true, "force": true, "targetNamespace": fixture.namespace()})).await;
+    flux.declare(&json!({"wait": true, "force": true, "targetNamespace": fixture.namespace()}))
+        .await;
     flux.until_ready(&first).await;
     let before = fixture.get("compute/protected").await.unwrap();
 
     let (protected_wrong, plain_wrong) = declared("17");
     let second = flux.commit_one(&[&protected_wrong, &plain]).await;
-    let refused = flux.until_says(&second, "False", "ReconciliationFailed").await;
-    assert!(message(&refused, "Ready").contains("spec.deletionProtection keeps the compute of protected"), "{refused}");
+    let refused = flux
+        .until_says(&second, "False", "ReconciliationFailed")
+        .await;
+    assert!(
+        message(&refused, "Ready")
+            .contains("spec.deletionProtection keeps the compute of protected"),
+        "{refused}"
+    );
     let after = fixture.get("compute/protected").await.unwrap();
-    assert!(after["metadata"]["deletionTimestamp"].is_null() && after["metadata"]["uid"] == before["metadata"]["uid"]);
+    assert!(
+        after["metadata"]["deletionTimestamp"].is_null()
+            && after["metadata"]["uid"] == before["metadata"]["uid"]
+    );
 
     let third = flux.commit_one(&[&protected, &plain_wrong]).await;
-    flux.until_says(&third, "False", "ReconciliationFailed").await;
+    flux.until_says(&third, "False", "ReconciliationFailed")
+        .await;
     fixture.until_gone("compute/plain").await;
-    fixture.wait_until("its compute to be deleted", async || fixture.computes().await.len() == 1).await;
+    fixture
+        .wait_until("its compute to be deleted", async || {
+            fixture.computes().await.len() == 1
+        })
+        .await;
 
     let mended = flux.commit_one(&[&protected, &plain]).await;
     flux.until_ready(&mended).await;

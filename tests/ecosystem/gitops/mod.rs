@@ -19,26 +19,48 @@ use crate::support::{PATIENCE, objects, wait_for};
 /// platform.
 fn examples(fixture: &Fixture) -> Vec<(String, String)> {
     let folder = root().join("deploy/examples");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     let adapted = |text: String| {
-        text.replace("https://platform.example/api/v2", &fixture.platform.base_url())
-            .replace("shop", fixture.namespace())
-            .replace("company", &format!("{}-company", fixture.namespace()))
-            .replace(crate::fixture::PROJECT, &fixture.project)
+        text.replace(
+            "https://platform.example/api/v2",
+            &fixture.platform.base_url(),
+        )
+        .replace("shop", fixture.namespace())
+        .replace("company", &format!("{}-company", fixture.namespace()))
+        .replace(crate::fixture::PROJECT, &fixture.project)
     };
     let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    files.iter().map(|path| (name(path), adapted(std::fs::read_to_string(path).unwrap()))).collect()
+    files
+        .iter()
+        .map(|path| (name(path), adapted(std::fs::read_to_string(path).unwrap())))
+        .collect()
 }
 
 /// All declared and generated objects in the namespace of the fixture, by kind and name.
 async fn everything(fixture: &Fixture) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
-    for kind in ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"] {
-        let listed = objects(fixture.client(), fixture.namespace(), kind).list(&ListParams::default()).await.unwrap();
+    for kind in [
+        "Account",
+        "ClusterAccount",
+        "Compute",
+        "ProjectKey",
+        "ReadReplicaSet",
+        "Secret",
+    ] {
+        let listed = objects(fixture.client(), fixture.namespace(), kind)
+            .list(&ListParams::default())
+            .await
+            .unwrap();
         // ClusterAccounts of other tests are ignored.
         let mine = |name: &str| kind != "ClusterAccount" || name.starts_with(fixture.namespace());
-        for object in listed.into_iter().filter(|object| object.metadata.name.as_deref().is_some_and(mine)) {
+        for object in listed
+            .into_iter()
+            .filter(|object| object.metadata.name.as_deref().is_some_and(mine))
+        {
             found.insert(
                 format!("{kind}/{}", object.metadata.name.clone().unwrap()),
                 serde_json::to_value(object).unwrap(),
@@ -51,17 +73,30 @@ async fn everything(fixture: &Fixture) -> BTreeMap<String, Value> {
 /// The operator's write requests to the API server so far, as verb and URI. Its lease is ignored.
 fn writes(fixture: &Fixture) -> Vec<String> {
     let log = std::fs::read_to_string(&fixture.shared.audit_log).unwrap();
-    let asked = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let asked = asked.filter(|entry| !matches!(entry["verb"].as_str(), Some("get" | "list" | "watch")));
+    let asked = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let asked =
+        asked.filter(|entry| !matches!(entry["verb"].as_str(), Some("get" | "list" | "watch")));
     let asked = asked.filter(|entry| entry["objectRef"]["namespace"] == fixture.namespace());
     asked
-        .map(|entry| format!("{} {}", entry["verb"].as_str().unwrap(), entry["requestURI"].as_str().unwrap()))
+        .map(|entry| {
+            format!(
+                "{} {}",
+                entry["verb"].as_str().unwrap(),
+                entry["requestURI"].as_str().unwrap()
+            )
+        })
         .collect()
 }
 
 /// The changes that were sent to the platform: method and path.
 fn changes(fixture: &Fixture) -> Vec<String> {
-    fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
+    fixture
+        .requests()
+        .into_iter()
+        .filter(|request| !request.starts_with("GET "))
+        .collect()
 }
 
 /// Waits until nothing changes for longer than a poll and a check of the keys. Returns the objects

@@ -34,7 +34,9 @@ impl Source {
     pub fn serve() -> Self {
         let (archives, listener) = (Archives::default(), listener());
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().route("/{name}", axum::routing::get(archive)).with_state(archives.clone());
+        let router = Router::new()
+            .route("/{name}", axum::routing::get(archive))
+            .with_state(archives.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { archives, url }
     }
@@ -48,12 +50,25 @@ impl Source {
         let name = format!("{}.tar.gz", archives.len() + 1);
         let (url, size) = (format!("{}/{name}", self.url), bytes.len());
         archives.insert(name, bytes);
-        Artifact { url, revision, digest: format!("sha256:{digest}"), size }
+        Artifact {
+            url,
+            revision,
+            digest: format!("sha256:{digest}"),
+            size,
+        }
     }
 }
 
-async fn archive(State(archives): State<Archives>, Path(name): Path<String>) -> Result<Vec<u8>, StatusCode> {
-    archives.lock().unwrap().get(&name).cloned().ok_or(StatusCode::NOT_FOUND)
+async fn archive(
+    State(archives): State<Archives>,
+    Path(name): Path<String>,
+) -> Result<Vec<u8>, StatusCode> {
+    archives
+        .lock()
+        .unwrap()
+        .get(&name)
+        .cloned()
+        .ok_or(StatusCode::NOT_FOUND)
 }
 
 fn packed(files: &[(String, String)]) -> Vec<u8> {
@@ -63,9 +78,17 @@ fn packed(files: &[(String, String)]) -> Vec<u8> {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let output = Command::new("tar").args(["--create", "--gzip", "--directory"]).arg(folder.path()).arg(".").output();
+    let output = Command::new("tar")
+        .args(["--create", "--gzip", "--directory"])
+        .arg(folder.path())
+        .arg(".")
+        .output();
     let output = output.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output.stdout
 }
 

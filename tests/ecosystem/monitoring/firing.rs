@@ -23,7 +23,9 @@ const CREATES_OF_COMPUTES: &str = "/endpoints$";
 /// The rules without `for`, so that they fire at once.
 fn without_patience(sandbox: &Sandbox) -> PathBuf {
     let rules = read("deploy/monitoring/rules.yaml");
-    let (patience, rest): (Vec<&str>, Vec<&str>) = rules.lines().partition(|line| line.trim().starts_with("for: "));
+    let (patience, rest): (Vec<&str>, Vec<&str>) = rules
+        .lines()
+        .partition(|line| line.trim().starts_with("for: "));
     assert_eq!(patience.len(), alerts().len());
     let path = sandbox.folder().join("rules.yaml");
     fs::write(&path, rest.join("\n")).unwrap();
@@ -32,23 +34,36 @@ fn without_patience(sandbox: &Sandbox) -> PathBuf {
 
 fn alerts() -> BTreeSet<String> {
     let rules = read("deploy/monitoring/rules.yaml");
-    let named = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let named = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "));
     named.map(str::to_owned).collect()
 }
 
 /// Adds the alerts that are firing.
 async fn note(prometheus: &Prometheus, fired: &mut BTreeSet<String>) {
     let answer = prometheus.ask("alerts", &[]).await.unwrap_or_default();
-    let alerts = answer.pointer("/data/alerts").and_then(Value::as_array).cloned().unwrap_or_default();
+    let alerts = answer
+        .pointer("/data/alerts")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let firing = alerts.iter().filter(|alert| alert["state"] == "firing");
-    fired.extend(firing.filter_map(|alert| alert["labels"]["alertname"].as_str()).map(str::to_owned));
+    fired.extend(
+        firing
+            .filter_map(|alert| alert["labels"]["alertname"].as_str())
+            .map(str::to_owned),
+    );
 }
 
 async fn until_fired(prometheus: &Prometheus, fired: &mut BTreeSet<String>, wanted: &[&str]) {
     let what = format!("{wanted:?} to fire");
     let all = wait_for(&what, FIRING, async || {
         note(prometheus, fired).await;
-        wanted.iter().all(|alert| fired.contains(*alert)).then_some(())
+        wanted
+            .iter()
+            .all(|alert| fired.contains(*alert))
+            .then_some(())
     });
     let all = all.await;
     all.unwrap_or_else(|error| panic!("{error}, and these did: {fired:?}"));
@@ -58,16 +73,24 @@ async fn until_fired(prometheus: &Prometheus, fired: &mut BTreeSet<String>, want
 async fn accounts_and_resources_go_wrong(fixture: &Fixture) {
     fixture.secret("wrong-key", "of-nobody").await;
     let url = fixture.platform.base_url();
-    fixture.apply(&account("refused", &url, "").replace("platform-api-key", "wrong-key")).await;
-    fixture.account_named("away", "http://127.0.0.1:9/api/v2").await;
-    fixture.apply(&compute("homeless", "br-dev-7", "").replace("{name: prod}", "{name: nobody}")).await;
+    fixture
+        .apply(&account("refused", &url, "").replace("platform-api-key", "wrong-key"))
+        .await;
+    fixture
+        .account_named("away", "http://127.0.0.1:9/api/v2")
+        .await;
+    fixture
+        .apply(&compute("homeless", "br-dev-7", "").replace("{name: prod}", "{name: nobody}"))
+        .await;
 }
 
 /// Deletes more than one object per minute.
 async fn much_is_deleted(fixture: &Fixture) {
     const NAMES: [&str; 3] = ["one", "two", "three"];
     for name in NAMES {
-        fixture.apply(&compute(name, "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+        fixture
+            .apply(&compute(name, "br-main-42", "").replace("ReadWrite", "ReadOnly"))
+            .await;
         fixture.until_ready(&format!("compute/{name}")).await;
     }
     let mut delete = vec!["delete", "compute", "--wait=false"];
@@ -77,10 +100,19 @@ async fn much_is_deleted(fixture: &Fixture) {
 
 #[tokio::test]
 async fn alerts_fire_on_what_the_operator_exposes() {
-    let flags = ["--leader-elect", "--log", "info", "--deletes-per-minute", "1"];
+    let flags = [
+        "--leader-elect",
+        "--log",
+        "info",
+        "--deletes-per-minute",
+        "1",
+    ];
     let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(&[], &flags).await));
     // On this profile dbplane cannot revoke a lost key.
-    let fixture = Fixture::within(shared, "alarmed", |options| options.profile = Profile::Minimal).await;
+    let fixture = Fixture::within(shared, "alarmed", |options| {
+        options.profile = Profile::Minimal
+    })
+    .await;
     let sandbox = Sandbox::new("alerts").unwrap();
     let prometheus = Prometheus::with(&fixture.shared.metrics, &without_patience(&sandbox));
     let mut fired = BTreeSet::new();
@@ -90,7 +122,11 @@ async fn alerts_fire_on_what_the_operator_exposes() {
     until_fired(
         &prometheus,
         &mut fired,
-        &["DbplaneCredentialsRefused", "DbplanePlatformUnreachable", "DbplaneStalled"],
+        &[
+            "DbplaneCredentialsRefused",
+            "DbplanePlatformUnreachable",
+            "DbplaneStalled",
+        ],
     )
     .await;
     much_is_deleted(&fixture).await;
@@ -98,8 +134,15 @@ async fn alerts_fire_on_what_the_operator_exposes() {
     fixture.fault(json!({"method": "POST", "path": CREATES_OF_KEYS, "kind": "lose_answer"}));
     fixture.fault(json!({"method": "POST", "path": CREATES_OF_COMPUTES, "kind": "drop"}));
     fixture.apply(&key("lost", "")).await;
-    fixture.apply(&compute("unsure", "br-dev-7", "").replace("ReadWrite", "ReadOnly")).await;
-    until_fired(&prometheus, &mut fired, &["DbplaneUnresolvedCreates", "DbplaneKeysToRevoke"]).await;
+    fixture
+        .apply(&compute("unsure", "br-dev-7", "").replace("ReadWrite", "ReadOnly"))
+        .await;
+    until_fired(
+        &prometheus,
+        &mut fired,
+        &["DbplaneUnresolvedCreates", "DbplaneKeysToRevoke"],
+    )
+    .await;
     fixture.fault(json!({"method": "GET", "status": 429, "retry_after": 1, "times": 60}));
     until_fired(&prometheus, &mut fired, &["DbplaneBudgetExhausted"]).await;
     // This alert may have fired before the first scrape.

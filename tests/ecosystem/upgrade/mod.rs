@@ -35,7 +35,10 @@ impl Version {
             Self::This => this,
             Self::Of(commit) => {
                 let folder = tools(&format!("dbplane-{commit}")).join("crds");
-                this.iter().map(|file| folder.join(file.file_name().unwrap())).filter(|file| file.exists()).collect()
+                this.iter()
+                    .map(|file| folder.join(file.file_name().unwrap()))
+                    .filter(|file| file.exists())
+                    .collect()
             }
         }
     }

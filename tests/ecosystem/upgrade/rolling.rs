@@ -19,7 +19,12 @@ const READY: (&str, &str) = ("Ready", "Available");
 
 /// Objects that exist before the update, and objects that are declared while the old leader ends.
 const SETTLED: [&str; 5] = ["primary", "replica", "key", "rotating", "set"];
-const DECLARED: [&str; 4] = ["full", "create-dropped", "create-replica-dropped", "key-dropped"];
+const DECLARED: [&str; 4] = [
+    "full",
+    "create-dropped",
+    "create-replica-dropped",
+    "key-dropped",
+];
 
 /// The longest time without calls to the platform. A successor checks the lease every 2 s, and
 /// first reads the platform; the rest is reserve for a busy machine.
@@ -59,7 +64,10 @@ async fn going_back_from_a_version_that_is_killed_under_load_does_nothing_twice(
 }
 
 fn of(names: &[&str]) -> Vec<Object> {
-    objects(Profile::Default).into_iter().filter(|object| names.contains(&object.state.name)).collect()
+    objects(Profile::Default)
+        .into_iter()
+        .filter(|object| names.contains(&object.state.name))
+        .collect()
 }
 
 /// Returns the time without calls to the platform.
@@ -74,7 +82,13 @@ async fn rolled(from: Version, to: Version, end: End) -> Duration {
     let before = platform(&site);
     for file in to.definitions() {
         site.cluster
-            .kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file.display().to_string()])
+            .kubectl(&[
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                &file.display().to_string(),
+            ])
             .await
             .unwrap();
     }
@@ -82,7 +96,11 @@ async fn rolled(from: Version, to: Version, end: End) -> Duration {
     until_waiting(&successor).await;
     let since = site.requests();
     load(&site, &declared).await;
-    wait_for("a create to be under way", PATIENCE, async || is_under_way(&site, since).then_some(())).await.unwrap();
+    wait_for("a create to be under way", PATIENCE, async || {
+        is_under_way(&site, since).then_some(())
+    })
+    .await
+    .unwrap();
     let ended = end_of(&site, &mut former, end).await;
     site.platform.clear_faults();
     until_ready(&site, &all).await;
@@ -110,27 +128,42 @@ async fn declare(site: &Site, objects: &[Object]) {
 /// Causes creates, changes, a rotation and a larger set, on a slow platform.
 async fn load(site: &Site, declared: &[Object]) {
     let slow = json!({"method": "POST", "delay_ms": 1500, "times": 1_000_000});
-    site.platform.order_fault(serde_json::from_value(slow).unwrap()).unwrap();
+    site.platform
+        .order_fault(serde_json::from_value(slow).unwrap())
+        .unwrap();
     declare(site, declared).await;
     for copy in 0..4 {
-        site.patch("Compute", &format!("replica-{copy}"), &json!({"spec": {"size": {"fixed": 2}}})).await;
+        site.patch(
+            "Compute",
+            &format!("replica-{copy}"),
+            &json!({"spec": {"size": {"fixed": 2}}}),
+        )
+        .await;
     }
     for copy in 0..2 {
         let rotate = json!({"metadata": {"annotations": {"dbplane.dev/rotate": "once"}}});
-        site.patch("ProjectKey", &format!("rotating-{copy}"), &rotate).await;
+        site.patch("ProjectKey", &format!("rotating-{copy}"), &rotate)
+            .await;
     }
-    site.patch("ReadReplicaSet", "set-0", &json!({"spec": {"replicas": 5}})).await;
+    site.patch("ReadReplicaSet", "set-0", &json!({"spec": {"replicas": 5}}))
+        .await;
 }
 
 /// True if the platform is working on a create.
 fn is_under_way(site: &Site, since: u64) -> bool {
     let requests = site.platform.requests(since);
-    requests.iter().any(|entry| entry.method == "POST" && entry.status.is_none() && !entry.over)
+    requests
+        .iter()
+        .any(|entry| entry.method == "POST" && entry.status.is_none() && !entry.over)
 }
 
 async fn until_waiting(successor: &Operator) {
     wait_for("the successor to wait for the lead", PATIENCE, async || {
-        successor.process.log().contains("waiting for the lead").then_some(())
+        successor
+            .process
+            .log()
+            .contains("waiting for the lead")
+            .then_some(())
     })
     .await
     .unwrap();
@@ -150,10 +183,15 @@ async fn until_ready(site: &Site, objects: &[Object]) {
         let mut missing = Vec::new();
         for kind in ["Compute", "ProjectKey", "ReadReplicaSet"] {
             let all = site.all(kind).await;
-            let waiting = objects.iter().filter(|object| object.state.kind == kind && !says(&all[&object.name], READY));
-            missing.extend(
-                waiting.map(|object| format!("{}: {}", object.name, all[&object.name]["status"]["conditions"])),
-            );
+            let waiting = objects
+                .iter()
+                .filter(|object| object.state.kind == kind && !says(&all[&object.name], READY));
+            missing.extend(waiting.map(|object| {
+                format!(
+                    "{}: {}",
+                    object.name, all[&object.name]["status"]["conditions"]
+                )
+            }));
         }
         missing
     })
@@ -163,16 +201,28 @@ async fn until_ready(site: &Site, objects: &[Object]) {
 /// Waits until the changes are visible.
 async fn until_changed(site: &Site) {
     site.until("the changes to show", async || {
-        let (computes, keys, sets) =
-            (site.all("Compute").await, site.all("ProjectKey").await, site.all("ReadReplicaSet").await);
+        let (computes, keys, sets) = (
+            site.all("Compute").await,
+            site.all("ProjectKey").await,
+            site.all("ReadReplicaSet").await,
+        );
         let mut missing: Vec<String> = Vec::new();
         let mut wanted = |object: &Value, field: &str, value: Value| {
             if object["status"][field] != value {
-                missing.push(format!("{}: {field} {}", object["metadata"]["name"], object["status"][field]));
+                missing.push(format!(
+                    "{}: {field} {}",
+                    object["metadata"]["name"], object["status"][field]
+                ));
             }
         };
         (0..4).for_each(|copy| wanted(&computes[&format!("replica-{copy}")], "size", json!("2")));
-        (0..2).for_each(|copy| wanted(&keys[&format!("rotating-{copy}")], "lastHandledRotate", json!("once")));
+        (0..2).for_each(|copy| {
+            wanted(
+                &keys[&format!("rotating-{copy}")],
+                "lastHandledRotate",
+                json!("once"),
+            )
+        });
         wanted(&sets["set-0"], "readyReplicas", json!(5));
         missing
     })
@@ -191,7 +241,11 @@ fn platform(site: &Site) -> Platform {
 fn nothing_twice(site: &Site, before: &Platform, all: &[Object], since: u64, end: End) {
     let after = platform(site);
     // Some requests were executed although their answer was lost.
-    let asked: Vec<_> = site.asked(since).into_iter().map(|(method, path, _)| (method, path)).collect();
+    let asked: Vec<_> = site
+        .asked(since)
+        .into_iter()
+        .map(|(method, path, _)| (method, path))
+        .collect();
     let calls = by_object(&changes_of(&asked, before, &after), (before, &after), all).unwrap();
     for object in all {
         let made = calls.get(&object.name).cloned().unwrap_or_default();
@@ -203,42 +257,106 @@ fn nothing_twice(site: &Site, before: &Platform, all: &[Object], since: u64, end
             ("ProjectKey", _) => (0, 1),
             _ => (1, 0),
         };
-        let there = (after.computes_on(&object.branch()).len(), after.keys_of(&object.name).len());
+        let there = (
+            after.computes_on(&object.branch()).len(),
+            after.keys_of(&object.name).len(),
+        );
         assert_eq!(there, (computes, keys), "{}: {made:?}", object.name);
-        assert_eq!((count(Call::Restart), count(Call::DeleteCompute)), (0, 0), "{}: {made:?}", object.name);
+        assert_eq!(
+            (count(Call::Restart), count(Call::DeleteCompute)),
+            (0, 0),
+            "{}: {made:?}",
+            object.name
+        );
         // A change is idempotent, so it may be repeated. A key whose secret was lost with the
         // process is replaced.
         let again = usize::from(end == End::Killed);
         let changed = usize::from(object.state.name == "replica" && object.copy < 4);
-        assert!((changed..=changed * (1 + again)).contains(&count(Call::ChangeCompute)), "{}: {made:?}", object.name);
-        assert!(count(Call::RevokeKey) <= again && count(Call::CreateKey) <= 1 + again, "{}: {made:?}", object.name);
+        assert!(
+            (changed..=changed * (1 + again)).contains(&count(Call::ChangeCompute)),
+            "{}: {made:?}",
+            object.name
+        );
+        assert!(
+            count(Call::RevokeKey) <= again && count(Call::CreateKey) <= 1 + again,
+            "{}: {made:?}",
+            object.name
+        );
     }
     // A create whose answer was lost with the process may be repeated.
-    let creates =
-        site.asked(since).into_iter().filter(|(method, path, _)| method == "POST" && path.ends_with("/endpoints"));
-    let (answered, unanswered): (Vec<_>, Vec<_>) = creates.partition(|(.., status)| status.is_some());
+    let creates = site
+        .asked(since)
+        .into_iter()
+        .filter(|(method, path, _)| method == "POST" && path.ends_with("/endpoints"));
+    let (answered, unanswered): (Vec<_>, Vec<_>) =
+        creates.partition(|(.., status)| status.is_some());
     let new = after.computes.len() - before.computes.len();
     let most = answered.len() + unanswered.len();
-    assert!((answered.len()..=most).contains(&new), "{new} new computes, {answered:?}, {unanswered:?}");
-    assert!(end == End::Killed || unanswered.is_empty(), "{unanswered:?}");
+    assert!(
+        (answered.len()..=most).contains(&new),
+        "{new} new computes, {answered:?}, {unanswered:?}"
+    );
+    assert!(
+        end == End::Killed || unanswered.is_empty(),
+        "{unanswered:?}"
+    );
 }
 
 /// The paths of creates do not name objects, so creates are counted by their results.
-fn changes_of(asked: &[(String, String)], before: &Platform, after: &Platform) -> Vec<(String, String)> {
-    let one = |path: &str| asked.iter().find(|(method, asked)| method == "POST" && asked.ends_with(path)).cloned();
-    let computes = after.computes.keys().filter(|id| !before.computes.contains_key(*id)).count();
-    let keys = after.keys.keys().filter(|id| !before.keys.contains_key(*id)).count();
-    let creates = |path: &str| asked.iter().filter(|(method, asked)| method == "POST" && asked.ends_with(path)).count();
-    let others = asked.iter().filter(|(method, path)| method != "POST" || path.ends_with("/restart")).cloned();
-    assert!(creates("/endpoints") >= computes && creates("/api_keys") >= keys, "{asked:?}");
-    let repeated = |call: Option<(String, String)>, times: usize| vec![call; times].into_iter().flatten();
-    others.chain(repeated(one("/endpoints"), computes)).chain(repeated(one("/api_keys"), keys)).collect()
+fn changes_of(
+    asked: &[(String, String)],
+    before: &Platform,
+    after: &Platform,
+) -> Vec<(String, String)> {
+    let one = |path: &str| {
+        asked
+            .iter()
+            .find(|(method, asked)| method == "POST" && asked.ends_with(path))
+            .cloned()
+    };
+    let computes = after
+        .computes
+        .keys()
+        .filter(|id| !before.computes.contains_key(*id))
+        .count();
+    let keys = after
+        .keys
+        .keys()
+        .filter(|id| !before.keys.contains_key(*id))
+        .count();
+    let creates = |path: &str| {
+        asked
+            .iter()
+            .filter(|(method, asked)| method == "POST" && asked.ends_with(path))
+            .count()
+    };
+    let others = asked
+        .iter()
+        .filter(|(method, path)| method != "POST" || path.ends_with("/restart"))
+        .cloned();
+    assert!(
+        creates("/endpoints") >= computes && creates("/api_keys") >= keys,
+        "{asked:?}"
+    );
+    let repeated =
+        |call: Option<(String, String)>, times: usize| vec![call; times].into_iter().flatten();
+    others
+        .chain(repeated(one("/endpoints"), computes))
+        .chain(repeated(one("/api_keys"), keys))
+        .collect()
 }
 
 /// The time from the last request of the old leader to the first of its successor.
 fn gap(site: &Site, ended: u64) -> Duration {
-    let times: BTreeMap<u64, Timestamp> =
-        site.platform.requests(0).into_iter().map(|entry| (entry.n, entry.at.parse().unwrap())).collect();
-    let (last, first) = (times.range(..=ended).next_back().unwrap(), times.range(ended + 1..).next().unwrap());
+    let times: BTreeMap<u64, Timestamp> = site
+        .platform
+        .requests(0)
+        .into_iter()
+        .map(|entry| (entry.n, entry.at.parse().unwrap()))
+        .collect();
+    let (last, first) = (
+        times.range(..=ended).next_back().unwrap(),
+        times.range(ended + 1..).next().unwrap(),
+    );
     Duration::try_from(first.1.duration_since(*last.1)).unwrap()
 }

@@ -14,8 +14,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::Version;
-use crate::recorded::{CLUSTER_ID, CREDENTIALS, KINDS, NAMESPACE, ORGANIZATION, Object, PROJECT, Recording, TOKEN};
-use crate::support::{ControlPlane, Options, PATIENCE, Running, free_listener, free_port, objects, wait_for};
+use crate::recorded::{
+    CLUSTER_ID, CREDENTIALS, KINDS, NAMESPACE, ORGANIZATION, Object, PROJECT, Recording, TOKEN,
+};
+use crate::support::{
+    ControlPlane, Options, PATIENCE, Running, free_listener, free_port, objects, wait_for,
+};
 
 /// A time without writes that counts as settled: longer than a poll and a check of a key.
 const REST: Duration = Duration::from_secs(12);
@@ -38,24 +42,43 @@ impl Site {
     /// A platform with the branches of these objects, an account, and the definitions of this
     /// version.
     pub async fn open(version: Version, profile: Profile, branches: &[Object]) -> Self {
-        let options = Options { crds: version.definitions(), ..Options::default() };
+        let options = Options {
+            crds: version.definitions(),
+            ..Options::default()
+        };
         let cluster = ControlPlane::start_with(options).await.unwrap();
         let client = cluster.client().await.unwrap();
         let listener = free_listener().unwrap();
         listener.set_nonblocking(true).unwrap();
         let world = WorldFile::parse(&world(branches)).unwrap();
-        let options = Platform { profile, seed: 7, ..Platform::new(world) };
-        let platform = simulator::serve(TcpListener::from_std(listener).unwrap(), options).await.unwrap();
-        let site = Self { cluster, client, platform, profile };
+        let options = Platform {
+            profile,
+            seed: 7,
+            ..Platform::new(world)
+        };
+        let platform = simulator::serve(TcpListener::from_std(listener).unwrap(), options)
+            .await
+            .unwrap();
+        let site = Self {
+            cluster,
+            client,
+            platform,
+            profile,
+        };
         site.declare_account().await;
         site
     }
 
     async fn declare_account(&self) {
         let secret = |name: &str, entries: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": entries});
-        self.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})).await;
-        self.create(&secret(CREDENTIALS, json!({"api-key": TOKEN}))).await;
-        self.create(&secret("unrelated", json!({"text": "somebody's"}))).await;
+        self.create(
+            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+        )
+        .await;
+        self.create(&secret(CREDENTIALS, json!({"api-key": TOKEN})))
+            .await;
+        self.create(&secret("unrelated", json!({"text": "somebody's"})))
+            .await;
         let account = |kind: &str, name: &str, more: Value| {
             let mut spec = json!({
                 "baseURL": self.platform.base_url(), "organizationID": ORGANIZATION, "pollInterval": "5s",
@@ -72,7 +95,12 @@ impl Site {
             _ => ("Account", json!({})),
         };
         self.create(&account(kind, "prod", more)).await;
-        self.create(&account("Account", "empty", json!({"apiKeySecretRef": {"name": "no-such-secret"}}))).await;
+        self.create(&account(
+            "Account",
+            "empty",
+            json!({"apiKeySecretRef": {"name": "no-such-secret"}}),
+        ))
+        .await;
     }
 
     /// The account reference for resources.
@@ -86,29 +114,46 @@ impl Site {
     pub async fn create(&self, manifest: &Value) {
         let kind = manifest["kind"].as_str().unwrap();
         let object: DynamicObject = serde_json::from_value(manifest.clone()).unwrap();
-        let created = objects(&self.client, NAMESPACE, kind).create(&PostParams::default(), &object).await;
+        let created = objects(&self.client, NAMESPACE, kind)
+            .create(&PostParams::default(), &object)
+            .await;
         created.unwrap_or_else(|error| panic!("{manifest}: {error}"));
     }
 
     pub async fn patch(&self, kind: &str, name: &str, patch: &Value) {
         let api = objects(&self.client, NAMESPACE, kind);
-        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .unwrap();
     }
 
     pub async fn delete(&self, kind: &str, name: &str) {
-        objects(&self.client, NAMESPACE, kind).delete(name, &DeleteParams::default()).await.unwrap();
+        objects(&self.client, NAMESPACE, kind)
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
     }
 
     /// All objects of a kind by name.
     pub async fn all(&self, kind: &str) -> BTreeMap<String, Value> {
-        let listed = objects(&self.client, NAMESPACE, kind).list(&ListParams::default()).await.unwrap();
+        let listed = objects(&self.client, NAMESPACE, kind)
+            .list(&ListParams::default())
+            .await
+            .unwrap();
         let named = |mut object: DynamicObject| {
             // Items of a list have no kind of their own.
             object.types = None;
             let mut object = serde_json::to_value(object).unwrap();
-            let version = if kind == "Secret" { "v1" } else { "dbplane.dev/v1alpha1" };
+            let version = if kind == "Secret" {
+                "v1"
+            } else {
+                "dbplane.dev/v1alpha1"
+            };
             merge(&mut object, &json!({"apiVersion": version, "kind": kind}));
-            (object["metadata"]["name"].as_str().unwrap().to_owned(), object)
+            (
+                object["metadata"]["name"].as_str().unwrap().to_owned(),
+                object,
+            )
         };
         listed.items.into_iter().map(named).collect()
     }
@@ -117,7 +162,10 @@ impl Site {
     pub async fn record(&self) -> Recording {
         let mut found = BTreeMap::new();
         for kind in KINDS {
-            found.insert(kind.to_owned(), self.all(kind).await.into_values().collect());
+            found.insert(
+                kind.to_owned(),
+                self.all(kind).await.into_values().collect(),
+            );
         }
         let world = self.platform.with_world(|world, now| {
             world.advance_to(now);
@@ -138,7 +186,14 @@ impl Site {
         let (health, metrics) = (free_port().unwrap(), free_port().unwrap());
         let mut command = Command::new(version.program());
         command
-            .args(["run", "--allow-insecure-platform", "--log", "info,dbplane=debug", "--identity", name])
+            .args([
+                "run",
+                "--allow-insecure-platform",
+                "--log",
+                "info,dbplane=debug",
+                "--identity",
+                name,
+            ])
             .args([
                 "--request-timeout",
                 "5",
@@ -154,8 +209,16 @@ impl Site {
             .arg(format!("--health-listen=127.0.0.1:{health}"))
             .arg(format!("--metrics-listen=127.0.0.1:{metrics}"))
             .env("KUBECONFIG", self.cluster.kubeconfig_path());
-        let process = self.cluster.sandbox().start(name, command).unwrap().log_on_panic();
-        Operator { process, health: format!("http://127.0.0.1:{health}/readyz") }
+        let process = self
+            .cluster
+            .sandbox()
+            .start(name, command)
+            .unwrap()
+            .log_on_panic();
+        Operator {
+            process,
+            health: format!("http://127.0.0.1:{health}/readyz"),
+        }
     }
 
     /// The number of requests to the platform so far.
@@ -165,8 +228,14 @@ impl Site {
 
     /// The changes requested since then: method, path and status.
     pub fn asked(&self, since: u64) -> Vec<(String, String, Option<u16>)> {
-        let entries = self.platform.requests(since).into_iter().filter(|entry| entry.method != "GET");
-        entries.map(|entry| (entry.method, entry.path, entry.status)).collect()
+        let entries = self
+            .platform
+            .requests(since)
+            .into_iter()
+            .filter(|entry| entry.method != "GET");
+        entries
+            .map(|entry| (entry.method, entry.path, entry.status))
+            .collect()
     }
 
     /// The changes that were executed and answered.
@@ -197,7 +266,10 @@ impl Site {
         let mut versions = BTreeMap::new();
         for kind in KINDS {
             for (name, object) in self.all(kind).await {
-                versions.insert((kind, name), object["metadata"]["resourceVersion"].to_string());
+                versions.insert(
+                    (kind, name),
+                    object["metadata"]["resourceVersion"].to_string(),
+                );
             }
         }
         versions
@@ -217,11 +289,17 @@ impl Site {
 
 impl Operator {
     pub async fn is_ready(&self) -> bool {
-        reqwest::get(&self.health).await.is_ok_and(|answer| answer.status().is_success())
+        reqwest::get(&self.health)
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
     }
 
     pub async fn until_ready(&self) {
-        wait_for("the operator to be ready", PATIENCE, async || self.is_ready().await.then_some(())).await.unwrap();
+        wait_for("the operator to be ready", PATIENCE, async || {
+            self.is_ready().await.then_some(())
+        })
+        .await
+        .unwrap();
     }
 }
 
@@ -232,9 +310,12 @@ fn world(objects: &[Object]) -> String {
         .flat_map(|object| [object.branch(), object.other_branch()])
         .map(|id| format!("{{id: {id}}}"))
         .collect();
-    let foreign = objects.iter().filter_map(|object| Some((object.foreign()?, object.branch())));
-    let foreign: Vec<String> =
-        foreign.map(|(id, branch)| format!("{{id: {id}, branch: {branch}, active: true}}")).collect();
+    let foreign = objects
+        .iter()
+        .filter_map(|object| Some((object.foreign()?, object.branch())));
+    let foreign: Vec<String> = foreign
+        .map(|(id, branch)| format!("{{id: {id}, branch: {branch}, active: true}}"))
+        .collect();
     format!(
         "settings: {{start_ms: 200, inactivity_seconds: 864000, rate_limit: {{enabled: false}}}}
 users: [{{id: user-ada}}]

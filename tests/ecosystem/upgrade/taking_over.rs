@@ -31,7 +31,13 @@ async fn taken_over(profile: Profile) {
     // Definitions are upgraded together with the operator.
     for file in Version::This.definitions() {
         site.cluster
-            .kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file.display().to_string()])
+            .kubectl(&[
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                &file.display().to_string(),
+            ])
             .await
             .unwrap();
     }
@@ -40,7 +46,10 @@ async fn taken_over(profile: Profile) {
     until_ended(&site, &objects).await;
     site.until_at_rest().await;
     let after = site.record().await;
-    let before = Before { recording: &recording, objects: &objects };
+    let before = Before {
+        recording: &recording,
+        objects: &objects,
+    };
     let found = differences(&before, &after, &site.changes(since));
     assert!(found.is_empty(), "{found:#?}");
     // After another restart there is nothing left to do. Missing and refused things are only
@@ -49,11 +58,16 @@ async fn taken_over(profile: Profile) {
     this.process.kill().unwrap();
     let _again = site.start(Version::This, "again", &[]).await;
     site.until_at_rest().await;
-    site.until("everything to be as it was", async || changed(&after, &site.record().await)).await;
+    site.until("everything to be as it was", async || {
+        changed(&after, &site.record().await)
+    })
+    .await;
     // The operator checks a missing compute by an empty PATCH, which gets 404. An existing compute
     // would answer with another status.
-    let asked =
-        site.asked(since).into_iter().filter(|(method, _, status)| (method.as_str(), *status) != ("PATCH", Some(404)));
+    let asked = site
+        .asked(since)
+        .into_iter()
+        .filter(|(method, _, status)| (method.as_str(), *status) != ("PATCH", Some(404)));
     assert_eq!(asked.collect::<Vec<_>>(), []);
 }
 
@@ -69,8 +83,13 @@ async fn until_ended(site: &Site, objects: &[crate::recorded::Object]) {
                     (Some(wanted), seen) => seen.is_some_and(|seen| says(seen, wanted)),
                 };
                 if !as_wanted {
-                    let seen = all.get(&object.name).map(|seen| seen["status"]["conditions"].to_string());
-                    missing.push(format!("{}: {seen:?} instead of {:?}", object.name, object.state.ends));
+                    let seen = all
+                        .get(&object.name)
+                        .map(|seen| seen["status"]["conditions"].to_string());
+                    missing.push(format!(
+                        "{}: {seen:?} instead of {:?}",
+                        object.name, object.state.ends
+                    ));
                 }
             }
         }

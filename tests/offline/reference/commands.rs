@@ -6,8 +6,7 @@ use clap::{Arg, Command};
 
 use crate::command_line::verbs;
 
-const MADE: &str =
-    "This page is made by `make reference` from what `--help` and the man pages are made of, and a test compares them.";
+const MADE: &str = "This page is made by `make reference` from what `--help` and the man pages are made of, and a test compares them.";
 
 /// The page of dbplane.
 pub fn operator() -> String {
@@ -18,7 +17,13 @@ pub fn operator() -> String {
     );
     let all = verbs(&built(dbplane::cli::command()), "dbplane");
     for (name, verb) in &all {
-        writeln!(page, "- [{name}](#{}): {}", name.replace(' ', "-"), said(verb.get_about())).unwrap();
+        writeln!(
+            page,
+            "- [{name}](#{}): {}",
+            name.replace(' ', "-"),
+            said(verb.get_about())
+        )
+        .unwrap();
     }
     for (name, verb) in all {
         write!(page, "\n## {name}\n\n").unwrap();
@@ -31,7 +36,10 @@ pub fn operator() -> String {
 pub fn simulator() -> String {
     let program = built(dbplane_simulator::arguments::command());
     let guide = "[The guide](../guide/simulator.md) shows what the simulated platform does, and its console.";
-    format!("# The command line of the simulator\n\n{MADE} {guide}\n\n{}", section(program))
+    format!(
+        "# The command line of the simulator\n\n{MADE} {guide}\n\n{}",
+        section(program)
+    )
 }
 
 fn built(mut command: Command) -> Command {
@@ -43,13 +51,23 @@ fn built(mut command: Command) -> Command {
 fn section(mut verb: Command) -> String {
     let mut page = said(verb.get_long_about().or(verb.get_about()));
     let usage = verb.render_usage().to_string();
-    write!(page, "\n\n```text\n{}\n```\n", usage.trim_start_matches("Usage: ")).unwrap();
-    let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
-    let (arguments, flags): (Vec<_>, Vec<_>) = verb.get_arguments().filter(shown).partition(|arg| arg.is_positional());
+    write!(
+        page,
+        "\n\n```text\n{}\n```\n",
+        usage.trim_start_matches("Usage: ")
+    )
+    .unwrap();
+    let shown =
+        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let (arguments, flags): (Vec<_>, Vec<_>) = verb
+        .get_arguments()
+        .filter(shown)
+        .partition(|arg| arg.is_positional());
     for (heading, args) in [("Arguments", arguments), ("Flags", flags)] {
         if !args.is_empty() {
             write!(page, "\n{heading}:\n\n").unwrap();
-            args.into_iter().for_each(|arg| page.push_str(&argument(arg)));
+            args.into_iter()
+                .for_each(|arg| page.push_str(&argument(arg)));
         }
     }
     page.push_str(&after(&verb));
@@ -58,16 +76,25 @@ fn section(mut verb: Command) -> String {
 
 /// An argument or flag with its default, variable and values.
 fn argument(arg: &Arg) -> String {
-    let short = arg.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+    let short = arg
+        .get_short()
+        .map(|short| format!("`-{short}`, "))
+        .unwrap_or_default();
     let plain = arg.to_string();
-    let mut line =
-        format!("- {short}`{plain}`: {}", said(arg.get_long_help().or(arg.get_help())).trim_end_matches('.'));
+    let mut line = format!(
+        "- {short}`{plain}`: {}",
+        said(arg.get_long_help().or(arg.get_help())).trim_end_matches('.')
+    );
     line.push('.');
     if arg.is_required_set() {
         line.push_str(" Required.");
     }
     let takes_value = arg.get_action().takes_values();
-    let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let defaults: Vec<_> = arg
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy())
+        .collect();
     if takes_value && !defaults.is_empty() {
         write!(line, " Default: `{}`.", defaults.join(",")).unwrap();
     }
@@ -75,8 +102,15 @@ fn argument(arg: &Arg) -> String {
         write!(line, " Variable: `{}`.", variable.to_string_lossy()).unwrap();
     }
     line.push('\n');
-    for value in arg.get_possible_values().iter().filter(|value| takes_value && !value.is_hide_set()) {
-        let help = value.get_help().map(|help| format!(": {help}")).unwrap_or_default();
+    for value in arg
+        .get_possible_values()
+        .iter()
+        .filter(|value| takes_value && !value.is_hide_set())
+    {
+        let help = value
+            .get_help()
+            .map(|help| format!(": {help}"))
+            .unwrap_or_default();
         writeln!(line, "  - `{}`{help}", value.get_name()).unwrap();
     }
     line
@@ -84,7 +118,10 @@ fn argument(arg: &Arg) -> String {
 
 /// Examples and exit codes follow the flags.
 fn after(verb: &Command) -> String {
-    let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let help = verb
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let (examples, codes) = help.split_once("\n\nExit status:\n").unwrap();
     let mut page = "\nExamples:\n\n```sh\n".to_owned();
     for line in examples.lines().skip(1) {
@@ -106,5 +143,9 @@ fn after(verb: &Command) -> String {
 
 /// Escapes a help text for Markdown.
 fn said(help: Option<&impl ToString>) -> String {
-    help.map(ToString::to_string).unwrap_or_default().replace('<', "\\<").replace('*', "\\*").replace('|', "\\|")
+    help.map(ToString::to_string)
+        .unwrap_or_default()
+        .replace('<', "\\<")
+        .replace('*', "\\*")
+        .replace('|', "\\|")
 }

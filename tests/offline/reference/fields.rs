@@ -4,12 +4,14 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-const MADE: &str =
-    "This page is made by `make reference` from the definition that is installed, and a test compares the two.";
+const MADE: &str = "This page is made by `make reference` from the definition that is installed, and a test compares the two.";
 
 /// The file name of a kind's page.
 pub fn file(definition: &Value) -> String {
-    format!("{}.md", definition["spec"]["names"]["singular"].as_str().unwrap())
+    format!(
+        "{}.md",
+        definition["spec"]["names"]["singular"].as_str().unwrap()
+    )
 }
 
 /// The page of a kind. `kinds` are all definitions.
@@ -17,7 +19,10 @@ pub fn page(definition: &Value, kinds: &[Value]) -> String {
     let schema = schema(definition);
     let mut page = head(definition, schema);
     let twin = kinds.iter().find(|kind| is_template_of(definition, kind));
-    let mut walk = Walk { page: &mut page, twin };
+    let mut walk = Walk {
+        page: &mut page,
+        twin,
+    };
     for part in ["spec", "status"] {
         let schema = &schema["properties"][part];
         writeln!(walk.page, "\n## {part}\n\n{}", text(schema)).unwrap();
@@ -34,7 +39,12 @@ fn schema(definition: &Value) -> &Value {
 
 /// The template of a ReadReplicaSet has the fields of a Compute.
 fn is_template_of(definition: &Value, kind: &Value) -> bool {
-    let name = |definition: &Value| definition["spec"]["names"]["kind"].as_str().unwrap().to_owned();
+    let name = |definition: &Value| {
+        definition["spec"]["names"]["kind"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     (name(definition).as_str(), name(kind).as_str()) == ("ReadReplicaSet", "Compute")
 }
 
@@ -45,15 +55,28 @@ fn head(definition: &Value, schema: &Value) -> String {
         "Namespaced" => "in a namespace",
         _ => "for the whole cluster",
     };
-    let short = code(spec["names"]["shortNames"].as_array().unwrap().iter().filter_map(Value::as_str));
+    let short = code(
+        spec["names"]["shortNames"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str),
+    );
     let columns = version["additionalPrinterColumns"].as_array().unwrap();
     let shown = |wide: bool| {
-        let priority = |column: &&Value| (column["priority"].as_i64().unwrap_or_default() > 0) == wide;
-        let names: Vec<_> = columns.iter().filter(priority).filter_map(|column| column["name"].as_str()).collect();
+        let priority =
+            |column: &&Value| (column["priority"].as_i64().unwrap_or_default() > 0) == wide;
+        let names: Vec<_> = columns
+            .iter()
+            .filter(priority)
+            .filter_map(|column| column["name"].as_str())
+            .collect();
         names.join(", ")
     };
-    let (plural, api) =
-        (spec["names"]["plural"].as_str().unwrap(), format!("dbplane.dev/{}", version["name"].as_str().unwrap()));
+    let (plural, api) = (
+        spec["names"]["plural"].as_str().unwrap(),
+        format!("dbplane.dev/{}", version["name"].as_str().unwrap()),
+    );
     let examples = match kind {
         "Account" | "ClusterAccount" => "account-and-clusteraccount".to_owned(),
         kind => kind.to_lowercase(),
@@ -67,21 +90,37 @@ fn head(definition: &Value, schema: &Value) -> String {
         shown(true),
     );
     if let Some(scale) = version["subresources"].get("scale") {
-        let path = |name: &str| scale[name].as_str().unwrap().trim_start_matches('.').to_owned();
+        let path = |name: &str| {
+            scale[name]
+                .as_str()
+                .unwrap()
+                .trim_start_matches('.')
+                .to_owned()
+        };
         let (wanted, there) = (path("specReplicasPath"), path("statusReplicasPath"));
-        writeln!(head, "- `kubectl scale` and autoscalers set `{wanted}`, and read `{there}`.").unwrap();
+        writeln!(
+            head,
+            "- `kubectl scale` and autoscalers set `{wanted}`, and read `{there}`."
+        )
+        .unwrap();
     }
     head
 }
 
 /// Names as inline code, separated by commas.
 fn code<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    names
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A description, escaped for Markdown.
 fn text(schema: &Value) -> String {
-    schema["description"].as_str().unwrap_or_default().replace('<', "\\<")
+    schema["description"]
+        .as_str()
+        .unwrap_or_default()
+        .replace('<', "\\<")
 }
 
 struct Walk<'a> {
@@ -93,20 +132,44 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Links to the fields of a level.
     fn contents(&mut self, path: &str, schema: &Value) {
-        let links: Vec<_> =
-            properties(schema).map(|(name, _)| format!("[{name}](#{})", anchor(&join(path, name)))).collect();
+        let links: Vec<_> = properties(schema)
+            .map(|(name, _)| format!("[{name}](#{})", anchor(&join(path, name))))
+            .collect();
         writeln!(self.page, "\nFields: {}.", links.join(", ")).unwrap();
     }
 
     fn fields(&mut self, path: &str, schema: &Value) {
-        let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<_> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         for (name, field) in properties(schema) {
             let path = join(path, name);
-            let level = if path.matches('.').count() == 1 { "###" } else { "####" };
+            let level = if path.matches('.').count() == 1 {
+                "###"
+            } else {
+                "####"
+            };
             let mut facts = facts(field);
-            facts.extend(required.contains(&name.as_str()).then(|| "required".to_owned()));
-            facts.extend(field.get("default").map(|default| format!("default `{}`", plain(default))));
-            writeln!(self.page, "\n{level} {path}\n\n*{}*\n\n{}", facts.join(", "), text(field)).unwrap();
+            facts.extend(
+                required
+                    .contains(&name.as_str())
+                    .then(|| "required".to_owned()),
+            );
+            facts.extend(
+                field
+                    .get("default")
+                    .map(|default| format!("default `{}`", plain(default))),
+            );
+            writeln!(
+                self.page,
+                "\n{level} {path}\n\n*{}*\n\n{}",
+                facts.join(", "),
+                text(field)
+            )
+            .unwrap();
             self.rules(field, "a value");
             self.inner(&path, field);
         }
@@ -118,7 +181,10 @@ impl Walk<'_> {
             return;
         }
         self.fields(path, field);
-        for (part, suffix, what) in [("items", "[]", "an entry"), ("additionalProperties", "{}", "a value")] {
+        for (part, suffix, what) in [
+            ("items", "[]", "an entry"),
+            ("additionalProperties", "{}", "a value"),
+        ] {
             if let Some(inner) = field.get(part) {
                 self.rules(inner, what);
                 self.fields(&format!("{path}{suffix}"), inner);
@@ -131,12 +197,15 @@ impl Walk<'_> {
         let Some(twin) = self.twin else { return false };
         let theirs = &schema(twin)["properties"]["spec"];
         let name = file(twin);
-        let (same, own): (Vec<_>, Vec<_>) =
-            properties(field).partition(|(name, field)| theirs["properties"].get(name.as_str()) == Some(field));
-        let links: Vec<_> =
-            same.iter().map(|(field, _)| format!("[{field}]({name}#{})", anchor(&join("spec", field)))).collect();
-        let missing =
-            properties(theirs).map(|(name, _)| name.as_str()).filter(|name| field["properties"].get(name).is_none());
+        let (same, own): (Vec<_>, Vec<_>) = properties(field)
+            .partition(|(name, field)| theirs["properties"].get(name.as_str()) == Some(field));
+        let links: Vec<_> = same
+            .iter()
+            .map(|(field, _)| format!("[{field}]({name}#{})", anchor(&join("spec", field))))
+            .collect();
+        let missing = properties(theirs)
+            .map(|(name, _)| name.as_str())
+            .filter(|name| field["properties"].get(name).is_none());
         let kind = twin["spec"]["names"]["kind"].as_str().unwrap();
         writeln!(
             self.page,
@@ -159,11 +228,23 @@ impl Walk<'_> {
             .as_array()
             .into_iter()
             .flatten()
-            .map(|rule| rule["message"].as_str().unwrap().replace('<', "\\<").replace('*', "\\*"))
+            .map(|rule| {
+                rule["message"]
+                    .as_str()
+                    .unwrap()
+                    .replace('<', "\\<")
+                    .replace('*', "\\*")
+            })
             .collect();
         if !messages.is_empty() {
-            writeln!(self.page, "\nThe API server refuses {what} that does not fit, saying:\n").unwrap();
-            messages.iter().for_each(|message| writeln!(self.page, "- {message}").unwrap());
+            writeln!(
+                self.page,
+                "\nThe API server refuses {what} that does not fit, saying:\n"
+            )
+            .unwrap();
+            messages
+                .iter()
+                .for_each(|message| writeln!(self.page, "- {message}").unwrap());
         }
     }
 }
@@ -178,12 +259,17 @@ fn join(path: &str, name: &str) -> String {
 
 /// The anchor of a field's heading on code hosts and in mdBook.
 fn anchor(path: &str) -> String {
-    path.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect()
+    path.to_lowercase()
+        .chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .collect()
 }
 
 /// A value in the notation of manifests.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The constraints of a value in words.
@@ -191,11 +277,20 @@ fn facts(schema: &Value) -> Vec<String> {
     let number = |keyword: &str| schema.get(keyword).map(Value::to_string);
     let mut facts = vec![type_of(schema)];
     if let Some(values) = schema["enum"].as_array() {
-        facts.push(format!("one of {}", code(values.iter().filter_map(Value::as_str))));
+        facts.push(format!(
+            "one of {}",
+            code(values.iter().filter_map(Value::as_str))
+        ));
     }
-    let ends =
-        [("minimum", "maximum", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " entries")];
-    for (least, most, unit) in ends.into_iter().chain([("minProperties", "maxProperties", " entries")]) {
+    let ends = [
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " entries"),
+    ];
+    for (least, most, unit) in
+        ends.into_iter()
+            .chain([("minProperties", "maxProperties", " entries")])
+    {
         match (number(least), number(most)) {
             (Some(least), Some(most)) => facts.push(format!("{least} to {most}{unit}")),
             (Some(least), None) => facts.push(format!("at least {least}{unit}")),
@@ -206,7 +301,11 @@ fn facts(schema: &Value) -> Vec<String> {
     match schema["x-kubernetes-list-type"].as_str() {
         Some("set") => facts.push("each entry once".to_owned()),
         Some("map") => {
-            let keys = schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let keys = schema["x-kubernetes-list-map-keys"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
             facts.push(format!("each {} once", code(keys)));
         }
         _ => {}
@@ -218,7 +317,10 @@ fn type_of(schema: &Value) -> String {
     if schema["x-kubernetes-int-or-string"] == true {
         return "integer or string".to_owned();
     }
-    match (schema["type"].as_str().unwrap_or_default(), schema["format"].as_str()) {
+    match (
+        schema["type"].as_str().unwrap_or_default(),
+        schema["format"].as_str(),
+    ) {
         ("string", Some("date-time")) => "time (RFC 3339)".to_owned(),
         ("array", _) => format!("list of {}", several(&schema["items"])),
         ("object", _) if schema.get("additionalProperties").is_some() => {

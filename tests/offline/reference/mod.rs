@@ -23,8 +23,14 @@ fn folder() -> PathBuf {
 
 /// The pages by file name.
 fn pages() -> Vec<(String, String)> {
-    let kinds: Vec<Value> = definitions().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect();
-    let mut pages: Vec<_> = kinds.iter().map(|kind| (fields::file(kind), fields::page(kind, &kinds))).collect();
+    let kinds: Vec<Value> = definitions()
+        .iter()
+        .map(|definition| serde_json::to_value(definition).unwrap())
+        .collect();
+    let mut pages: Vec<_> = kinds
+        .iter()
+        .map(|kind| (fields::file(kind), fields::page(kind, &kinds)))
+        .collect();
     pages.push(("commands.md".to_owned(), commands::operator()));
     pages.push(("simulator.md".to_owned(), commands::simulator()));
     pages
@@ -34,17 +40,37 @@ fn pages() -> Vec<(String, String)> {
 fn the_pages_are_what_the_program_says_of_itself() {
     let pages = pages();
     if std::env::var_os(WRITE).is_some() {
-        pages.iter().for_each(|(name, text)| fs::write(folder().join(name), text).unwrap());
+        pages
+            .iter()
+            .for_each(|(name, text)| fs::write(folder().join(name), text).unwrap());
     }
-    let is_outdated =
-        |(name, text): &&(String, String)| fs::read_to_string(folder().join(name)).ok().as_ref() != Some(text);
-    let outdated: Vec<&String> = pages.iter().filter(is_outdated).map(|(name, _)| name).collect();
-    assert!(outdated.is_empty(), "docs/reference is not up to date, run make reference: {outdated:?}");
+    let is_outdated = |(name, text): &&(String, String)| {
+        fs::read_to_string(folder().join(name)).ok().as_ref() != Some(text)
+    };
+    let outdated: Vec<&String> = pages
+        .iter()
+        .filter(is_outdated)
+        .map(|(name, _)| name)
+        .collect();
+    assert!(
+        outdated.is_empty(),
+        "docs/reference is not up to date, run make reference: {outdated:?}"
+    );
 
     // names.md is written by hand.
-    let made: BTreeSet<String> = pages.into_iter().map(|(name, _)| name).chain(["names.md".to_owned()]).collect();
-    let names = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(names.collect::<BTreeSet<_>>(), made, "docs/reference has pages that are not made");
+    let made: BTreeSet<String> = pages
+        .into_iter()
+        .map(|(name, _)| name)
+        .chain(["names.md".to_owned()])
+        .collect();
+    let names = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(
+        names.collect::<BTreeSet<_>>(),
+        made,
+        "docs/reference has pages that are not made"
+    );
 }
 
 /// Fields that a replica shares with a Compute are described there.
@@ -59,9 +85,15 @@ fn every_field_has_a_heading() {
         }
         seen += 1;
         let page = &pages[&format!("{}.md", kind.to_lowercase())];
-        let of_replica = path.strip_prefix("spec.template.spec.").and_then(|rest| rest.split(['.', '[', '{']).next());
-        let is_linked = of_replica.is_some_and(|field| page.contains(&format!("[{field}](compute.md#spec")));
-        assert!(is_linked || page.contains(&format!("# {path}\n")), "{kind}: {path}");
+        let of_replica = path
+            .strip_prefix("spec.template.spec.")
+            .and_then(|rest| rest.split(['.', '[', '{']).next());
+        let is_linked =
+            of_replica.is_some_and(|field| page.contains(&format!("[{field}](compute.md#spec")));
+        assert!(
+            is_linked || page.contains(&format!("# {path}\n")),
+            "{kind}: {path}"
+        );
     });
     assert!(seen > 200, "{seen}");
 }

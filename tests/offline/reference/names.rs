@@ -28,12 +28,19 @@ fn every_name_is_on_the_page_and_no_other() {
     for path in files {
         let text = fs::read_to_string(path).unwrap();
         let shipped = text.split("#[cfg(test)]").next().unwrap();
-        used.extend(literal.captures_iter(shipped).map(|found| found[1].to_owned()));
+        used.extend(
+            literal
+                .captures_iter(shipped)
+                .map(|found| found[1].to_owned()),
+        );
     }
     assert!(used.len() > 10, "{used:?}");
     let page = fs::read_to_string(root.join("docs/reference/names.md")).unwrap();
     let entry = Regex::new(r"(?m)^- `(dbplane\.dev/[a-z-]+)`").unwrap();
-    let listed: BTreeSet<String> = entry.captures_iter(&page).map(|found| found[1].to_owned()).collect();
+    let listed: BTreeSet<String> = entry
+        .captures_iter(&page)
+        .map(|found| found[1].to_owned())
+        .collect();
     assert_eq!(listed, used);
     let others = [
         format!("`{}: {}`", MANAGED_BY.0, MANAGED_BY.1),

@@ -14,7 +14,9 @@ const RESTART: &str = "dbplane.dev/restart";
 
 async fn annotation(fixture: &Fixture, object: &str, name: &str) -> Option<String> {
     let seen = fixture.get(object).await.unwrap();
-    seen["metadata"]["annotations"][name].as_str().map(str::to_owned)
+    seen["metadata"]["annotations"][name]
+        .as_str()
+        .map(str::to_owned)
 }
 
 #[tokio::test]
@@ -25,16 +27,23 @@ async fn a_restart_is_waited_for() {
     let ran = fixture.dbplane(&["restart", "compute/orders"]).await;
     ran.expect(0, &["compute/orders done: restarted at "]);
     assert_eq!(fixture.count("POST"), 2, "{:?}", fixture.requests());
-    let first = annotation(&fixture, "compute/orders", RESTART).await.unwrap();
+    let first = annotation(&fixture, "compute/orders", RESTART)
+        .await
+        .unwrap();
 
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
-    let ran = fixture.dbplane(&["restart", "dbc", "--all", "--no-wait", "-o", "json"]).await.expect(0, &[]);
+    let ran = fixture
+        .dbplane(&["restart", "dbc", "--all", "--no-wait", "-o", "json"])
+        .await
+        .expect(0, &[]);
     let results = ran.json()["results"].clone();
     assert_eq!(
         results,
         json!([{"kind": "Compute", "namespace": "cli-restart", "name": "orders", "outcome": "requested"}])
     );
-    let second = annotation(&fixture, "compute/orders", RESTART).await.unwrap();
+    let second = annotation(&fixture, "compute/orders", RESTART)
+        .await
+        .unwrap();
     assert!(second > first, "{second}");
     fixture
         .until("compute/orders", "restarted", |seen| {
@@ -50,16 +59,48 @@ async fn what_cannot_work_is_refused_and_changes_nothing() {
     let (fixture, _) = created("cli-refused", "").await;
     let before = fixture.get("compute/orders").await.unwrap();
     for (args, code, words) in [
-        (&["restart", "compute/none"][..], 3, "there is no such resource in namespace cli-refused"),
-        (&["restart", "dbkey/ci"], 2, "restart is for Compute, not for ProjectKey"),
+        (
+            &["restart", "compute/none"][..],
+            3,
+            "there is no such resource in namespace cli-refused",
+        ),
+        (
+            &["restart", "dbkey/ci"],
+            2,
+            "restart is for Compute, not for ProjectKey",
+        ),
         (&["restart", "pod/orders"], 2, "pod is no kind of dbplane"),
         (&["restart", "orders"], 2, "write KIND/NAME"),
-        (&["restart", "compute", "-l", "app=none"], 3, "no Compute is selected"),
-        (&["restart", "compute/orders", "--timeout", "soon"], 2, "--timeout"),
-        (&["adopt", "compute/orders", "--yes"], 3, "it has compute ep-"),
-        (&["confirm-deletion", "compute/orders", "--yes"], 3, "it is not being deleted"),
-        (&["not-created", "compute/orders", "--compute-id", "ep-1"], 3, "no create of it is unclear"),
-        (&["revoked", "compute/orders", "--key", "all", "--yes"], 2, "revoked is for ProjectKey"),
+        (
+            &["restart", "compute", "-l", "app=none"],
+            3,
+            "no Compute is selected",
+        ),
+        (
+            &["restart", "compute/orders", "--timeout", "soon"],
+            2,
+            "--timeout",
+        ),
+        (
+            &["adopt", "compute/orders", "--yes"],
+            3,
+            "it has compute ep-",
+        ),
+        (
+            &["confirm-deletion", "compute/orders", "--yes"],
+            3,
+            "it is not being deleted",
+        ),
+        (
+            &["not-created", "compute/orders", "--compute-id", "ep-1"],
+            3,
+            "no create of it is unclear",
+        ),
+        (
+            &["revoked", "compute/orders", "--key", "all", "--yes"],
+            2,
+            "revoked is for ProjectKey",
+        ),
     ] {
         let ran = fixture.dbplane(args).await.expect(code, &[words]);
         assert_eq!(ran.out, "", "{args:?}");
@@ -72,12 +113,40 @@ async fn what_a_tool_declares_is_left_to_the_tool() {
     let (fixture, _) = created("cli-declared", "").await;
     let declared = json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute",
         "metadata": {"name": "orders", "annotations": {RESTART: "by-git"}}});
-    let args = ["-n", &fixture.namespace, "apply", "--server-side", "--field-manager=argocd", "-f", "-"];
-    fixture.shared.cluster.kubectl_with_input(&args, &declared.to_string()).await.unwrap();
-    fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["completedAt"].is_string()).await;
+    let args = [
+        "-n",
+        &fixture.namespace,
+        "apply",
+        "--server-side",
+        "--field-manager=argocd",
+        "-f",
+        "-",
+    ];
+    fixture
+        .shared
+        .cluster
+        .kubectl_with_input(&args, &declared.to_string())
+        .await
+        .unwrap();
+    fixture
+        .until("compute/orders", "restarted", |seen| {
+            seen["status"]["restart"]["completedAt"].is_string()
+        })
+        .await;
     let ran = fixture.dbplane(&["restart", "compute/orders"]).await;
-    ran.expect(3, &["dbplane.dev/restart is declared by argocd", "change it there"]);
-    assert_eq!(annotation(&fixture, "compute/orders", RESTART).await.as_deref(), Some("by-git"));
+    ran.expect(
+        3,
+        &[
+            "dbplane.dev/restart is declared by argocd",
+            "change it there",
+        ],
+    );
+    assert_eq!(
+        annotation(&fixture, "compute/orders", RESTART)
+            .await
+            .as_deref(),
+        Some("by-git")
+    );
 }
 
 #[tokio::test]
@@ -87,31 +156,85 @@ async fn what_takes_too_long_goes_on() {
     // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
     let kubeconfig = fixture.shared.cluster.kubeconfig_path();
-    let command = fixture.command(&kubeconfig, &["restart", "compute/orders", "--timeout", "4s"]);
+    let command = fixture.command(
+        &kubeconfig,
+        &["restart", "compute/orders", "--timeout", "4s"],
+    );
     let (output, shown) = Terminal::open().of(command).await;
     assert_eq!(output.status.code(), Some(4), "{output:?}: {shown}");
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("compute/orders timed out; it goes on, and waits for this: WaitingForDisruption"), "{said}");
-    assert!(shown.contains("compute/orders") && shown.contains("WaitingForDisruption"), "{shown}");
-    fixture.patch("compute/orders", json!({"disruption": null})).await;
-    fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["completedAt"].is_string()).await;
+    assert!(
+        said.contains(
+            "compute/orders timed out; it goes on, and waits for this: WaitingForDisruption"
+        ),
+        "{said}"
+    );
+    assert!(
+        shown.contains("compute/orders") && shown.contains("WaitingForDisruption"),
+        "{shown}"
+    );
+    fixture
+        .patch("compute/orders", json!({"disruption": null}))
+        .await;
+    fixture
+        .until("compute/orders", "restarted", |seen| {
+            seen["status"]["restart"]["completedAt"].is_string()
+        })
+        .await;
 }
 
 #[tokio::test]
 async fn a_compute_is_paused_and_resumed_and_looked_at_anew() {
     let (fixture, _) = created("cli-pause", "").await;
-    fixture.dbplane(&["pause", "compute/orders"]).await.expect(0, &["compute/orders done: paused"]);
-    assert_eq!(annotation(&fixture, "compute/orders", "dbplane.dev/paused").await.as_deref(), Some("true"));
+    fixture
+        .dbplane(&["pause", "compute/orders"])
+        .await
+        .expect(0, &["compute/orders done: paused"]);
+    assert_eq!(
+        annotation(&fixture, "compute/orders", "dbplane.dev/paused")
+            .await
+            .as_deref(),
+        Some("true")
+    );
     let refused = fixture.dbplane(&["restart", "compute/orders"]).await;
-    refused.expect(3, &["compute/orders: it is paused: dbplane resume -n cli-pause compute/orders"]);
+    refused.expect(
+        3,
+        &["compute/orders: it is paused: dbplane resume -n cli-pause compute/orders"],
+    );
     let page = fixture.dbplane(&["status", "compute/orders"]).await;
-    page.expect(0, &["needs a person (Paused)", "dbplane resume -n cli-pause compute/orders"]);
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    fixture.dbplane(&["resume", "compute/orders"]).await.expect(0, &["compute/orders done: resumed"]);
-    assert_eq!(annotation(&fixture, "compute/orders", "dbplane.dev/paused").await, None);
-    fixture.until("compute/orders", "as declared", |seen| seen["status"]["size"] == "2").await;
-    let ran = fixture.dbplane(&["reconcile", "compute/orders", "dbacct/prod"]).await;
-    ran.expect(0, &["compute/orders done: looked at anew: ", "account/prod done: looked at anew: Available"]);
+    page.expect(
+        0,
+        &[
+            "needs a person (Paused)",
+            "dbplane resume -n cli-pause compute/orders",
+        ],
+    );
+    fixture
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    fixture
+        .dbplane(&["resume", "compute/orders"])
+        .await
+        .expect(0, &["compute/orders done: resumed"]);
+    assert_eq!(
+        annotation(&fixture, "compute/orders", "dbplane.dev/paused").await,
+        None
+    );
+    fixture
+        .until("compute/orders", "as declared", |seen| {
+            seen["status"]["size"] == "2"
+        })
+        .await;
+    let ran = fixture
+        .dbplane(&["reconcile", "compute/orders", "dbacct/prod"])
+        .await;
+    ran.expect(
+        0,
+        &[
+            "compute/orders done: looked at anew: ",
+            "account/prod done: looked at anew: Available",
+        ],
+    );
 }
 
 #[tokio::test]
@@ -119,22 +242,39 @@ async fn a_person_at_a_terminal_is_asked_first() {
     let fixture = Fixture::new("cli-person").await;
     let main = by_hand(&fixture, "br-main-42", "read_write").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    fixture.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
+    fixture
+        .until_condition("compute/orders", "Stalled", "True", "PrimaryExists")
+        .await;
     let kubeconfig = fixture.shared.cluster.kubeconfig_path();
     let adopt = async |types: &str| {
         let command = fixture.command(&kubeconfig, &["adopt", "compute/orders"]);
         let (status, shown) = Terminal::open().with_person(command, types).await;
-        assert!(shown.contains("compute/orders in namespace cli-person"), "{shown}");
-        assert!(shown.contains("adopt: this cannot be taken back. Continue? [y/N]"), "{shown}");
+        assert!(
+            shown.contains("compute/orders in namespace cli-person"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("adopt: this cannot be taken back. Continue? [y/N]"),
+            "{shown}"
+        );
         (status.code(), shown)
     };
     for types in ["\n", "n\n", "yesterday\n"] {
         let (code, shown) = adopt(types).await;
-        assert!(code == Some(3) && shown.contains("it was not confirmed"), "{types:?}: {shown}");
+        assert!(
+            code == Some(3) && shown.contains("it was not confirmed"),
+            "{types:?}: {shown}"
+        );
     }
-    assert_eq!(fixture.get("compute/orders").await.unwrap()["spec"]["existing"], "Refuse");
+    assert_eq!(
+        fixture.get("compute/orders").await.unwrap()["spec"]["existing"],
+        "Refuse"
+    );
     let (code, shown) = adopt("Y\n").await;
-    assert!(code == Some(0) && shown.contains(&format!(": adopted {main}")), "{shown}");
+    assert!(
+        code == Some(0) && shown.contains(&format!(": adopted {main}")),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -146,7 +286,10 @@ async fn colours_are_for_terminals_whose_owner_wants_them() {
         let mut command = fixture.command(&kubeconfig, &["status"]);
         command.envs(variable.map(|name| (name, "1")));
         let (status, shown) = Terminal::open().with_person(command, "").await;
-        assert!(status.success() && shown.contains("dbplane in namespace cli-colours"), "{shown}");
+        assert!(
+            status.success() && shown.contains("dbplane in namespace cli-colours"),
+            "{shown}"
+        );
         // Progress output moves the cursor, so only colour codes count.
         assert_eq!(colour.is_match(&shown), coloured, "{variable:?}: {shown:?}");
     }
@@ -155,39 +298,78 @@ async fn colours_are_for_terminals_whose_owner_wants_them() {
 #[tokio::test]
 async fn an_existing_primary_is_adopted_once_it_is_confirmed() {
     let fixture = Fixture::new("cli-adopt").await;
-    let [main, dev] =
-        [by_hand(&fixture, "br-main-42", "read_write").await, by_hand(&fixture, "br-dev-7", "read_write").await];
+    let [main, dev] = [
+        by_hand(&fixture, "br-main-42", "read_write").await,
+        by_hand(&fixture, "br-dev-7", "read_write").await,
+    ];
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.apply(&compute("dev", "br-dev-7", "")).await;
     for object in ["compute/orders", "compute/dev"] {
-        fixture.until_condition(object, "Stalled", "True", "PrimaryExists").await;
+        fixture
+            .until_condition(object, "Stalled", "True", "PrimaryExists")
+            .await;
     }
     let page = fixture.dbplane(&["status", "dbc/orders"]).await;
-    page.expect(0, &["needs a person (PrimaryExists)", "dbplane adopt -n cli-adopt compute/orders", &main]);
-    let asked = fixture.dbplane(&["adopt", "compute/orders"]).await.expect(2, &["add --yes"]);
+    page.expect(
+        0,
+        &[
+            "needs a person (PrimaryExists)",
+            "dbplane adopt -n cli-adopt compute/orders",
+            &main,
+        ],
+    );
+    let asked = fixture
+        .dbplane(&["adopt", "compute/orders"])
+        .await
+        .expect(2, &["add --yes"]);
     assert_eq!(asked.out, "");
-    assert_eq!(fixture.get("compute/orders").await.unwrap()["metadata"]["generation"], 1);
+    assert_eq!(
+        fixture.get("compute/orders").await.unwrap()["metadata"]["generation"],
+        1
+    );
 
     let adopted = fixture.dbplane(&["adopt", "compute/orders", "--yes"]).await;
     adopted.expect(0, &[&format!("compute/orders done: adopted {main}\n")]);
-    let adopted = fixture.dbplane(&["adopt", "compute/dev", "--yes", "--compute-id", &dev]).await;
+    let adopted = fixture
+        .dbplane(&["adopt", "compute/dev", "--yes", "--compute-id", &dev])
+        .await;
     adopted.expect(0, &[&format!("compute/dev done: adopted {dev}\n")]);
-    assert_eq!(fixture.get("compute/dev").await.unwrap()["spec"]["computeID"], *dev);
-    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (0, 2));
+    assert_eq!(
+        fixture.get("compute/dev").await.unwrap()["spec"]["computeID"],
+        *dev
+    );
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (0, 2)
+    );
 }
 
 #[tokio::test]
 async fn a_compute_that_was_not_created_is_ruled_out() {
     let fixture = Fixture::minimal("cli-not-created").await;
     let twin = lost_with_a_twin(&fixture).await;
-    fixture.until_condition("compute/reader", "Stalled", "True", "AmbiguousCreate").await;
-    let unknown = fixture.dbplane(&["not-created", "compute/reader", "--compute-id", "ep-unknown-1"]).await;
+    fixture
+        .until_condition("compute/reader", "Stalled", "True", "AmbiguousCreate")
+        .await;
+    let unknown = fixture
+        .dbplane(&[
+            "not-created",
+            "compute/reader",
+            "--compute-id",
+            "ep-unknown-1",
+        ])
+        .await;
     unknown.expect(3, &["ep-unknown-1 is not in question. AmbiguousCreate: "]);
-    let ran = fixture.dbplane(&["not-created", "compute/reader", "--compute-id", &twin]).await;
+    let ran = fixture
+        .dbplane(&["not-created", "compute/reader", "--compute-id", &twin])
+        .await;
     ran.expect(0, &["compute/reader done: ruled out"]);
     let ready = fixture.until_ready("compute/reader").await;
     assert_ne!(ready["status"]["computeID"], *twin);
-    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 2));
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (1, 2)
+    );
 }
 
 #[tokio::test]
@@ -195,10 +377,20 @@ async fn who_may_only_read_is_told_so() {
     let (fixture, _) = created("cli-rights", "").await;
     let reader = fixture.somebody("get,list").await;
     let before = writes(&fixture).len();
-    let ran = fixture.dbplane_as(&reader, &["restart", "compute/orders"]).await;
+    let ran = fixture
+        .dbplane_as(&reader, &["restart", "compute/orders"])
+        .await;
     ran.expect(1, &["compute/orders not changed", "forbidden"]);
     assert_eq!(annotation(&fixture, "compute/orders", RESTART).await, None);
     assert_eq!(writes(&fixture).len(), before);
     let fleet = fixture.dbplane_as(&reader, &["status"]).await;
-    fleet.expect(0, &["Compute  1", "Not read", "projectkeys: ", "the operator's Lease: "]);
+    fleet.expect(
+        0,
+        &[
+            "Compute  1",
+            "Not read",
+            "projectkeys: ",
+            "the operator's Lease: ",
+        ],
+    );
 }

@@ -14,42 +14,97 @@ use crate::computes::created;
 use crate::fixture::{Fixture, compute, key};
 use crate::support::{PATIENCE, Sandbox};
 
-const CLOSED: &str =
-    "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
+const CLOSED: &str = "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
 
 /// A Compute that waits for its window, one whose branch is taken, and a healthy ProjectKey.
 async fn fleet(name: &str) -> Fixture {
     let (fixture, _) = created(name, CLOSED).await;
-    fixture.kubectl(&["label", "compute", "orders", "app=shop"]).await;
+    fixture
+        .kubectl(&["label", "compute", "orders", "app=shop"])
+        .await;
     fixture.apply(&key("ci", "")).await;
     fixture.apply(&compute("rival", "br-main-42", "")).await;
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    fixture
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
     fixture.until_ready("projectkey/ci").await;
-    fixture.until_condition("compute/rival", "Stalled", "True", "ClaimedByAnother").await;
-    fixture.until("compute/orders", "waiting", |seen| seen["status"]["waiting"].is_object()).await;
+    fixture
+        .until_condition("compute/rival", "Stalled", "True", "ClaimedByAnother")
+        .await;
+    fixture
+        .until("compute/orders", "waiting", |seen| {
+            seen["status"]["waiting"].is_object()
+        })
+        .await;
     fixture
 }
 
 fn names(items: &Value) -> Vec<&str> {
-    items.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
+    items
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["name"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
 async fn a_fleet_shows_first_what_needs_a_person() {
     let fixture = fleet("cli-fleet").await;
     let shown = fixture.dbplane(&["status"]).await;
-    let shown = shown.expect(0, &["dbplane in namespace cli-fleet; the operator ", "compute/rival  ClaimedByAnother"]);
-    let place = |word: &str| shown.out.find(word).unwrap_or_else(|| panic!("{word} is missing: {}", shown.out));
-    assert!(place("Needs a person\n") < place("Waits for time\n") && place("Waits for time\n") < place("Accounts\n"));
-    assert!(shown.out.ends_with("What to do: dbplane status -n cli-fleet compute/rival\n"), "{}", shown.out);
-    assert!(fixture.dbplane(&["status", "-o", "wide"]).await.expect(0, &["MESSAGE"]).out.len() > shown.out.len());
+    let shown = shown.expect(
+        0,
+        &[
+            "dbplane in namespace cli-fleet; the operator ",
+            "compute/rival  ClaimedByAnother",
+        ],
+    );
+    let place = |word: &str| {
+        shown
+            .out
+            .find(word)
+            .unwrap_or_else(|| panic!("{word} is missing: {}", shown.out))
+    };
+    assert!(
+        place("Needs a person\n") < place("Waits for time\n")
+            && place("Waits for time\n") < place("Accounts\n")
+    );
+    assert!(
+        shown
+            .out
+            .ends_with("What to do: dbplane status -n cli-fleet compute/rival\n"),
+        "{}",
+        shown.out
+    );
+    assert!(
+        fixture
+            .dbplane(&["status", "-o", "wide"])
+            .await
+            .expect(0, &["MESSAGE"])
+            .out
+            .len()
+            > shown.out.len()
+    );
 
-    let document = fixture.dbplane(&["status", "-o", "json"]).await.expect(0, &[]).json();
-    assert_eq!((names(&document["needsPerson"]), names(&document["waits"])), (vec!["rival"], vec!["orders"]));
+    let document = fixture
+        .dbplane(&["status", "-o", "json"])
+        .await
+        .expect(0, &[])
+        .json();
+    assert_eq!(
+        (names(&document["needsPerson"]), names(&document["waits"])),
+        (vec!["rival"], vec!["orders"])
+    );
     assert_eq!(document["needsPerson"][0]["reason"], "ClaimedByAnother");
     let counts = document["counts"].as_array().unwrap();
-    let computes = counts.iter().find(|count| count["kind"] == "Compute").unwrap();
-    assert_eq!(*computes, json!({"kind": "Compute", "all": 2, "needsPerson": 1, "waits": 1, "underWay": 0, "well": 0}));
+    let computes = counts
+        .iter()
+        .find(|count| count["kind"] == "Compute")
+        .unwrap();
+    assert_eq!(
+        *computes,
+        json!({"kind": "Compute", "all": 2, "needsPerson": 1, "waits": 1, "underWay": 0, "well": 0})
+    );
     let account = &document["accounts"][0];
     assert_eq!(
         (&account["ready"], &account["resources"], &account["state"]),
@@ -57,29 +112,64 @@ async fn a_fleet_shows_first_what_needs_a_person() {
     );
     assert_eq!(document["notRead"], json!([]));
     let yaml = fixture.dbplane(&["status", "-o", "yaml"]).await;
-    assert_eq!(serde_saphyr::from_str::<Value>(&yaml.out).unwrap(), document);
+    assert_eq!(
+        serde_saphyr::from_str::<Value>(&yaml.out).unwrap(),
+        document
+    );
 
-    let selected = fixture.dbplane(&["status", "-l", "app=shop", "-o", "json"]).await.json();
-    assert_eq!((names(&selected["needsPerson"]), names(&selected["waits"])), (vec![], vec!["orders"]));
-    fixture.dbplane(&["status", "--exit-status"]).await.expect(3, &["compute/rival"]);
-    fixture.dbplane(&["status", "--exit-status", "-l", "app=shop"]).await.expect(0, &["compute/orders"]);
+    let selected = fixture
+        .dbplane(&["status", "-l", "app=shop", "-o", "json"])
+        .await
+        .json();
+    assert_eq!(
+        (names(&selected["needsPerson"]), names(&selected["waits"])),
+        (vec![], vec!["orders"])
+    );
+    fixture
+        .dbplane(&["status", "--exit-status"])
+        .await
+        .expect(3, &["compute/rival"]);
+    fixture
+        .dbplane(&["status", "--exit-status", "-l", "app=shop"])
+        .await
+        .expect(0, &["compute/orders"]);
 }
 
 #[tokio::test]
 async fn a_page_says_what_differs_and_what_helps() {
     let fixture = fleet("cli-page").await;
-    let page = fixture.dbplane(&["status", "compute/orders", "-o", "json"]).await.expect(0, &[]).json();
+    let page = fixture
+        .dbplane(&["status", "compute/orders", "-o", "json"])
+        .await
+        .expect(0, &[])
+        .json();
     let seen = fixture.get("compute/orders").await.unwrap();
-    assert_eq!((&page["needs"], &page["declared"]), (&json!("waits"), &seen["spec"]));
+    assert_eq!(
+        (&page["needs"], &page["declared"]),
+        (&json!("waits"), &seen["spec"])
+    );
     assert_eq!(page["there"]["computeID"], seen["status"]["computeID"]);
     assert!(
-        page["there"]["record"].is_null() && page["differs"].as_str().unwrap().contains("size is 1, declared is 2")
+        page["there"]["record"].is_null()
+            && page["differs"]
+                .as_str()
+                .unwrap()
+                .contains("size is 1, declared is 2")
     );
-    assert_eq!(page["next"][0]["what"], "what waits is done: size is 1, declared is 2");
+    assert_eq!(
+        page["next"][0]["what"],
+        "what waits is done: size is 1, declared is 2"
+    );
     assert_eq!(page["lastOperation"], seen["status"]["lastOperation"]);
-    assert_eq!((&page["account"]["name"], &page["account"]["ready"]), (&json!("prod"), &json!("True")));
+    assert_eq!(
+        (&page["account"]["name"], &page["account"]["ready"]),
+        (&json!("prod"), &json!("True"))
+    );
     let events = page["events"].as_array().unwrap();
-    assert!(events.iter().any(|event| event["reason"] == "Created"), "{page}");
+    assert!(
+        events.iter().any(|event| event["reason"] == "Created"),
+        "{page}"
+    );
 
     let text = fixture.dbplane(&["status", "dbc/rival"]).await;
     let words = [
@@ -88,20 +178,47 @@ async fn a_page_says_what_differs_and_what_helps() {
         "kubectl -n cli-page describe compute rival",
     ];
     let text = text.expect(0, &words);
-    for section in ["Declared", "Conditions", "Account", "Operator", "What ClaimedByAnother means, and what to do"] {
-        assert!(text.out.contains(&format!("\n{section}\n")), "{section}: {}", text.out);
+    for section in [
+        "Declared",
+        "Conditions",
+        "Account",
+        "Operator",
+        "What ClaimedByAnother means, and what to do",
+    ] {
+        assert!(
+            text.out.contains(&format!("\n{section}\n")),
+            "{section}: {}",
+            text.out
+        );
     }
-    fixture.dbplane(&["status", "account/prod"]).await.expect(0, &["account/prod in namespace cli-page: is well"]);
-    fixture.dbplane(&["status", "compute/none"]).await.expect(1, &["there is no compute/none in namespace cli-page"]);
-    fixture.dbplane(&["status", "pods/none"]).await.expect(2, &["pods is no kind of dbplane"]);
+    fixture
+        .dbplane(&["status", "account/prod"])
+        .await
+        .expect(0, &["account/prod in namespace cli-page: is well"]);
+    fixture
+        .dbplane(&["status", "compute/none"])
+        .await
+        .expect(1, &["there is no compute/none in namespace cli-page"]);
+    fixture
+        .dbplane(&["status", "pods/none"])
+        .await
+        .expect(2, &["pods is no kind of dbplane"]);
 }
 
 #[tokio::test]
 async fn who_may_read_nothing_is_told_so() {
     let fixture = Fixture::bare("cli-nobody").await;
-    let nobody = fixture.shared.cluster.kubeconfig_for_service_account(&fixture.namespace, "default").await.unwrap();
+    let nobody = fixture
+        .shared
+        .cluster
+        .kubeconfig_for_service_account(&fixture.namespace, "default")
+        .await
+        .unwrap();
     let ran = fixture.dbplane_as(&nobody, &["status"]).await;
-    let ran = ran.expect(1, &["nothing of dbplane can be read", "computes: ", "forbidden"]);
+    let ran = ran.expect(
+        1,
+        &["nothing of dbplane can be read", "computes: ", "forbidden"],
+    );
     assert_eq!(ran.out, "");
 }
 
@@ -109,7 +226,11 @@ async fn who_may_read_nothing_is_told_so() {
 async fn kubectl_runs_it_as_a_plugin() {
     let (fixture, _) = created("cli-plugin", "").await;
     let folder = Sandbox::new("plugin").unwrap();
-    symlink(env!("CARGO_BIN_EXE_dbplane"), folder.folder().join("kubectl-dbplane")).unwrap();
+    symlink(
+        env!("CARGO_BIN_EXE_dbplane"),
+        folder.folder().join("kubectl-dbplane"),
+    )
+    .unwrap();
     let kubectl = |args: &[&str]| {
         let mut command = Command::from(fixture.shared.cluster.kubectl_command());
         command.env("PATH", folder.folder()).args(args);
@@ -117,12 +238,26 @@ async fn kubectl_runs_it_as_a_plugin() {
     };
     let shown = kubectl(&["dbplane", "status", "-n", "cli-plugin"]).await;
     shown.expect(0, &["dbplane in namespace cli-plugin", "Compute  1"]);
-    fixture.dbplane(&["pause", "compute/orders"]).await.expect(0, &[]);
+    fixture
+        .dbplane(&["pause", "compute/orders"])
+        .await
+        .expect(0, &[]);
     let fleet = kubectl(&["dbplane", "status", "-n", "cli-plugin"]).await;
-    fleet.expect(0, &["What to do: kubectl dbplane status -n cli-plugin compute/orders"]);
+    fleet.expect(
+        0,
+        &["What to do: kubectl dbplane status -n cli-plugin compute/orders"],
+    );
     let help = kubectl(&["dbplane", "restart", "--help"]).await;
-    help.expect(0, &["Usage: kubectl dbplane restart ", "\n  kubectl dbplane restart -n shop compute/orders"]);
-    kubectl(&["dbplane", "restart"]).await.expect(2, &["Usage: kubectl dbplane restart "]);
+    help.expect(
+        0,
+        &[
+            "Usage: kubectl dbplane restart ",
+            "\n  kubectl dbplane restart -n shop compute/orders",
+        ],
+    );
+    kubectl(&["dbplane", "restart"])
+        .await
+        .expect(2, &["Usage: kubectl dbplane restart "]);
 }
 
 /// Reads until the output contains `word`.
@@ -136,23 +271,48 @@ async fn read_until(child: &mut Child, text: &mut String, word: &str) {
             text.push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
     });
-    read.await.unwrap_or_else(|_| panic!("{word} never came: {text}"));
+    read.await
+        .unwrap_or_else(|_| panic!("{word} never came: {text}"));
 }
 
 #[tokio::test]
 async fn a_watched_fleet_is_shown_anew_with_each_change() {
     let (fixture, _) = created("cli-watch", "").await;
-    let mut command = fixture.command(&fixture.shared.cluster.kubeconfig_path(), &["status", "--watch"]);
-    let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut command = fixture.command(
+        &fixture.shared.cluster.kubeconfig_path(),
+        &["status", "--watch"],
+    );
+    let mut child = command
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
     let mut text = String::new();
     read_until(&mut child, &mut text, "Accounts\n").await;
     assert!(!text.contains("Paused"), "{text}");
-    fixture.kubectl(&["annotate", "compute", "orders", "dbplane.dev/paused=true"]).await;
-    read_until(&mut child, &mut text, "What to do: dbplane status -n cli-watch compute/orders\n").await;
-    assert!(text.contains("compute/orders  Paused") && !text.contains('\x1b'), "{text}");
+    fixture
+        .kubectl(&["annotate", "compute", "orders", "dbplane.dev/paused=true"])
+        .await;
+    read_until(
+        &mut child,
+        &mut text,
+        "What to do: dbplane status -n cli-watch compute/orders\n",
+    )
+    .await;
+    assert!(
+        text.contains("compute/orders  Paused") && !text.contains('\x1b'),
+        "{text}"
+    );
     let pictures = text.matches("dbplane in namespace").count();
     assert!((2..10).contains(&pictures), "{pictures} pictures: {text}");
-    kill(Pid::from_raw(child.id().unwrap().cast_signed()), Signal::SIGINT).unwrap();
-    let ended = tokio::time::timeout(PATIENCE, child.wait()).await.unwrap().unwrap();
+    kill(
+        Pid::from_raw(child.id().unwrap().cast_signed()),
+        Signal::SIGINT,
+    )
+    .unwrap();
+    let ended = tokio::time::timeout(PATIENCE, child.wait())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(ended.code(), Some(0));
 }

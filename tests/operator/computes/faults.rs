@@ -14,13 +14,26 @@ use crate::fixture::{ADMIN, Fixture, compute, free_address, world};
 async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
     let fixture = Fixture::new("create-lost").await;
     fixture.fault(json!({"method": "POST", "kind": "lose_answer"}));
-    fixture.apply(&compute("orders", "br-main-42", "  size: {fixed: 2}\n")).await;
+    fixture
+        .apply(&compute("orders", "br-main-42", "  size: {fixed: 2}\n"))
+        .await;
     let ready = fixture.until_ready("compute/orders").await;
     let computes = fixture.computes().await;
     assert_eq!((computes.len(), fixture.count("POST")), (1, 1));
     assert_eq!(ready["status"]["computeID"], computes[0]["id"]);
-    assert!(!ready["status"]["record"].as_str().unwrap().contains("intent"), "{ready}");
-    assert!(fixture.event("compute/orders", "Linked").await.contains("interrupted create"));
+    assert!(
+        !ready["status"]["record"]
+            .as_str()
+            .unwrap()
+            .contains("intent"),
+        "{ready}"
+    );
+    assert!(
+        fixture
+            .event("compute/orders", "Linked")
+            .await
+            .contains("interrupted create")
+    );
 }
 
 #[tokio::test]
@@ -31,10 +44,19 @@ async fn a_replica_whose_answer_was_cut_is_distinguished_from_its_siblings() {
         super::by_hand(&fixture, "br-main-42", "read_only").await,
     ];
     fixture.fault(json!({"method": "POST", "kind": "cut_body"}));
-    fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+    fixture
+        .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
+        .await;
     let ready = fixture.until_ready("compute/reader").await;
-    assert!(others.iter().all(|other| ready["status"]["computeID"] != **other));
-    assert_eq!((fixture.computes().await.len(), fixture.count("POST")), (3, 1));
+    assert!(
+        others
+            .iter()
+            .all(|other| ready["status"]["computeID"] != **other)
+    );
+    assert_eq!(
+        (fixture.computes().await.len(), fixture.count("POST")),
+        (3, 1)
+    );
 }
 
 #[tokio::test]
@@ -46,7 +68,10 @@ async fn a_busy_platform_is_asked_again() {
     fixture.fault(json!({"method": "DELETE", "kind": "lose_answer"}));
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
-    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (3, 1));
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (3, 1)
+    );
     delete(&fixture, "compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!(
@@ -64,12 +89,25 @@ async fn the_time_that_the_platform_asks_for_is_obeyed() {
     fixture.until_ready("account/prod").await;
     fixture.fault(json!({"method": "POST", "status": 429, "retry_after": 4}));
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    fixture.wait_until("the first try", async || fixture.count("POST") == 1).await;
+    fixture
+        .wait_until("the first try", async || fixture.count("POST") == 1)
+        .await;
     let (refused, asked) = (Instant::now(), fixture.requests().len());
-    fixture.wait_until("the next request", async || fixture.requests().len() > asked).await;
-    assert!(refused.elapsed() >= Duration::from_millis(3500), "after {:?}", refused.elapsed());
+    fixture
+        .wait_until("the next request", async || {
+            fixture.requests().len() > asked
+        })
+        .await;
+    assert!(
+        refused.elapsed() >= Duration::from_millis(3500),
+        "after {:?}",
+        refused.elapsed()
+    );
     fixture.until_ready("compute/orders").await;
-    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 1));
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (2, 1)
+    );
 }
 
 #[tokio::test]
@@ -80,11 +118,19 @@ async fn a_platform_that_is_not_there_yet_is_waited_for() {
     let url = format!("http://{address}/api/v2");
     fixture.account_at(&url).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    let waiting = fixture.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
-    assert!(message(&waiting, "Ready").contains("cannot be reached"), "{waiting}");
-    let platform = simulator::serve(TcpListener::bind(&address).await.unwrap(), Options::new(world(&fixture.project)))
-        .await
-        .unwrap();
+    let waiting = fixture
+        .until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable")
+        .await;
+    assert!(
+        message(&waiting, "Ready").contains("cannot be reached"),
+        "{waiting}"
+    );
+    let platform = simulator::serve(
+        TcpListener::bind(&address).await.unwrap(),
+        Options::new(world(&fixture.project)),
+    )
+    .await
+    .unwrap();
     fixture.until_ready("compute/orders").await;
     platform.stop().await;
 }
@@ -97,18 +143,38 @@ async fn a_key_that_is_revoked_stops_every_call_until_there_is_another() {
         .iter()
         .find(|key| key["name"] == "laptop" && key["owner"] == "user-ada")
         .unwrap_or_else(|| panic!("{keys:?}"));
-    fixture.console(Method::POST, &format!("/api_keys/{}/revoke", key["id"]), json!({})).await;
-    let reported = fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    fixture
+        .console(
+            Method::POST,
+            &format!("/api_keys/{}/revoke", key["id"]),
+            json!({}),
+        )
+        .await;
+    let reported = fixture
+        .until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady")
+        .await;
     assert!(message(&reported, "Ready").contains("401"), "{reported}");
     let asked = fixture.requests().len();
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    fixture.until("compute/orders", "seen", |seen| seen["status"]["observedGeneration"] == 2).await;
+    fixture
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    fixture
+        .until("compute/orders", "seen", |seen| {
+            seen["status"]["observedGeneration"] == 2
+        })
+        .await;
     assert_eq!(fixture.requests().len(), asked, "{:?}", fixture.requests());
 
     let form = json!({"key_name": "another"});
-    let minted = fixture.console(Method::POST, "/users/user-ada/api_keys", form).await;
+    let minted = fixture
+        .console(Method::POST, "/users/user-ada/api_keys", form)
+        .await;
     fixture.secret("platform-api-key", token(&minted)).await;
-    fixture.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;
+    fixture
+        .until("compute/orders", "resized", |seen| {
+            seen["status"]["size"] == "2"
+        })
+        .await;
     fixture.until_ready("compute/orders").await;
     assert_eq!(writes(&fixture).len(), 2);
     polls(&fixture, 1).await;

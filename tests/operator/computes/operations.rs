@@ -11,7 +11,9 @@ use crate::fixture::{ADMIN, Fixture, compute, condition};
 /// Makes the next operation of this action fail this often before the platform gives it up.
 async fn fails(fixture: &Fixture, action: &str, tries: u32) {
     let order = json!({"action": action, "tries": tries, "error": "no room"});
-    fixture.console(Method::POST, "/failing_operations", order).await;
+    fixture
+        .console(Method::POST, "/failing_operations", order)
+        .await;
 }
 
 /// The number of requests for the project's operations.
@@ -20,7 +22,9 @@ fn questions(fixture: &Fixture) -> usize {
 }
 
 fn mentions(text: &str, words: &[&str]) {
-    words.iter().for_each(|word| assert!(text.contains(word), "{word:?} is not in {text:?}"));
+    words
+        .iter()
+        .for_each(|word| assert!(text.contains(word), "{word:?} is not in {text:?}"));
 }
 
 fn creation(seen: &Value) -> &str {
@@ -32,32 +36,77 @@ async fn a_compute_that_never_starts_is_reported_with_its_operations_until_one_s
     let fixture = Fixture::public("start-failed").await;
     fails(&fixture, "start_compute", 3).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    let starting = fixture.until_condition("compute/orders", "Ready", "False", "Starting").await;
-    let id = starting["status"]["lastOperation"]["id"].as_str().unwrap().to_owned();
-    assert_eq!(starting["status"]["lastOperation"], json!({"id": id, "action": "start_compute", "status": "running"}));
-    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "StartTimeout").await;
+    let starting = fixture
+        .until_condition("compute/orders", "Ready", "False", "Starting")
+        .await;
+    let id = starting["status"]["lastOperation"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        starting["status"]["lastOperation"],
+        json!({"id": id, "action": "start_compute", "status": "running"})
+    );
+    let stalled = fixture
+        .until_condition("compute/orders", "Stalled", "True", "StartTimeout")
+        .await;
     let told = format!("start_compute {id} (error, 3 failures: no room)");
     mentions(&message(&stalled, "Stalled"), &[creation(&stalled), &told]);
-    assert_eq!(condition(&stalled, "Synced").unwrap()["reason"], "OperationFailed", "{stalled}");
-    mentions(&message(&stalled, "Synced"), &[&told, "does not try it again"]);
+    assert_eq!(
+        condition(&stalled, "Synced").unwrap()["reason"],
+        "OperationFailed",
+        "{stalled}"
+    );
+    mentions(
+        &message(&stalled, "Synced"),
+        &[&told, "does not try it again"],
+    );
     let expected = json!({"id": id, "action": "start_compute", "status": "error", "failures": 3, "error": "no room"});
     assert_eq!(stalled["status"]["lastOperation"], expected);
-    mentions(&fixture.event("compute/orders", "OperationFailed").await, &[&told]);
+    mentions(
+        &fixture.event("compute/orders", "OperationFailed").await,
+        &[&told],
+    );
     let asked = questions(&fixture);
     polls(&fixture, 2).await;
-    assert!(questions(&fixture) <= asked + 1, "it is asked about with pauses");
-    assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 0), "nothing is done because of it");
+    assert!(
+        questions(&fixture) <= asked + 1,
+        "it is asked about with pauses"
+    );
+    assert_eq!(
+        (fixture.count("POST"), fixture.count("PATCH")),
+        (1, 0),
+        "nothing is done because of it"
+    );
     let compute = stalled["status"]["computeID"].as_str().unwrap();
     // A user starts the compute outside of dbplane.
-    let url = format!("{}/projects/{}/endpoints/{compute}/start", fixture.platform.base_url(), fixture.project);
-    let started = reqwest::Client::new().post(url).bearer_auth(ADMIN).send().await.unwrap();
+    let url = format!(
+        "{}/projects/{}/endpoints/{compute}/start",
+        fixture.platform.base_url(),
+        fixture.project
+    );
+    let started = reqwest::Client::new()
+        .post(url)
+        .bearer_auth(ADMIN)
+        .send()
+        .await
+        .unwrap();
     assert!(started.status().is_success(), "{}", started.status());
     fixture.until_ready("compute/orders").await;
-    let over = fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
-    assert_eq!(over["status"]["lastOperation"]["status"], "finished", "{over}");
+    let over = fixture
+        .until_condition("compute/orders", "Synced", "True", "InSync")
+        .await;
+    assert_eq!(
+        over["status"]["lastOperation"]["status"], "finished",
+        "{over}"
+    );
     let asked = questions(&fixture);
     polls(&fixture, 2).await;
-    assert_eq!(questions(&fixture), asked, "nothing is asked while all is well");
+    assert_eq!(
+        questions(&fixture),
+        asked,
+        "nothing is asked while all is well"
+    );
 }
 
 #[tokio::test]
@@ -65,17 +114,31 @@ async fn a_change_whose_operation_fails_is_reported_and_not_repeated() {
     let fixture = Fixture::new("change-failed").await;
     create(&fixture, "  size: {fixed: 1}\n").await;
     fails(&fixture, "apply_config", 100).await;
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    let reported = fixture.until_condition("compute/orders", "Synced", "False", "OperationFailed").await;
+    fixture
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    let reported = fixture
+        .until_condition("compute/orders", "Synced", "False", "OperationFailed")
+        .await;
     let last = &reported["status"]["lastOperation"];
     assert_eq!(
         (&last["action"], &last["status"], &last["error"]),
         (&json!("apply_config"), &json!("failed"), &json!("no room"))
     );
-    let told = format!("apply_config {} (failed, {} failure", last["id"].as_str().unwrap(), last["failures"]);
+    let told = format!(
+        "apply_config {} (failed, {} failure",
+        last["id"].as_str().unwrap(),
+        last["failures"]
+    );
     mentions(&message(&reported, "Synced"), &[&told, "may try it again"]);
-    mentions(&fixture.event("compute/orders", "OperationFailed").await, &[&told]);
-    let (asked, version) = (questions(&fixture), reported["metadata"]["resourceVersion"].clone());
+    mentions(
+        &fixture.event("compute/orders", "OperationFailed").await,
+        &[&told],
+    );
+    let (asked, version) = (
+        questions(&fixture),
+        reported["metadata"]["resourceVersion"].clone(),
+    );
     polls(&fixture, 2).await;
     let still = fixture.get("compute/orders").await.unwrap();
     assert!(
@@ -90,18 +153,34 @@ async fn a_platform_that_lists_no_operations_is_asked_once_and_its_answers_are_r
     let fixture = Fixture::minimal("unlisted-failed").await;
     let id = create(&fixture, "  size: {fixed: 1}\n").await;
     fails(&fixture, "apply_config", 100).await;
-    let operation = json!({"id": "op-7", "action": "apply_config", "status": "failed", "failures_count": 2});
+    let operation =
+        json!({"id": "op-7", "action": "apply_config", "status": "failed", "failures_count": 2});
     let body = json!({"operations": [operation]});
-    fixture.fault(json!({"method": "PATCH", "kind": "status_after_work", "status": 200, "body": body}));
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    let reported = fixture.until_condition("compute/orders", "Synced", "False", "OperationFailed").await;
-    mentions(&message(&reported, "Synced"), &["apply_config op-7 (failed, 2 failures)", "answers to changes"]);
-    let expected = json!({"id": "op-7", "action": "apply_config", "status": "failed", "failures": 2});
+    fixture.fault(
+        json!({"method": "PATCH", "kind": "status_after_work", "status": 200, "body": body}),
+    );
+    fixture
+        .patch("compute/orders", json!({"size": {"fixed": 2}}))
+        .await;
+    let reported = fixture
+        .until_condition("compute/orders", "Synced", "False", "OperationFailed")
+        .await;
+    mentions(
+        &message(&reported, "Synced"),
+        &[
+            "apply_config op-7 (failed, 2 failures)",
+            "answers to changes",
+        ],
+    );
+    let expected =
+        json!({"id": "op-7", "action": "apply_config", "status": "failed", "failures": 2});
     assert_eq!(reported["status"]["lastOperation"], expected);
     assert_eq!(line(&fixture, &id).await["size"], "2 CU");
     // The list of computes shows the end of the operation.
     fixture.platform.advance(Duration::from_secs(3000)).unwrap();
-    fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    fixture
+        .until_condition("compute/orders", "Synced", "True", "InSync")
+        .await;
     assert_eq!((questions(&fixture), fixture.count("PATCH")), (1, 1));
 }
 
@@ -110,9 +189,13 @@ async fn a_compute_that_never_starts_is_reported_where_operations_are_not_listed
     let fixture = Fixture::minimal("unlisted-start").await;
     fails(&fixture, "start_compute", 100).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "StartTimeout").await;
+    let stalled = fixture
+        .until_condition("compute/orders", "Stalled", "True", "StartTimeout")
+        .await;
     let id = stalled["status"]["lastOperation"]["id"].as_str().unwrap();
-    let told = format!("answer to the last change showed the operations, newest first: start_compute {id} (running)");
+    let told = format!(
+        "answer to the last change showed the operations, newest first: start_compute {id} (running)"
+    );
     mentions(&message(&stalled, "Stalled"), &[creation(&stalled), &told]);
     polls(&fixture, 2).await;
     assert_eq!(questions(&fixture), 1);

@@ -10,19 +10,32 @@ use crate::fixture::Fixture;
 const RESTART: &str = "dbplane.dev/restart";
 
 fn restarts(fixture: &Fixture) -> usize {
-    writes(fixture).iter().filter(|request| request.ends_with("/restart")).count()
+    writes(fixture)
+        .iter()
+        .filter(|request| request.ends_with("/restart"))
+        .count()
 }
 
 async fn restarted(fixture: &Fixture, token: &str) {
-    fixture.until("compute/orders", "restarted", |seen| is_restarted(seen, token)).await;
+    fixture
+        .until("compute/orders", "restarted", |seen| {
+            is_restarted(seen, token)
+        })
+        .await;
     fixture.until_ready("compute/orders").await;
 }
 
 #[tokio::test]
 async fn each_token_restarts_once() {
     let (fixture, id) = created("restart", "  restartToken: first\n").await;
-    assert_eq!(restarts(&fixture), 0, "a compute that is created with a token is as new as it gets");
-    fixture.patch("compute/orders", json!({"restartToken": "second"})).await;
+    assert_eq!(
+        restarts(&fixture),
+        0,
+        "a compute that is created with a token is as new as it gets"
+    );
+    fixture
+        .patch("compute/orders", json!({"restartToken": "second"}))
+        .await;
     restarted(&fixture, "second").await;
     assert_eq!(restarts(&fixture), 1);
     annotate(&fixture, "orders", &format!("{RESTART}=please")).await;
@@ -31,9 +44,15 @@ async fn each_token_restarts_once() {
     assert_eq!(restarts(&fixture), 2);
     assert_eq!(line(&fixture, &id).await["interruptions"], 2);
     // Removing the request must not cause a restart.
-    fixture.patch("compute/orders", json!({"restartToken": null})).await;
+    fixture
+        .patch("compute/orders", json!({"restartToken": null}))
+        .await;
     annotate(&fixture, "orders", &format!("{RESTART}-")).await;
-    fixture.until("compute/orders", "seen", |seen| seen["status"]["observedGeneration"] == 3).await;
+    fixture
+        .until("compute/orders", "seen", |seen| {
+            seen["status"]["observedGeneration"] == 3
+        })
+        .await;
     assert_eq!(restarts(&fixture), 2);
 }
 
@@ -41,12 +60,21 @@ async fn each_token_restarts_once() {
 async fn an_idle_compute_is_not_woken_for_a_restart() {
     let (fixture, _) = created("restart-idle", "").await;
     fixture.platform.advance(Duration::from_secs(600)).unwrap();
-    fixture.until("compute/orders", "idle", |seen| seen["status"]["state"] == "idle").await;
-    fixture.patch("compute/orders", json!({"restartToken": "now"})).await;
+    fixture
+        .until("compute/orders", "idle", |seen| {
+            seen["status"]["state"] == "idle"
+        })
+        .await;
+    fixture
+        .patch("compute/orders", json!({"restartToken": "now"}))
+        .await;
     restarted(&fixture, "now").await;
     polls(&fixture, 1).await;
     assert_eq!((restarts(&fixture), writes(&fixture).len()), (0, 1));
-    assert_eq!(fixture.get("compute/orders").await.unwrap()["status"]["state"], "idle");
+    assert_eq!(
+        fixture.get("compute/orders").await.unwrap()["status"]["state"],
+        "idle"
+    );
 }
 
 #[tokio::test]
@@ -55,7 +83,9 @@ async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
     // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
     fixture.fault(json!({"method": "POST", "path": "/restart$", "kind": "lose_answer"}));
-    fixture.patch("compute/orders", json!({"restartToken": "now"})).await;
+    fixture
+        .patch("compute/orders", json!({"restartToken": "now"}))
+        .await;
     restarted(&fixture, "now").await;
     polls(&fixture, 2).await;
     assert_eq!(restarts(&fixture), 1);
@@ -66,7 +96,9 @@ async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
 async fn a_restart_that_was_refused_for_the_moment_is_made_later() {
     let (fixture, id) = created("restart-busy", "").await;
     fixture.fault(json!({"method": "POST", "path": "/restart$", "status": 423, "times": 2}));
-    fixture.patch("compute/orders", json!({"restartToken": "now"})).await;
+    fixture
+        .patch("compute/orders", json!({"restartToken": "now"}))
+        .await;
     restarted(&fixture, "now").await;
     assert_eq!(restarts(&fixture), 3);
     assert_eq!(line(&fixture, &id).await["interruptions"], 1);
@@ -78,13 +110,27 @@ async fn a_restart_is_made_with_a_change_that_restarts_anyway() {
     let (fixture, id) = created("restart-and-resize", closed).await;
     // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
-    fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "restartToken": "now"})).await;
+    fixture
+        .patch(
+            "compute/orders",
+            json!({"size": {"fixed": 2}, "restartToken": "now"}),
+        )
+        .await;
     let both = "size is 1, declared is 2; the requested restart";
-    fixture.until("compute/orders", "waiting", |seen| seen["status"]["waiting"]["changes"] == both).await;
-    fixture.patch("compute/orders", json!({"disruption": null})).await;
+    fixture
+        .until("compute/orders", "waiting", |seen| {
+            seen["status"]["waiting"]["changes"] == both
+        })
+        .await;
+    fixture
+        .patch("compute/orders", json!({"disruption": null}))
+        .await;
     restarted(&fixture, "now").await;
     let ready = fixture.until_ready("compute/orders").await;
-    assert_eq!((&ready["status"]["size"], &ready["status"]["waiting"]), (&json!("2"), &json!(null)));
+    assert_eq!(
+        (&ready["status"]["size"], &ready["status"]["waiting"]),
+        (&json!("2"), &json!(null))
+    );
     polls(&fixture, 1).await;
     assert_eq!((restarts(&fixture), fixture.count("PATCH")), (0, 1));
     assert_eq!(line(&fixture, &id).await["interruptions"], 1);

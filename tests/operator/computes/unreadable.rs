@@ -9,7 +9,10 @@ use crate::fixture::{Fixture, compute, condition};
 /// Applies a fault to every later list.
 fn lists(fixture: &Fixture, fault: serde_json::Value) {
     let mut order = json!({"method": "GET", "path": "/endpoints$", "times": 10_000});
-    order.as_object_mut().unwrap().extend(fault.as_object().unwrap().clone());
+    order
+        .as_object_mut()
+        .unwrap()
+        .extend(fault.as_object().unwrap().clone());
     fixture.fault(order);
 }
 
@@ -22,43 +25,87 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
     let fixture = Fixture::minimal("odd-entry").await;
     create(&fixture, "").await;
     let odd = by_hand(&fixture, "br-dev-7", "read_write").await;
-    lists(&fixture, json!({"kind": "odd_entry", "entry": odd, "field": "branch_id"}));
-    let account = fixture.until_condition("account/prod", "UnreadableEntries", "True", "UnreadableEntries").await;
+    lists(
+        &fixture,
+        json!({"kind": "odd_entry", "entry": odd, "field": "branch_id"}),
+    );
+    let account = fixture
+        .until_condition(
+            "account/prod",
+            "UnreadableEntries",
+            "True",
+            "UnreadableEntries",
+        )
+        .await;
     let told = message(&account, "UnreadableEntries");
-    assert!(told.contains(&format!("of project {}: {odd} (branch_id)", fixture.project)), "{told}");
+    assert!(
+        told.contains(&format!(
+            "of project {}: {odd} (branch_id)",
+            fixture.project
+        )),
+        "{told}"
+    );
     assert_eq!(condition(&account, "Ready").unwrap()["status"], "True");
     let uid = account["metadata"]["uid"].as_str().unwrap();
     let series = format!("dbplane_unreadable_entries{{account=\"{uid}\",list=\"project\"}} 1");
     let counted = async || {
-        let text = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
+        let text = reqwest::get(&fixture.shared.metrics)
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap();
         text.lines().any(|line| line == series)
     };
     fixture.wait_until("it to be counted", counted).await;
-    assert!(fixture.shared.operator.log().contains(&format!("{odd} (branch_id)")), "it is in the log");
+    assert!(
+        fixture
+            .shared
+            .operator
+            .log()
+            .contains(&format!("{odd} (branch_id)")),
+        "it is in the log"
+    );
     // A create needs the previous contents of the branch as baseline, which are unknown here.
-    fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
-    let waiting = fixture.until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries").await;
+    fixture
+        .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
+        .await;
+    let waiting = fixture
+        .until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries")
+        .await;
     assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
     // Readable entries are still reconciled.
-    fixture.until_condition("compute/orders", "Ready", "True", "Available").await;
+    fixture
+        .until_condition("compute/orders", "Ready", "True", "Available")
+        .await;
     delete(&fixture, "compute/orders").await;
     fixture.until_gone("compute/orders").await;
     polls(&fixture, 2).await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
     spared(&fixture).await;
     fixture.until_ready("compute/reader").await;
-    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 2));
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (2, 2)
+    );
 }
 
 #[tokio::test]
 async fn an_entry_without_its_identifier_proves_no_absence() {
     let fixture = Fixture::minimal("nameless-entry").await;
     let id = create(&fixture, "").await;
-    lists(&fixture, json!({"kind": "odd_entry", "entry": id, "field": "id", "body": 7}));
-    let unknown = fixture.until_condition("compute/orders", "Ready", "Unknown", "UnreadableEntries").await;
+    lists(
+        &fixture,
+        json!({"kind": "odd_entry", "entry": id, "field": "id", "body": 7}),
+    );
+    let unknown = fixture
+        .until_condition("compute/orders", "Ready", "Unknown", "UnreadableEntries")
+        .await;
     assert_eq!(unknown["status"]["computeID"], id.as_str());
     delete(&fixture, "compute/orders").await;
-    fixture.wait_until("the deletion", async || fixture.count("DELETE") == 1).await;
+    fixture
+        .wait_until("the deletion", async || fixture.count("DELETE") == 1)
+        .await;
     // An empty list has no entry that the fault could change.
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
@@ -69,10 +116,18 @@ async fn a_state_that_is_not_known_is_neither_good_nor_bad() {
     let fixture = Fixture::new("odd-state").await;
     create(&fixture, "").await;
     lists(&fixture, json!({"kind": "state", "body": "degraded"}));
-    let unknown = fixture.until_condition("compute/orders", "Ready", "Unknown", "StateUnknown").await;
-    assert!(message(&unknown, "Ready").contains("\"degraded\""), "{unknown}");
+    let unknown = fixture
+        .until_condition("compute/orders", "Ready", "Unknown", "StateUnknown")
+        .await;
+    assert!(
+        message(&unknown, "Ready").contains("\"degraded\""),
+        "{unknown}"
+    );
     assert_eq!(
-        (&unknown["status"]["state"], &unknown["status"]["lastSeenServing"]),
+        (
+            &unknown["status"]["state"],
+            &unknown["status"]["lastSeenServing"]
+        ),
         (&json!("degraded"), &json!(true))
     );
     spared(&fixture).await;

@@ -16,10 +16,15 @@ async fn waiting(fixture: &Fixture, objects: &[String], count: usize) -> Vec<Str
         for object in objects {
             left.extend(fixture.get(object).await.map(|seen| (object.clone(), seen)));
         }
-        let all = left.iter().all(|(_, seen)| is_reported(seen, "DeletionPaused"));
-        (all && left.len() == count).then(|| left.iter().map(|(object, _)| object.clone()).collect())
+        let all = left
+            .iter()
+            .all(|(_, seen)| is_reported(seen, "DeletionPaused"));
+        (all && left.len() == count)
+            .then(|| left.iter().map(|(object, _)| object.clone()).collect())
     });
-    reported.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", fixture.requests()))
+    reported
+        .await
+        .unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", fixture.requests()))
 }
 
 fn confirmation(until: Timestamp) -> String {
@@ -27,11 +32,20 @@ fn confirmation(until: Timestamp) -> String {
 }
 
 async fn confirm(fixture: &Fixture, object: &str) {
-    fixture.kubectl(&["annotate", "--overwrite", object, &confirmation(Timestamp::now())]).await;
+    fixture
+        .kubectl(&[
+            "annotate",
+            "--overwrite",
+            object,
+            &confirmation(Timestamp::now()),
+        ])
+        .await;
 }
 
 fn names_of(kind: &str, prefix: &str) -> Vec<String> {
-    (1..=5).map(|number| format!("{kind}/{prefix}-{number}")).collect()
+    (1..=5)
+        .map(|number| format!("{kind}/{prefix}-{number}"))
+        .collect()
 }
 
 #[tokio::test]
@@ -44,8 +58,15 @@ async fn what_is_deleted_too_fast_waits_until_a_person_decides() {
 }
 
 async fn apply_computes(fixture: &Fixture) {
-    for (number, branch) in (1..=5).zip(["br-main-42", "br-dev-7", "br-reporting-3", "br-main-42", "br-dev-7"]) {
-        let replica = compute(&format!("reader-{number}"), branch, "").replace("ReadWrite", "ReadOnly");
+    for (number, branch) in (1..=5).zip([
+        "br-main-42",
+        "br-dev-7",
+        "br-reporting-3",
+        "br-main-42",
+        "br-dev-7",
+    ]) {
+        let replica =
+            compute(&format!("reader-{number}"), branch, "").replace("ReadWrite", "ReadOnly");
         fixture.apply(&replica).await;
     }
     for object in names_of("compute", "reader") {
@@ -66,59 +87,133 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
     // A confirmation from an earlier deletion does not count, and neither does one far in the
     // future.
-    let (hour, year) = (SignedDuration::from_hours(1), SignedDuration::from_hours(24 * 365));
-    fixture.kubectl(&["annotate", "computes", "--all", &confirmation(Timestamp::now() - hour)]).await;
+    let (hour, year) = (
+        SignedDuration::from_hours(1),
+        SignedDuration::from_hours(24 * 365),
+    );
+    fixture
+        .kubectl(&[
+            "annotate",
+            "computes",
+            "--all",
+            &confirmation(Timestamp::now() - hour),
+        ])
+        .await;
     let ahead = confirmation(Timestamp::now() + year);
-    fixture.kubectl(&["annotate", "--overwrite", "computes/reader-1", "computes/reader-5", &ahead]).await;
-    fixture.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
+    fixture
+        .kubectl(&[
+            "annotate",
+            "--overwrite",
+            "computes/reader-1",
+            "computes/reader-5",
+            &ahead,
+        ])
+        .await;
+    fixture
+        .kubectl(&["delete", "computes", "--all", "--wait=false"])
+        .await;
     let reported = waiting(fixture, &names_of("compute", "reader"), 3).await;
     assert_eq!(fixture.count("DELETE"), 2);
     assert_eq!(alone.metric(PAUSED).await, Some(3));
-    assert_eq!(alone.metric("dbplane_platform_deletes_total{kind=\"Compute\"}").await, Some(2));
+    assert_eq!(
+        alone
+            .metric("dbplane_platform_deletes_total{kind=\"Compute\"}")
+            .await,
+        Some(2)
+    );
     let before = fixture.get(&reported[0]).await.unwrap();
     let text = message(&before, "Stalled");
-    assert!(text.contains("confirm-deletion=$(date -u +%FT%TZ)") && text.contains("Orphan"), "{text}");
+    assert!(
+        text.contains("confirm-deletion=$(date -u +%FT%TZ)") && text.contains("Orphan"),
+        "{text}"
+    );
     assert_eq!(fixture.event(&reported[0], "DeletionPaused").await, text);
 
     // A restart clears the count of recent deletions, but waiting objects must still wait.
     alone.kill();
     alone.start().await;
-    fixture.wait_until("everybody to be looked at again", async || alone.metric(PAUSED).await == Some(3)).await;
+    fixture
+        .wait_until("everybody to be looked at again", async || {
+            alone.metric(PAUSED).await == Some(3)
+        })
+        .await;
     assert_eq!(fixture.count("DELETE"), 2);
-    assert_eq!(fixture.get(&reported[0]).await.unwrap(), before, "waiting writes nothing");
+    assert_eq!(
+        fixture.get(&reported[0]).await.unwrap(),
+        before,
+        "waiting writes nothing"
+    );
 
     // Other deletions in the namespace must not bypass the brake either.
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
     delete(fixture, "compute/orders").await;
-    let next = fixture.until_condition("compute/orders", "Stalled", "True", "DeletionPaused").await;
+    let next = fixture
+        .until_condition("compute/orders", "Stalled", "True", "DeletionPaused")
+        .await;
     assert!(
-        message(&next, "Stalled").contains("other deletions in namespace braked through the same account wait"),
+        message(&next, "Stalled")
+            .contains("other deletions in namespace braked through the same account wait"),
         "{next}"
     );
 
     confirm(fixture, &reported[0]).await;
     fixture.until_gone(&reported[0]).await;
     assert_eq!(fixture.count("DELETE"), 3);
-    fixture.patch(&reported[1], json!({"deletion": "Orphan"})).await;
+    fixture
+        .patch(&reported[1], json!({"deletion": "Orphan"}))
+        .await;
     fixture.until_gone(&reported[1]).await;
-    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (3, 3));
-    fixture.wait_until("two to wait", async || alone.metric(PAUSED).await == Some(2)).await;
-    fixture.kubectl(&["annotate", "--overwrite", "computes", "--all", &confirmation(Timestamp::now())]).await;
+    assert_eq!(
+        (fixture.count("DELETE"), fixture.computes().await.len()),
+        (3, 3)
+    );
+    fixture
+        .wait_until("two to wait", async || {
+            alone.metric(PAUSED).await == Some(2)
+        })
+        .await;
+    fixture
+        .kubectl(&[
+            "annotate",
+            "--overwrite",
+            "computes",
+            "--all",
+            &confirmation(Timestamp::now()),
+        ])
+        .await;
     fixture.until_gone(&reported[2]).await;
     fixture.until_gone("compute/orders").await;
-    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (5, 1), "one was left on purpose");
-    fixture.wait_until("nobody to wait", async || alone.metric(PAUSED).await == Some(0)).await;
+    assert_eq!(
+        (fixture.count("DELETE"), fixture.computes().await.len()),
+        (5, 1),
+        "one was left on purpose"
+    );
+    fixture
+        .wait_until("nobody to wait", async || {
+            alone.metric(PAUSED).await == Some(0)
+        })
+        .await;
 }
 
 async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     // Confirmed and orphaned objects did not count, so the window is empty.
     let objects = names_of("projectkey", "ci");
     let deleted: Vec<&str> = objects[..4].iter().map(String::as_str).collect();
-    fixture.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
+    fixture
+        .kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat())
+        .await;
     let reported = waiting(fixture, &objects[..4], 2).await;
-    assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (2, 3));
-    assert_eq!(alone.metric("dbplane_waiting_resources{kind=\"ProjectKey\",reason=\"DeletionPaused\"}").await, Some(2));
+    assert_eq!(
+        (fixture.count("DELETE"), fixture.live_keys().await.len()),
+        (2, 3)
+    );
+    assert_eq!(
+        alone
+            .metric("dbplane_waiting_resources{kind=\"ProjectKey\",reason=\"DeletionPaused\"}")
+            .await,
+        Some(2)
+    );
     // The replacement of a key must not be affected.
     let old = fixture.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
     fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;
@@ -126,13 +221,28 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     fixture.until_revoked(&old).await;
     let unconfirmed = fixture.dbplane(&["confirm-deletion", &reported[0]]).await;
     assert_eq!((unconfirmed.code, unconfirmed.out.as_str()), (2, ""));
-    assert!(unconfirmed.err.contains("add --yes") && fixture.get(&reported[0]).await.is_some(), "{unconfirmed:?}");
-    let confirmed = fixture.dbplane(&["confirm-deletion", "--yes", &reported[0]]).await;
-    assert_eq!((confirmed.code, confirmed.out), (0, format!("{} done: deleted\n", reported[0])), "{}", confirmed.err);
+    assert!(
+        unconfirmed.err.contains("add --yes") && fixture.get(&reported[0]).await.is_some(),
+        "{unconfirmed:?}"
+    );
+    let confirmed = fixture
+        .dbplane(&["confirm-deletion", "--yes", &reported[0]])
+        .await;
+    assert_eq!(
+        (confirmed.code, confirmed.out),
+        (0, format!("{} done: deleted\n", reported[0])),
+        "{}",
+        confirmed.err
+    );
     assert_eq!(fixture.get(&reported[0]).await, None);
-    fixture.patch(&reported[1], json!({"deletion": "Orphan"})).await;
+    fixture
+        .patch(&reported[1], json!({"deletion": "Orphan"}))
+        .await;
     fixture.until_gone(&reported[1]).await;
-    assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (4, 2));
+    assert_eq!(
+        (fixture.count("DELETE"), fixture.live_keys().await.len()),
+        (4, 2)
+    );
 }
 
 /// The limit is two per namespace, and eight for the account.
@@ -143,34 +253,51 @@ async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
     for name in ["braked-a", "braked-b", "braked-c", "braked-d", "braked-e"] {
         fixtures.push(alone.bare(name).await);
     }
-    let names = fixtures.iter().map(|fixture| fixture.namespace.as_str()).collect::<Vec<_>>().join(", ");
+    let names = fixtures
+        .iter()
+        .map(|fixture| fixture.namespace.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
     let first = &fixtures[0];
     first.secret("platform-api-key", ADMIN).await;
-    first.cluster_account("everywhere", "braked-a", &format!("  namespaces: {{names: [{names}]}}\n")).await;
+    first
+        .cluster_account(
+            "everywhere",
+            "braked-a",
+            &format!("  namespaces: {{names: [{names}]}}\n"),
+        )
+        .await;
     for (fixture, count) in fixtures.iter().zip([5, 2, 2, 2, 1]) {
         for number in 1..=count {
-            let key =
-                key(&format!("ci-{number}"), "").replace("{name: prod}", "{name: everywhere, kind: ClusterAccount}");
+            let key = key(&format!("ci-{number}"), "")
+                .replace("{name: prod}", "{name: everywhere, kind: ClusterAccount}");
             fixture.apply(&key.replace(PROJECT, &first.project)).await;
         }
     }
     for (fixture, count) in fixtures.iter().zip([5, 2, 2, 2, 1]) {
         for number in 1..=count {
-            fixture.until_ready(&format!("projectkey/ci-{number}")).await;
+            fixture
+                .until_ready(&format!("projectkey/ci-{number}"))
+                .await;
         }
     }
     let objects = names_of("projectkey", "ci");
-    first.kubectl(&["delete", "projectkeys", "--all", "--wait=false"]).await;
+    first
+        .kubectl(&["delete", "projectkeys", "--all", "--wait=false"])
+        .await;
     waiting(first, &objects, 3).await;
     for fixture in &fixtures[1..4] {
-        fixture.kubectl(&["delete", "projectkeys", "--all", "--wait=false"]).await;
+        fixture
+            .kubectl(&["delete", "projectkeys", "--all", "--wait=false"])
+            .await;
         for object in &objects[..2] {
             fixture.until_gone(object).await;
         }
     }
     let last = &fixtures[4];
     delete(last, &objects[0]).await;
-    last.until_condition(&objects[0], "Reconciling", "True", "DeletionSlowed").await;
+    last.until_condition(&objects[0], "Reconciling", "True", "DeletionSlowed")
+        .await;
     last.until_gone(&objects[0]).await;
     assert_eq!(first.count("DELETE"), 2 + 3 * 2 + 1);
     waiting(first, &objects, 3).await;

@@ -11,9 +11,14 @@ use crate::fixture::{ADMIN, Fixture, compute, key};
 async fn with_another(name: &str, profile: Profile) -> Fixture {
     let fixture = Fixture::on(name, |options| {
         options.profile = profile;
-        options.world.projects.iter_mut().filter(|it| it.id == "quiet-sea-777777").for_each(|project| {
-            project.owner = "org-cool-darkness-1".to_owned();
-        });
+        options
+            .world
+            .projects
+            .iter_mut()
+            .filter(|it| it.id == "quiet-sea-777777")
+            .for_each(|project| {
+                project.owner = "org-cool-darkness-1".to_owned();
+            });
     })
     .await;
     fixture.account().await;
@@ -22,37 +27,67 @@ async fn with_another(name: &str, profile: Profile) -> Fixture {
 
 impl Fixture {
     async fn until_seen(&self) {
-        let is_seen = |seen: &Value| seen["status"]["seenProjects"]["projects"] == json!([self.project]);
-        self.until("account/prod", "told of the project", is_seen).await;
+        let is_seen =
+            |seen: &Value| seen["status"]["seenProjects"]["projects"] == json!([self.project]);
+        self.until("account/prod", "told of the project", is_seen)
+            .await;
     }
 
     async fn delete_project(&self) {
-        let url = format!("{}/projects/{}?org_id=org-cool-darkness-1", self.platform.base_url(), self.project);
-        let answer = reqwest::Client::new().delete(url).bearer_auth(ADMIN).send().await.unwrap();
+        let url = format!(
+            "{}/projects/{}?org_id=org-cool-darkness-1",
+            self.platform.base_url(),
+            self.project
+        );
+        let answer = reqwest::Client::new()
+            .delete(url)
+            .bearer_auth(ADMIN)
+            .send()
+            .await
+            .unwrap();
         assert!(answer.status().is_success(), "{}", answer.status());
     }
 
     async fn transfer_project(&self) {
         let to = json!({"organization_id": "org-dry-frost-2"});
-        self.console(Method::POST, &format!("/projects/{}/transfer", self.project), to).await;
+        self.console(
+            Method::POST,
+            &format!("/projects/{}/transfer", self.project),
+            to,
+        )
+        .await;
     }
 }
 
 #[tokio::test]
 async fn what_was_in_a_project_that_is_gone_is_released() {
-    tokio::join!(a_compute_of_a_deleted_project(), what_was_in_a_transferred_project(), the_only_project());
+    tokio::join!(
+        a_compute_of_a_deleted_project(),
+        what_was_in_a_transferred_project(),
+        the_only_project()
+    );
 }
 
 async fn a_compute_of_a_deleted_project() {
     let fixture = with_another("project-deleted", Profile::Default).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    let id = fixture.until_ready("compute/orders").await["status"]["computeID"].as_str().unwrap().to_owned();
+    let id = fixture.until_ready("compute/orders").await["status"]["computeID"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     fixture.until_seen().await;
     fixture.delete_project().await;
-    fixture.until_condition("compute/orders", "Ready", "False", "Refused").await;
+    fixture
+        .until_condition("compute/orders", "Ready", "False", "Refused")
+        .await;
     delete(&fixture, "compute/orders").await;
     let told = fixture.event("compute/orders", "ProjectGone").await;
-    assert!([&fixture.project, &id, "transferred"].iter().all(|word| told.contains(*word)), "{told}");
+    assert!(
+        [&fixture.project, &id, "transferred"]
+            .iter()
+            .all(|word| told.contains(*word)),
+        "{told}"
+    );
     fixture.until_gone("compute/orders").await;
     // Nothing uses the account any more.
     delete(&fixture, "account/prod").await;
@@ -69,13 +104,32 @@ async fn what_was_in_a_transferred_project() {
     fixture.until_ready("projectkey/ci").await;
     fixture.until_seen().await;
     fixture.transfer_project().await;
-    fixture.until_condition("compute/orders", "Ready", "False", "Refused").await;
-    fixture.kubectl(&["delete", "--wait=false", "secret/platform-api-key", "compute/orders", "projectkey/ci"]).await;
+    fixture
+        .until_condition("compute/orders", "Ready", "False", "Refused")
+        .await;
+    fixture
+        .kubectl(&[
+            "delete",
+            "--wait=false",
+            "secret/platform-api-key",
+            "compute/orders",
+            "projectkey/ci",
+        ])
+        .await;
     for object in ["compute/orders", "projectkey/ci"] {
-        assert!(fixture.event(object, "ProjectGone").await.contains("transferred"));
+        assert!(
+            fixture
+                .event(object, "ProjectGone")
+                .await
+                .contains("transferred")
+        );
         fixture.until_gone(object).await;
     }
-    assert_eq!(fixture.computes().await.len(), 1, "what was transferred is still there");
+    assert_eq!(
+        fixture.computes().await.len(),
+        1,
+        "what was transferred is still there"
+    );
     assert_eq!(fixture.count("DELETE"), 0, "{:?}", fixture.requests());
 }
 
@@ -89,12 +143,31 @@ async fn the_only_project() {
     delete(&fixture, "compute/orders").await;
     // Projects are listed once the deletion has taken the settle time.
     let lists = fixture.count("GET /projects");
-    let listed = || fixture.requests().iter().filter(|request| *request == "GET /projects").count();
+    let listed = || {
+        fixture
+            .requests()
+            .iter()
+            .filter(|request| *request == "GET /projects")
+            .count()
+    };
     let before = listed();
-    fixture.wait_until("the projects to be listed again", async || listed() > before).await;
-    fixture.wait_until("more to be read in vain", async || fixture.count("GET") >= lists + 5).await;
-    let still = fixture.get("compute/orders").await.expect("a person decides");
+    fixture
+        .wait_until("the projects to be listed again", async || {
+            listed() > before
+        })
+        .await;
+    fixture
+        .wait_until("more to be read in vain", async || {
+            fixture.count("GET") >= lists + 5
+        })
+        .await;
+    let still = fixture
+        .get("compute/orders")
+        .await
+        .expect("a person decides");
     assert!(message(&still, "Stalled").contains("Orphan"), "{still}");
-    fixture.patch("compute/orders", json!({"deletion": "Orphan"})).await;
+    fixture
+        .patch("compute/orders", json!({"deletion": "Orphan"}))
+        .await;
     fixture.until_gone("compute/orders").await;
 }

@@ -30,13 +30,22 @@ async fn a_compute(name: &str, profile: Profile) {
     fixture.until_ready("account/prod").await;
     lose(&fixture, "/endpoints$");
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    fixture.wait_until("the create to be sent", async || fixture.count("POST") == 1).await;
+    fixture
+        .wait_until("the create to be sent", async || fixture.count("POST") == 1)
+        .await;
     delete(&fixture, "compute/orders").await;
     fixture.until_gone("compute/orders").await;
     let deleted = fixture.platform.requests(0);
-    let deleted = deleted.iter().filter(|entry| entry.method == "DELETE" && entry.status == Some(200)).count();
+    let deleted = deleted
+        .iter()
+        .filter(|entry| entry.method == "DELETE" && entry.status == Some(200))
+        .count();
     assert_eq!(
-        (fixture.count("POST"), deleted, fixture.computes().await.len()),
+        (
+            fixture.count("POST"),
+            deleted,
+            fixture.computes().await.len()
+        ),
         (1, 1, 0),
         "{:?}",
         fixture.platform.requests(0)
@@ -48,10 +57,19 @@ async fn a_key() {
     fixture.until_ready("account/prod").await;
     lose(&fixture, "/api_keys$");
     fixture.apply(&key("ci", "")).await;
-    fixture.wait_until("the create to be sent", async || fixture.count(CREATE) == 1).await;
+    fixture
+        .wait_until("the create to be sent", async || fixture.count(CREATE) == 1)
+        .await;
     delete(&fixture, "projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
-    assert_eq!((fixture.count(CREATE), fixture.count("DELETE"), fixture.live_keys().await.len()), (1, 1, 0));
+    assert_eq!(
+        (
+            fixture.count(CREATE),
+            fixture.count("DELETE"),
+            fixture.live_keys().await.len()
+        ),
+        (1, 1, 0)
+    );
 }
 
 async fn a_key_that_cannot_be_revoked() {
@@ -59,13 +77,24 @@ async fn a_key_that_cannot_be_revoked() {
     fixture.until_ready("account/prod").await;
     lose(&fixture, "/api_keys$");
     fixture.apply(&key("ci", "")).await;
-    fixture.wait_until("the create to be sent", async || fixture.count(CREATE) == 1).await;
+    fixture
+        .wait_until("the create to be sent", async || fixture.count(CREATE) == 1)
+        .await;
     delete(&fixture, "projectkey/ci").await;
-    let reported = fixture.until("projectkey/ci", "reported", |seen| is_reported(seen, "RevocationUnsupported")).await;
+    let reported = fixture
+        .until("projectkey/ci", "reported", |seen| {
+            is_reported(seen, "RevocationUnsupported")
+        })
+        .await;
     let live = fixture.live_keys().await;
     assert_eq!(live.len(), 1);
-    assert!(message(&reported, "Stalled").contains(live[0]["name"].as_str().unwrap()), "{reported}");
+    assert!(
+        message(&reported, "Stalled").contains(live[0]["name"].as_str().unwrap()),
+        "{reported}"
+    );
     assert_eq!(fixture.count(CREATE), 1);
-    fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
+    fixture
+        .patch("projectkey/ci", json!({"deletion": "Orphan"}))
+        .await;
     fixture.until_gone("projectkey/ci").await;
 }

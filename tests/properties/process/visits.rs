@@ -24,7 +24,15 @@ impl KindVisitor for One<'_> {
         if K::Object::kind(&()) != self.resource.0 {
             return;
         }
-        let Some(object) = self.process.simulation.lock().cluster.get::<K::Object>(&self.resource.1) else { return };
+        let Some(object) = self
+            .process
+            .simulation
+            .lock()
+            .cluster
+            .get::<K::Object>(&self.resource.1)
+        else {
+            return;
+        };
         let passed = poll(pass::<K, Process>(self.process, &object));
         if matches!(passed, Poll::Ready(Ok(_))) {
             self.process.state().pass_succeeded(&uid(object.as_ref()));
@@ -35,7 +43,11 @@ impl KindVisitor for One<'_> {
                 let told = poll(hinders::<K, Process>(self.process, &object, &error));
                 self.process.state().pass_failed(&uid(object.as_ref()));
                 self.process.simulation.lock().ledger.note_refused(error);
-                if told.is_ready() { End::Again } else { End::Died }
+                if told.is_ready() {
+                    End::Again
+                } else {
+                    End::Died
+                }
             }
             Poll::Ready(Ok(pass)) => match pass.next {
                 // Nothing is cached yet, or the watch delivers our own write at once.
@@ -66,6 +78,11 @@ impl KindVisitor for Gone<'_> {
         let effects = || self.process.simulation.lock().effects;
         let before = effects();
         assert!(poll(pass::<K, Process>(self.process, &object)).is_ready());
-        assert_eq!(effects(), before, "something was asked for or done for {:?}, which is gone", self.resource);
+        assert_eq!(
+            effects(),
+            before,
+            "something was asked for or done for {:?}, which is gone",
+            self.resource
+        );
     }
 }

@@ -30,23 +30,40 @@ impl Transport for Wire {
         };
         let now = |simulation: &mut Simulation| {
             let actor = simulation.acting.clone();
-            simulation.at(platform, |simulation| simulation.carry(&arrived, actor.as_ref()))
+            simulation.at(platform, |simulation| {
+                simulation.carry(&arrived, actor.as_ref())
+            })
         };
         let answer = |status: u16, body: Vec<u8>| {
             let answer = http::Response::builder().status(status).body(body).unwrap();
             Ok(reqwest::Response::from(answer))
         };
-        let late = |simulation: &mut Simulation, after| simulation.post((platform, arrived.clone()), after);
+        let late = |simulation: &mut Simulation, after| {
+            simulation.post((platform, arrived.clone()), after)
+        };
         let name = || platform.named(&format!("{:?} {}", arrived.method, arrived.path));
         match self.0.effect(name, now, late).await {
-            Ok(response) => answer(response.status, marked(platform, shifted(response.body, self.0.lock().ahead))),
-            Err(Fault::Refused(status)) => answer(status, refusal(self.0.lock().world.profile(), status)),
-            Err(Fault::Page(status) | Fault::PageAfter(status)) => answer(status, b"<html>Log in</html>".to_vec()),
+            Ok(response) => answer(
+                response.status,
+                marked(platform, shifted(response.body, self.0.lock().ahead)),
+            ),
+            Err(Fault::Refused(status)) => {
+                answer(status, refusal(self.0.lock().world.profile(), status))
+            }
+            Err(Fault::Page(status) | Fault::PageAfter(status)) => {
+                answer(status, b"<html>Log in</html>".to_vec())
+            }
             Err(Fault::Redirected) => answer(302, Vec::new()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
             Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
-            Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),
-            Err(fault) => Err(Unanswered { sent: true, message: format!("{fault:?}") }),
+            Err(Fault::Unreachable) => Err(Unanswered {
+                sent: false,
+                message: "no connection".into(),
+            }),
+            Err(fault) => Err(Unanswered {
+                sent: true,
+                message: format!("{fault:?}"),
+            }),
         }
     }
 }
@@ -85,14 +102,28 @@ fn shift(value: &mut Value, ahead: SignedDuration) {
 }
 
 pub fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
-    let path = request.url().path().trim_start_matches("/api/v2").to_owned();
+    let path = request
+        .url()
+        .path()
+        .trim_start_matches("/api/v2")
+        .to_owned();
     let mut arrived = Request::new(Method::parse(request.method().as_str()), path, now);
     arrived.query = request.url().query().unwrap_or_default().to_owned();
     arrived = arrived.bearer(bearer(request));
-    arrived.body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default().to_vec();
+    arrived.body = request
+        .body()
+        .and_then(|body| body.as_bytes())
+        .unwrap_or_default()
+        .to_vec();
     arrived
 }
 
 fn bearer(request: &reqwest::Request) -> &str {
-    request.headers().get("authorization").unwrap().to_str().unwrap().trim_start_matches("Bearer ")
+    request
+        .headers()
+        .get("authorization")
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .trim_start_matches("Bearer ")
 }

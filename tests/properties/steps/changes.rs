@@ -38,7 +38,10 @@ fn a_restart_is_made_with_a_change_that_interrupts_anyway() {
     let history = history(&[replica()], false);
     let mut run = settled(&history, 60);
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t1"});
-    assert_eq!(run.told_after(300, |run| run.apply(&compute(0), &spec)), [CHANGED]);
+    assert_eq!(
+        run.told_after(300, |run| run.apply(&compute(0), &spec)),
+        [CHANGED]
+    );
     assert_eq!((run.calls("Patch", "Compute"), run.restarts()), (1, 0));
 }
 
@@ -49,15 +52,25 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
     for (spec, told) in [
         (json!({"size": {"fixed": 2}}), Some(CHANGED)),
         (json!({"restartToken": "t1"}), None),
-        (json!({"size": {"fixed": 2}, "restartToken": "t1"}), Some(CHANGED)),
+        (
+            json!({"size": {"fixed": 2}, "restartToken": "t1"}),
+            Some(CHANGED),
+        ),
     ] {
         let mut run = settled(&history, 60);
         run.snare(LIST, Times::Always, Snag::Fault(Fault::Refused(500)));
         let expected: Vec<&str> = told.into_iter().chain([unreachable]).collect();
-        assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), expected);
+        assert_eq!(
+            run.told_after(5, |run| run.apply(&compute(0), &spec)),
+            expected
+        );
         // An answer alone does not complete a restart.
         let calling = run.record(0).restart.unwrap().calling;
-        assert_eq!(calling.is_some_and(|it| it.answered.is_some()), spec["restartToken"].is_string(), "{spec}");
+        assert_eq!(
+            calling.is_some_and(|it| it.answered.is_some()),
+            spec["restartToken"].is_string(),
+            "{spec}"
+        );
         run.without_snares();
         run.go_on(120).unwrap();
         assert_eq!(run.record(0).restart.unwrap().calling, None, "{spec}");
@@ -75,20 +88,40 @@ fn a_restart_is_recorded_in_the_status_alone() {
     run.happen(&Event::Restart(0, 1));
     run.go_on(120).unwrap();
     let writes = run.simulation.lock().ledger.writes[before..].to_vec();
-    let kinds: Vec<&str> = writes.iter().map(|write| write.split(' ').next().unwrap()).collect();
-    assert_eq!(kinds, ["ApplyStatus", "Post", "ApplyStatus", "ApplyStatus", "ApplyStatus"], "{writes:#?}");
+    let kinds: Vec<&str> = writes
+        .iter()
+        .map(|write| write.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "ApplyStatus",
+            "Post",
+            "ApplyStatus",
+            "ApplyStatus",
+            "ApplyStatus"
+        ],
+        "{writes:#?}"
+    );
 }
 
 #[test]
 fn a_restart_whose_answer_is_lost_is_not_made_again() {
     let history = history(&[replica()], false);
     let mut run = settled(&history, 60);
-    run.snare("Post *", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.snare(
+        "Post *",
+        Times::Once,
+        Snag::Fault(Fault::Silence(Carried::Now)),
+    );
     run.happen(&Event::Restart(0, 1));
     run.go_on(300).unwrap();
     assert_eq!(run.restarts(), 1);
     assert_eq!(run.record(0).restart.unwrap().calling, None);
-    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+    assert!(
+        run.condition(&compute(0), "Ready")
+            .starts_with("Available: ")
+    );
 }
 
 #[test]
@@ -117,13 +150,27 @@ fn whatever_comes_slowly_is_done_all_the_same() {
     run.snare("read of Secret ci", Times::Always, Snag::Slow(9));
     run.snare("patch of *", Times::Always, Snag::Slow(25));
     run.declare();
-    let told = run.told_after(600, |run| run.apply(&compute(0), &json!({"scaleToZero": {"never": true}})));
-    assert_eq!(told, ["ci KeyCreated: Created key NAME (ID)", "r0 Created: Created compute ID on branch b0"]);
+    let told = run.told_after(600, |run| {
+        run.apply(&compute(0), &json!({"scaleToZero": {"never": true}}))
+    });
+    assert_eq!(
+        told,
+        [
+            "ci KeyCreated: Created key NAME (ID)",
+            "r0 Created: Created compute ID on branch b0"
+        ]
+    );
     run.snare(ADMISSION, Times::Always, Snag::Slow(9));
-    assert_eq!(run.told_after(600, |run| run.happen(&Event::Restart(0, 1))), [RESTARTED]);
+    assert_eq!(
+        run.told_after(600, |run| run.happen(&Event::Restart(0, 1))),
+        [RESTARTED]
+    );
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t2"});
     // All in one pass, however long it takes.
-    assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), [CHANGED]);
+    assert_eq!(
+        run.told_after(5, |run| run.apply(&compute(0), &spec)),
+        [CHANGED]
+    );
 }
 
 #[test]
@@ -133,7 +180,12 @@ fn an_operation_that_fails_later_is_asked_for_and_shown() {
     run.in_console(|world, now| {
         let error = "no capacity".to_owned();
         world.console_fail_operations(
-            FailureOrder { action: Action::StartCompute, operations: 1, tries: 3, error },
+            FailureOrder {
+                action: Action::StartCompute,
+                operations: 1,
+                tries: 3,
+                error,
+            },
             now,
         );
     });
@@ -149,7 +201,10 @@ fn an_operation_that_fails_later_is_asked_for_and_shown() {
 
 #[test]
 fn a_setting_that_is_never_shown_is_not_sent_by_each_process() {
-    let history = History { profile: Profile::Minimal, ..history(&[replica()], false) };
+    let history = History {
+        profile: Profile::Minimal,
+        ..history(&[replica()], false)
+    };
     let mut run = settled(&history, 60);
     run.apply(&compute(0), &json!({"scaleToZero": {"after": "10m"}}));
     run.go_on(60).unwrap();
@@ -171,8 +226,14 @@ fn a_platform_that_is_spelled_differently_is_the_same() {
     let spelled = "https://PLATFORM.example:443/api/v2/";
     run.apply(&Access::Account.resource(), &json!({"baseURL": spelled}));
     run.go_on(60).unwrap();
-    assert_eq!(run.record(0).binding.unwrap().platform.as_deref(), Some(BASE_URL));
-    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+    assert_eq!(
+        run.record(0).binding.unwrap().platform.as_deref(),
+        Some(BASE_URL)
+    );
+    assert!(
+        run.condition(&compute(0), "Ready")
+            .starts_with("Available: ")
+    );
     let before = run.simulation.lock().ledger.writes.len();
     run.annotate(&compute(0), names::RECONCILE, "now");
     run.go_on(60).unwrap();

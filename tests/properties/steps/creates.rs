@@ -13,7 +13,8 @@ use crate::watching::{history, replica};
 
 const CREATED: &str = "r0 Created: Created compute ID on branch b0";
 const FOUND: &str = "r0 Linked: Found compute ID, which an interrupted create had made";
-const MISSING: &str = "r0 ComputeNotFound: Compute ID is not in the project's list. dbplane reads the list again";
+const MISSING: &str =
+    "r0 ComputeNotFound: Compute ID is not in the project's list. dbplane reads the list again";
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
 #[test]
@@ -24,21 +25,33 @@ fn the_process_that_follows_finds_what_was_created() {
     run.snare(CREATE, Times::Once, dies());
     assert_eq!(run.told_after(120, Run::declare), [FOUND]);
     run.snare(CREATE, Times::Once, dies());
-    assert_eq!(run.told_after(300, |run| run.happen(&Event::ComputeRemoved(0))), [MISSING, FOUND]);
+    assert_eq!(
+        run.told_after(300, |run| run.happen(&Event::ComputeRemoved(0))),
+        [MISSING, FOUND]
+    );
     assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 1);
 }
 
 #[test]
 fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
-    let history = History { profile: Profile::Minimal, ..history(&[replica()], false) };
+    let history = History {
+        profile: Profile::Minimal,
+        ..history(&[replica()], false)
+    };
     for (carried, strays) in [(Carried::Late(150), 1), (Carried::Never, 0)] {
         let mut run = Run::prepared(&history);
         run.snare(CREATE, Times::Once, Snag::Fault(Fault::Silence(carried)));
         let told = run.told_after(130, Run::declare);
         assert_eq!(told.last().map(String::as_str), Some(CREATED), "{told:?}");
-        assert_eq!((run.record(0).intent, run.record(0).unanswered.len()), (None, 1));
+        assert_eq!(
+            (run.record(0).intent, run.record(0).unanswered.len()),
+            (None, 1)
+        );
         let told = run.told_after(60, |_| ());
-        let reported = told.iter().filter(|text| text.starts_with("r0 StrayCompute: ")).count();
+        let reported = told
+            .iter()
+            .filter(|text| text.starts_with("r0 StrayCompute: "))
+            .count();
         assert_eq!(reported, strays, "{told:?}");
         run.simulation.lock().advance(25 * AN_HOUR);
         run.go_on(60).unwrap();
@@ -60,18 +73,26 @@ fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a
     run.told_after(120, |run| run.apply(&compute(0), &spec));
     let made = |run: &Run| run.simulation.lock().made_for(&compute(0));
     assert_eq!(made(&run).len(), 2);
-    assert!(run.condition(&compute(0), "Synced").starts_with("StrayCompute: "));
+    assert!(
+        run.condition(&compute(0), "Synced")
+            .starts_with("StrayCompute: ")
+    );
     let own = run.record(0).binding.unwrap().id;
     run.apply(&compute(0), &json!({"disabled": false}));
     run.go_on(300).unwrap();
-    run.in_console(|world, now| world.console_activity(&own, None, now)).unwrap();
+    run.in_console(|world, now| world.console_activity(&own, None, now))
+        .unwrap();
     run.simulation.lock().advance(23 * AN_HOUR);
     run.go_on(60).unwrap();
     assert_eq!(made(&run).len(), 2);
     run.simulation.lock().advance(2 * AN_HOUR);
     let told = run.told_after(300, |_| ());
     let deleted = "r0 Deleted: Deleted compute ID, which a create of this resource had made besides, and nobody used";
-    assert!(told.iter().any(|text| text == deleted), "{told:?} {}", run.condition(&compute(0), "Synced"));
+    assert!(
+        told.iter().any(|text| text == deleted),
+        "{told:?} {}",
+        run.condition(&compute(0), "Synced")
+    );
     assert_eq!((made(&run), run.record(0).twins.len()), (vec![own], 0));
     assert!(run.condition(&compute(0), "Synced").starts_with("InSync: "));
 }
@@ -85,30 +106,37 @@ fn what_a_repeated_create_makes_besides_is_deleted_with_its_resource() {
     run.told_after(120, Run::declare);
     assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 2);
     assert!(
-        run.condition(&compute(0), "Synced").starts_with("StrayCompute: A create of this resource was carried out")
+        run.condition(&compute(0), "Synced")
+            .starts_with("StrayCompute: A create of this resource was carried out")
     );
     run.delete_now(&compute(0));
     run.go_on(300).unwrap();
     assert!(!run.is_there(&compute(0)));
-    assert_eq!(run.simulation.lock().made_for(&compute(0)), Vec::<String>::new());
+    assert_eq!(
+        run.simulation.lock().made_for(&compute(0)),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
 fn a_compute_that_was_just_created_needs_no_restart() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
-    let token = |run: &mut Run, token: &str| run.apply(&compute(0), &json!({"restartToken": token}));
+    let token =
+        |run: &mut Run, token: &str| run.apply(&compute(0), &json!({"restartToken": token}));
     run.declare();
     token(&mut run, "t0");
     assert_eq!(run.told_after(60, |_| ()), [CREATED]);
     let record = run.record(0);
-    assert_eq!((record.intent, record.restart.map(|restart| restart.token)), (None, Some("t0".to_owned())));
+    assert_eq!(
+        (record.intent, record.restart.map(|restart| restart.token)),
+        (None, Some("t0".to_owned()))
+    );
     let removed = |run: &mut Run| {
         run.happen(&Event::ComputeRemoved(0));
         token(run, "t1");
     };
-    let recreated =
-        "r0 Recreated: Compute ID no longer exists. Created compute ID on branch b0. Its host is another one";
+    let recreated = "r0 Recreated: Compute ID no longer exists. Created compute ID on branch b0. Its host is another one";
     assert_eq!(run.told_after(300, removed), [MISSING, recreated]);
 }
 
@@ -134,7 +162,10 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
 #[test]
 fn a_call_that_is_recorded_late_or_not_at_all_is_not_made() {
     let history = history(&[replica()], false);
-    for (snag, why) in [(Snag::Slow(31), "took too long"), (Snag::Fault(Fault::Denied), "did not record")] {
+    for (snag, why) in [
+        (Snag::Slow(31), "took too long"),
+        (Snag::Fault(Fault::Denied), "did not record"),
+    ] {
         let mut run = Run::prepared(&history);
         run.snare("status of Compute r0", Times::Always, snag);
         run.declare();
@@ -143,21 +174,38 @@ fn a_call_that_is_recorded_late_or_not_at_all_is_not_made() {
         run.without_snares();
         run.go_on(120).unwrap();
         let told = run.simulation.lock().ledger.writes.join(" ");
-        assert!(told.contains("CallNotRecorded") && told.contains(why), "{told}");
-        assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+        assert!(
+            told.contains("CallNotRecorded") && told.contains(why),
+            "{told}"
+        );
+        assert!(
+            run.condition(&compute(0), "Ready")
+                .starts_with("Available: ")
+        );
     }
 }
 
 #[test]
 fn whose_compute_is_only_observed_is_deleted_at_once() {
-    let history = History { computes: Vec::new(), ..history(&[], false) };
+    let history = History {
+        computes: Vec::new(),
+        ..history(&[], false)
+    };
     let mut run = Run::prepared(&history);
     run.happen(&Event::ForeignCompute(0, true));
-    let observer =
-        History { computes: vec![crate::history::Declared { primary: true, ..replica() }], ..history.clone() };
+    let observer = History {
+        computes: vec![crate::history::Declared {
+            primary: true,
+            ..replica()
+        }],
+        ..history.clone()
+    };
     let mut spec = observer.spec(&compute(0)).unwrap();
     spec["management"] = json!("Observe");
-    assert_eq!(run.told_after(60, |run| run.apply(&compute(0), &spec)), ["r0 Linked: Observing compute ID"]);
+    assert_eq!(
+        run.told_after(60, |run| run.apply(&compute(0), &spec)),
+        ["r0 Linked: Observing compute ID"]
+    );
     assert_eq!(run.finalizers_of(&compute(0)), Vec::<String>::new());
     run.delete_now(&compute(0));
     assert!(!run.is_there(&compute(0)));
@@ -175,11 +223,26 @@ fn a_create_is_recorded_with_four_writes_and_told_state_by_state() {
     let of = |name: &str| {
         let resource = format!("(\"Compute\", \"{name}\")");
         let about = writes.iter().filter(|write| write.contains(&resource));
-        let states = ["Waiting for another", "is being created", "is starting", "can be used"];
+        let states = [
+            "Waiting for another",
+            "is being created",
+            "is starting",
+            "can be used",
+        ];
         let told = |write: &str| states.into_iter().find(|state| write.contains(state));
-        about.map(|write| told(write).unwrap_or_else(|| write.split(' ').next().unwrap())).collect::<Vec<_>>()
+        about
+            .map(|write| told(write).unwrap_or_else(|| write.split(' ').next().unwrap()))
+            .collect::<Vec<_>>()
     };
-    let told = ["Patch", "is being created", "Post", "is starting", "is starting", "Patch", "can be used"];
+    let told = [
+        "Patch",
+        "is being created",
+        "Post",
+        "is starting",
+        "is starting",
+        "Patch",
+        "can be used",
+    ];
     assert_eq!(
         (of("r0"), of("r1")),
         (told.to_vec(), told.to_vec()),

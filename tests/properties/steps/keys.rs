@@ -29,7 +29,10 @@ impl Run<'_> {
 }
 
 fn without_list() -> History {
-    History { profile: Profile::Minimal, ..history(&[], true) }
+    History {
+        profile: Profile::Minimal,
+        ..history(&[], true)
+    }
 }
 
 #[test]
@@ -38,7 +41,10 @@ fn no_key_is_created_whose_secret_would_be_denied() {
     let mut run = Run::prepared(&history);
     run.snare(DRY_RUN, Times::Always, Snag::Fault(Fault::Denied));
     let denied = "Secret ci could not be written: a policy denies it";
-    assert_eq!(run.told_after(600, Run::declare), [format!("ci SecretNotWritten: {denied}")]);
+    assert_eq!(
+        run.told_after(600, Run::declare),
+        [format!("ci SecretNotWritten: {denied}")]
+    );
     assert_eq!((run.live_keys(), run.calls("Post", "ProjectKey")), (0, 0));
     run.without_snares();
     assert_eq!(run.told_after(120, |_| ()), [CREATED]);
@@ -51,7 +57,10 @@ fn the_secret_of_a_backup_is_adopted_with_its_key() {
     run.go_on(60).unwrap();
     run.told();
     let adopted = "ci Linked: Adopted Secret ci, which holds key NAME";
-    assert_eq!(run.told_after(120, |run| run.happen(&Event::Rebuild)), [adopted]);
+    assert_eq!(
+        run.told_after(120, |run| run.happen(&Event::Rebuild)),
+        [adopted]
+    );
     assert_eq!(run.live_keys(), 1);
 }
 
@@ -59,18 +68,33 @@ fn the_secret_of_a_backup_is_adopted_with_its_key() {
 fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
     let history = without_list();
     let mut run = Run::prepared(&history);
-    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.snare(
+        CREATE_KEY,
+        Times::Once,
+        Snag::Fault(Fault::Silence(Carried::Now)),
+    );
     let told = run.told_after(120, Run::declare);
     assert!(
-        told.iter().any(|text| text.starts_with("ci KeyLeft: dbplane never received the secret of key NAME")),
+        told.iter()
+            .any(|text| text
+                .starts_with("ci KeyLeft: dbplane never received the secret of key NAME")),
         "{told:?}"
     );
-    let lost = |run: &Run| run.status_of(&key())["lostKeys"].as_array().map_or(0, Vec::len);
+    let lost = |run: &Run| {
+        run.status_of(&key())["lostKeys"]
+            .as_array()
+            .map_or(0, Vec::len)
+    };
     assert_eq!((lost(&run), run.live_keys()), (1, 2));
     assert_eq!(run.simulation.lock().ledger.keys_counted, [KeyChange::Lost]);
     let current = run.key_record().records.current;
     let told = run.told_after(60, |run| run.annotate(&key(), names::REVOKED_KEYS, "all"));
-    assert_eq!(told, ["ci KeyForgotten: Considered revoked, because of the annotation dbplane.dev/revoked-keys: NAME"]);
+    assert_eq!(
+        told,
+        [
+            "ci KeyForgotten: Considered revoked, because of the annotation dbplane.dev/revoked-keys: NAME"
+        ]
+    );
     assert_eq!((lost(&run), run.key_record().records.current), (0, current));
 }
 
@@ -78,19 +102,38 @@ fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
 fn a_lost_key_is_acknowledged_by_its_name_alone() {
     let history = without_list();
     let mut run = Run::prepared(&history);
-    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
-    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.snare(
+        CREATE_KEY,
+        Times::Once,
+        Snag::Fault(Fault::Silence(Carried::Now)),
+    );
+    run.snare(
+        CREATE_KEY,
+        Times::Once,
+        Snag::Fault(Fault::Silence(Carried::Now)),
+    );
     run.declare();
     run.go_on(300).unwrap();
     let lost = |run: &Run| -> Vec<String> {
-        let keys = run.status_of(&key())["lostKeys"].as_array().cloned().unwrap_or_default();
-        keys.iter().map(|key| key["name"].as_str().unwrap().to_owned()).collect()
+        let keys = run.status_of(&key())["lostKeys"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        keys.iter()
+            .map(|key| key["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     let [first, second] = lost(&run).try_into().unwrap();
-    assert!(run.condition(&key(), "Synced").starts_with("RevocationUnsupported"));
+    assert!(
+        run.condition(&key(), "Synced")
+            .starts_with("RevocationUnsupported")
+    );
     run.annotate(&key(), names::REVOKED_KEYS, &first);
     run.go_on(60).unwrap();
-    assert_eq!((lost(&run), &run.status_of(&key())["acknowledgedKeys"]), (vec![second.clone()], &json!([first])));
+    assert_eq!(
+        (lost(&run), &run.status_of(&key())["acknowledgedKeys"]),
+        (vec![second.clone()], &json!([first]))
+    );
     run.annotate(&key(), names::REVOKED_KEYS, &second);
     run.go_on(60).unwrap();
     assert_eq!(lost(&run), Vec::<String>::new());
@@ -104,17 +147,33 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
     for (status, stays) in [(403, false), (403, true), (405, true)] {
         let history = history(&[], true);
         let mut run = Run::prepared(&history);
-        run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
-        run.snare("Delete /organizations/org/api_keys/*", Times::Always, Snag::Fault(Fault::Refused(status)));
+        run.snare(
+            CREATE_KEY,
+            Times::Once,
+            Snag::Fault(Fault::Silence(Carried::Now)),
+        );
+        run.snare(
+            "Delete /organizations/org/api_keys/*",
+            Times::Always,
+            Snag::Fault(Fault::Refused(status)),
+        );
         run.declare();
         run.go_on(600).unwrap();
-        assert_eq!(run.status_of(&key())["lostKeys"].as_array().map(Vec::len), Some(1), "{status}: it is listed");
+        assert_eq!(
+            run.status_of(&key())["lostKeys"].as_array().map(Vec::len),
+            Some(1),
+            "{status}: it is listed"
+        );
         run.happen(&Event::KeyRevoked);
         if !stays {
             run.without_snares();
         }
         run.go_on(3600).unwrap();
-        assert_eq!((run.status_of(&key()).get("lostKeys"), run.live_keys()), (None, 1), "{status} {stays}");
+        assert_eq!(
+            (run.status_of(&key()).get("lostKeys"), run.live_keys()),
+            (None, 1),
+            "{status} {stays}"
+        );
     }
 }
 
@@ -122,7 +181,11 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
 fn a_creation_that_nobody_carried_out_is_made_again() {
     let history = history(&[], true);
     let mut run = Run::prepared(&history);
-    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Never)));
+    run.snare(
+        CREATE_KEY,
+        Times::Once,
+        Snag::Fault(Fault::Silence(Carried::Never)),
+    );
     assert_eq!(run.told_after(300, Run::declare), [CREATED]);
     assert_eq!(run.live_keys(), 1);
 }
@@ -133,9 +196,19 @@ fn what_is_declared_of_the_secret_is_written_without_another_key() {
     let mut run = Run::begin(&history).unwrap();
     run.told();
     let spec = json!({"secret": {"labels": {"team": "shop"}}});
-    assert_eq!(run.told_after(60, |run| run.apply(&key(), &spec)), Vec::<String>::new());
-    let labels = run.simulation.lock().cluster.secrets["ci"].metadata.labels.clone().unwrap();
-    assert_eq!((labels.get("team").map(String::as_str), run.live_keys()), (Some("shop"), 1));
+    assert_eq!(
+        run.told_after(60, |run| run.apply(&key(), &spec)),
+        Vec::<String>::new()
+    );
+    let labels = run.simulation.lock().cluster.secrets["ci"]
+        .metadata
+        .labels
+        .clone()
+        .unwrap();
+    assert_eq!(
+        (labels.get("team").map(String::as_str), run.live_keys()),
+        (Some("shop"), 1)
+    );
 }
 
 /// A process freezes with an unsaved key in its memory, and another one takes over.
@@ -147,7 +220,13 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
     run.declare();
     run.go_on(5).unwrap();
     let frozen = run.process.take();
-    assert_eq!((frozen.as_ref().unwrap().unsaved_keys().len(), run.live_keys()), (1, 1));
+    assert_eq!(
+        (
+            frozen.as_ref().unwrap().unsaved_keys().len(),
+            run.live_keys()
+        ),
+        (1, 1)
+    );
     run.without_snares();
     run.told();
     let told = run.told_after(300, |_| ());
@@ -156,7 +235,10 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
     run.process = frozen;
     let told = run.told_after(300, |_| ());
     assert_eq!(told, ["ci KeyRevoked: Revoked key NAME (ID)"]);
-    assert_eq!(run.process.as_ref().unwrap().unsaved_keys(), Vec::<String>::new());
+    assert_eq!(
+        run.process.as_ref().unwrap().unsaved_keys(),
+        Vec::<String>::new()
+    );
     assert_eq!((run.key_record(), run.live_keys()), (current, 1));
 }
 
@@ -200,12 +282,20 @@ fn another_key_than_the_one_in_use_is_not_asked() {
     run.go_on_until(created + CHECK, CHECK).unwrap();
     run.told();
     // The first reads come before the check, while passes find that the platform lists no keys.
-    let reads: [fn(&mut Simulation); 4] = [|_| (), |_| (), |it| replace(it, "older"), |it| replace(it, "newer")];
+    let reads: [fn(&mut Simulation); 4] = [
+        |_| (),
+        |_| (),
+        |it| replace(it, "older"),
+        |it| replace(it, "newer"),
+    ];
     for happens in reads {
         run.snare("read of Secret ci", Times::Once, Snag::Meanwhile(happens));
     }
     let asked = |run: &Run| run.simulation.lock().snares.is_empty();
     assert_eq!(run.told_after(5, |_| ()), Vec::<String>::new());
     assert!(asked(&run), "the key was not to be asked");
-    assert_eq!(run.condition(&key(), "Ready"), "Available: Secret ci contains key NAME");
+    assert_eq!(
+        run.condition(&key(), "Ready"),
+        "Available: Secret ci contains key NAME"
+    );
 }

@@ -20,9 +20,17 @@ fn denied() -> Snag {
 impl Run<'_> {
     fn assert_stalled(&self, resource: &Resource, what: &str) {
         let stalled = self.condition(resource, "Stalled");
-        let told = format!("the API server refuses what dbplane asks of the API server: {what}: {DENIED}");
-        assert!(stalled.starts_with("RequestRefused: ") && stalled.contains(&told), "{resource:?}: {stalled}");
-        assert_eq!(self.status_of(resource)["observedGeneration"], 1, "{resource:?}");
+        let told =
+            format!("the API server refuses what dbplane asks of the API server: {what}: {DENIED}");
+        assert!(
+            stalled.starts_with("RequestRefused: ") && stalled.contains(&told),
+            "{resource:?}: {stalled}"
+        );
+        assert_eq!(
+            self.status_of(resource)["observedGeneration"],
+            1,
+            "{resource:?}"
+        );
     }
 }
 
@@ -32,7 +40,11 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
     for (at, resource, what) in [
         ("patch of Compute r0", compute(0), "the finalizer"),
         ("patch of ProjectKey ci", key(), "the finalizer"),
-        ("patch of Account prod", Access::Account.resource(), "the finalizer"),
+        (
+            "patch of Account prod",
+            Access::Account.resource(),
+            "the finalizer",
+        ),
         (
             "patch of Secret platform-api-key",
             Access::Account.resource(),
@@ -44,13 +56,27 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
         run.declare();
         run.go_on(300).unwrap();
         run.assert_stalled(&resource, what);
-        let told = run.told().into_iter().filter(|told| told.contains("RequestRefused")).count();
-        assert!((1..=6).contains(&told), "{at}: told {told} times in 5 minutes");
+        let told = run
+            .told()
+            .into_iter()
+            .filter(|told| told.contains("RequestRefused"))
+            .count();
+        assert!(
+            (1..=6).contains(&told),
+            "{at}: told {told} times in 5 minutes"
+        );
         run.without_snares();
         run.go_on(300).unwrap();
         for resource in [compute(0), key(), Access::Account.resource()] {
-            assert!(run.condition(&resource, "Ready").starts_with("Available: "), "{at}: {resource:?}");
-            assert_eq!(run.condition(&resource, "Stalled"), "", "{at}: {resource:?}");
+            assert!(
+                run.condition(&resource, "Ready").starts_with("Available: "),
+                "{at}: {resource:?}"
+            );
+            assert_eq!(
+                run.condition(&resource, "Stalled"),
+                "",
+                "{at}: {resource:?}"
+            );
         }
     }
 }
@@ -62,13 +88,26 @@ fn a_copy_that_is_refused_is_told_beside_everything_else() {
     let mut run = Run::begin(&history).unwrap();
     run.go_on(60).unwrap();
     run.told();
-    run.simulation.lock().cluster.edit(&compute(0), &json!({"metadata": {"annotations": {RECORD: null}}}));
+    run.simulation.lock().cluster.edit(
+        &compute(0),
+        &json!({"metadata": {"annotations": {RECORD: null}}}),
+    );
     run.snare("patch of Compute r0", Times::Always, denied());
     let told = run.told_after(600, |_| ());
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("RequestRefused: The API server refuses the annotation dbplane.dev/record"), "{told:?}");
-    assert!(run.condition(&compute(0), "RequestRefused").contains(DENIED));
-    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+    assert!(
+        told[0]
+            .contains("RequestRefused: The API server refuses the annotation dbplane.dev/record"),
+        "{told:?}"
+    );
+    assert!(
+        run.condition(&compute(0), "RequestRefused")
+            .contains(DENIED)
+    );
+    assert!(
+        run.condition(&compute(0), "Ready")
+            .starts_with("Available: ")
+    );
     assert_eq!(run.condition(&compute(0), "Stalled"), "");
     run.without_snares();
     run.go_on(120).unwrap();
@@ -94,7 +133,9 @@ fn what_is_refused_with_the_status_is_told_by_an_event() {
     run.snare("patch of Compute r0", Times::Always, denied());
     run.snare("status of Compute r0", Times::Always, denied());
     let told = run.told_after(600, Run::declare);
-    let of_this =
-        told.iter().filter(|told| told.starts_with("r0 RequestRefused: ") && told.contains("the finalizer")).count();
+    let of_this = told
+        .iter()
+        .filter(|told| told.starts_with("r0 RequestRefused: ") && told.contains("the finalizer"))
+        .count();
     assert!((1..=11).contains(&of_this), "{told:?}");
 }

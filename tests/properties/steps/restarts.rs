@@ -16,7 +16,10 @@ const RESTART: &str = "Post *";
 const PROFILES: [Profile; 3] = [Profile::Default, Profile::Public, Profile::Minimal];
 
 fn on(profile: Profile) -> History {
-    History { profile, ..history(&[replica()], false) }
+    History {
+        profile,
+        ..history(&[replica()], false)
+    }
 }
 
 fn interruptions(run: &mut Run) -> u64 {
@@ -46,7 +49,11 @@ fn what_something_else_answers_is_no_restart() {
             run.go_on(30).unwrap();
             assert!(!is_completed(&run));
             run.go_on(120).unwrap();
-            assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{profile:?}");
+            assert_eq!(
+                (interruptions(&mut run), is_completed(&run)),
+                (1, true),
+                "{profile:?}"
+            );
         }
     }
 }
@@ -58,8 +65,14 @@ fn what_is_answered_in_vain_again_and_again_is_reported() {
     run.snare(RESTART, Times::Always, Snag::Fault(Fault::Page(200)));
     run.happen(&Event::Restart(0, 1));
     run.go_on(150).unwrap();
-    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
-    assert!(run.condition(&compute(0), "Synced").starts_with("RestartUnconfirmed: "));
+    assert!(
+        run.condition(&compute(0), "Ready")
+            .starts_with("Available: ")
+    );
+    assert!(
+        run.condition(&compute(0), "Synced")
+            .starts_with("RestartUnconfirmed: ")
+    );
     assert_eq!((interruptions(&mut run), is_completed(&run)), (0, false));
 }
 
@@ -69,13 +82,22 @@ fn an_answer_that_cannot_be_recorded_at_once_still_counts() {
     let history = on(Profile::Minimal);
     let mut run = settled(&history, 60);
     let refuse_status = |simulation: &mut Simulation| {
-        simulation.snares.set("status of Compute r0", Times::Once, Snag::Fault(Fault::Refused(503)));
+        simulation.snares.set(
+            "status of Compute r0",
+            Times::Once,
+            Snag::Fault(Fault::Refused(503)),
+        );
         simulation.snares.set(LIST, Times::Once, Snag::Slow(10));
     };
     run.snare(RESTART, Times::Once, Snag::Meanwhile(refuse_status));
     run.happen(&Event::Restart(0, 1));
     run.go_on(150).unwrap();
-    assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{}", run.condition(&compute(0), "Synced"));
+    assert_eq!(
+        (interruptions(&mut run), is_completed(&run)),
+        (1, true),
+        "{}",
+        run.condition(&compute(0), "Synced")
+    );
 }
 
 #[test]
@@ -86,26 +108,49 @@ fn no_change_of_our_own_is_a_trace_of_a_restart() {
             let mut run = settled(&history, 60);
             run.snare(RESTART, Times::Once, Snag::Fault(lost));
             // The minimal profile never shows this setting, so each process sends it.
-            run.apply(&compute(0), &json!({"restartToken": "t1", "scaleToZero": {"after": "20m"}}));
+            run.apply(
+                &compute(0),
+                &json!({"restartToken": "t1", "scaleToZero": {"after": "20m"}}),
+            );
             run.go_on(150).unwrap();
-            assert_eq!((interruptions(&mut run), is_completed(&run)), (1, true), "{profile:?}");
+            assert_eq!(
+                (interruptions(&mut run), is_completed(&run)),
+                (1, true),
+                "{profile:?}"
+            );
         }
     }
 }
 
 #[test]
 fn a_change_by_others_is_no_trace_of_a_restart() {
-    for (profile, made) in [(Profile::Default, 1), (Profile::Public, 1), (Profile::Minimal, 0)] {
+    for (profile, made) in [
+        (Profile::Default, 1),
+        (Profile::Public, 1),
+        (Profile::Minimal, 0),
+    ] {
         let history = on(profile);
         let mut run = settled(&history, 60);
-        run.snare(RESTART, Times::Once, Snag::Fault(Fault::Silence(Carried::Never)));
+        run.snare(
+            RESTART,
+            Times::Once,
+            Snag::Fault(Fault::Silence(Carried::Never)),
+        );
         run.happen(&Event::Restart(0, 1));
         run.go_on(2).unwrap();
         change_in_console(&mut run, &json!({"pooler_enabled": true}));
         run.go_on(100).unwrap();
-        assert_eq!((interruptions(&mut run), is_completed(&run)), (made, made > 0), "{profile:?}");
+        assert_eq!(
+            (interruptions(&mut run), is_completed(&run)),
+            (made, made > 0),
+            "{profile:?}"
+        );
         let synced = run.condition(&compute(0), "Synced");
-        assert_eq!(synced.starts_with("RestartUnconfirmed: "), made == 0, "{profile:?} {synced}");
+        assert_eq!(
+            synced.starts_with("RestartUnconfirmed: "),
+            made == 0,
+            "{profile:?} {synced}"
+        );
         // The compute has suspended, so its next connection starts it again: that completes the
         // restart.
         run.go_on(900).unwrap();

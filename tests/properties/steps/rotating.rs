@@ -21,13 +21,22 @@ const REVOKE: &str = "Delete /organizations/org/api_keys/*";
 
 /// The number of the key in the Secret.
 fn held(simulation: &Simulation) -> Option<i64> {
-    simulation.cluster.secrets["ci"].annotations().get(names::SECRET_KEY_ID)?.parse().ok()
+    simulation.cluster.secrets["ci"]
+        .annotations()
+        .get(names::SECRET_KEY_ID)?
+        .parse()
+        .ok()
 }
 
 impl Run<'_> {
     /// The numbers of the valid keys.
     fn valid(&self) -> Vec<i64> {
-        self.simulation.lock().keys_of(&key()).into_iter().map(|(id, _)| id).collect()
+        self.simulation
+            .lock()
+            .keys_of(&key())
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect()
     }
 
     fn held(&self) -> Option<i64> {
@@ -48,8 +57,14 @@ fn a_key_that_people_ask_for_is_created_once_and_the_one_before_goes_after_an_ho
     // The same value again, or an empty one, is no new request. That holds for a new process as
     // well.
     run.kill();
-    assert_eq!(run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "r1")), Vec::<String>::new());
-    assert_eq!(run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "")), Vec::<String>::new());
+    assert_eq!(
+        run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "r1")),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "")),
+        Vec::<String>::new()
+    );
     assert_eq!(run.told_after(3600, |_| ()), [REVOKED]);
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
@@ -74,11 +89,25 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
     let told = run.told_after(80, |run| run.request_key(1));
     let refused = "ci NewKeyRefused: The platform does not accept the new key NAME (ID) that it has created. Key NAME stays in use";
     assert_eq!(told, [CREATED, refused, REVOKED]);
-    assert_eq!((run.held(), run.valid()), (before, before.into_iter().collect()));
-    assert_eq!(run.condition(&key(), "Ready"), "Available: Secret ci contains key NAME");
-    assert!(run.condition(&key(), "Synced").starts_with("NewKeyRefused"), "{}", run.condition(&key(), "Synced"));
+    assert_eq!(
+        (run.held(), run.valid()),
+        (before, before.into_iter().collect())
+    );
+    assert_eq!(
+        run.condition(&key(), "Ready"),
+        "Available: Secret ci contains key NAME"
+    );
+    assert!(
+        run.condition(&key(), "Synced").starts_with("NewKeyRefused"),
+        "{}",
+        run.condition(&key(), "Synced")
+    );
     // Retries back off up to one hour.
-    let tries = run.told_after(3600, |_| ()).iter().filter(|told| **told == CREATED).count();
+    let tries = run
+        .told_after(3600, |_| ())
+        .iter()
+        .filter(|told| **told == CREATED)
+        .count();
     assert!((2..=8).contains(&tries), "{tries}");
     run.without_snares();
     run.go_on(3700).unwrap();
@@ -92,8 +121,11 @@ fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_o
     let mut run = Run::begin(&history).unwrap();
     run.told();
     // The next request after the create is the check of the new key.
-    let die: fn(&mut Simulation) =
-        |simulation| simulation.snares.set(LIST, Times::Once, Snag::Fault(Fault::Dies(Carried::Never)));
+    let die: fn(&mut Simulation) = |simulation| {
+        simulation
+            .snares
+            .set(LIST, Times::Once, Snag::Fault(Fault::Dies(Carried::Never)))
+    };
     run.snare(CREATE_KEY, Times::Once, Snag::Meanwhile(die));
     let told = run.told_after(300, |run| run.request_key(1));
     assert_eq!(told, [REVOKED, CREATED]);
@@ -125,9 +157,16 @@ fn a_key_that_nobody_uses_any_more_is_revoked_before_the_deadline() {
     run.apply(&key(), &json!({"rotation": rotation(2)}));
     run.go_on(5).unwrap();
     run.told();
-    assert_eq!(run.told_after(3000, |run| run.happen(&Event::KeyRequested(1))), [CREATED]);
+    assert_eq!(
+        run.told_after(3000, |run| run.happen(&Event::KeyRequested(1))),
+        [CREATED]
+    );
     assert_eq!(run.valid().len(), 2);
-    assert_eq!(run.told_after(2000, |_| ()), [REVOKED], "it was unused for an hour");
+    assert_eq!(
+        run.told_after(2000, |_| ()),
+        [REVOKED],
+        "it was unused for an hour"
+    );
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
 
@@ -144,9 +183,15 @@ fn a_key_that_is_used_is_kept_until_the_deadline() {
         run.go_on(600).unwrap();
         run.call_with(&before);
     }
-    assert_eq!((run.told(), run.valid().len()), (vec![CREATED.to_owned()], 2));
+    assert_eq!(
+        (run.told(), run.valid().len()),
+        (vec![CREATED.to_owned()], 2)
+    );
     let ready = run.condition(&key(), "Ready");
-    assert!(ready.contains("stays valid until it was not used for 1h"), "{ready}");
+    assert!(
+        ready.contains("stays valid until it was not used for 1h"),
+        "{ready}"
+    );
     let told = run.told_after(1200, |_| ());
     let words = "ci KeyRevokedInUse: Revoked key NAME (ID). It may still be in use: spec.rotation.deadline is over, and it was last used at";
     assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
@@ -173,8 +218,16 @@ fn the_platforms_clock_may_be_a_day_apart() {
             run.go_on(600).unwrap();
             run.call_with(&before);
         }
-        assert_eq!((run.told(), run.valid().len()), (vec![CREATED.to_owned()], 2), "{ahead}");
-        assert_eq!(run.told_after(3000, |_| ()), Vec::<String>::new(), "{ahead}");
+        assert_eq!(
+            (run.told(), run.valid().len()),
+            (vec![CREATED.to_owned()], 2),
+            "{ahead}"
+        );
+        assert_eq!(
+            run.told_after(3000, |_| ()),
+            Vec::<String>::new(),
+            "{ahead}"
+        );
         run.kill();
         assert_eq!(run.told_after(2400, |_| ()), [REVOKED], "{ahead}");
         assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
@@ -185,7 +238,12 @@ impl Run<'_> {
     /// An entry of the Secret.
     fn entry(&self, name: &str) -> Option<String> {
         let simulation = self.simulation.lock();
-        let bytes = simulation.cluster.secrets["ci"].data.as_ref()?.get(name)?.0.clone();
+        let bytes = simulation.cluster.secrets["ci"]
+            .data
+            .as_ref()?
+            .get(name)?
+            .0
+            .clone();
         Some(String::from_utf8(bytes).unwrap())
     }
 
@@ -211,9 +269,16 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     run.apply(&key(), &declared());
     run.go_on(5).unwrap();
     let first = run.entry("api-key");
-    assert_eq!((run.entry("before"), run.entry("organization").as_deref()), (None, Some("org")));
+    assert_eq!(
+        (run.entry("before"), run.entry("organization").as_deref()),
+        (None, Some("org"))
+    );
     // The answer to the write is lost once, so it is repeated and overwrites itself.
-    run.snare("write of Secret ci", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.snare(
+        "write of Secret ci",
+        Times::Once,
+        Snag::Fault(Fault::Silence(Carried::Now)),
+    );
     run.request_key(1);
     run.go_on(120).unwrap();
     let second = run.entry("api-key");
@@ -223,7 +288,11 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     run.go_on(60).unwrap();
     run.request_key(2);
     run.go_on(60).unwrap();
-    assert_eq!(run.entry("before"), second, "the one before, and not the one before that");
+    assert_eq!(
+        run.entry("before"),
+        second,
+        "the one before, and not the one before that"
+    );
     // The entry moves when its declared name changes.
     run.apply(&key(), &json!({"secret": {"previousKey": "former"}}));
     run.go_on(60).unwrap();
@@ -231,7 +300,10 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     run.go_on(1200).unwrap();
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
     assert_eq!((run.entry("before"), run.entry("former")), (None, None));
-    assert_eq!(run.entry("url").as_deref(), Some("https://platform.example/api/v2"));
+    assert_eq!(
+        run.entry("url").as_deref(),
+        Some("https://platform.example/api/v2")
+    );
 }
 
 #[test]
@@ -250,12 +322,23 @@ fn the_key_before_is_not_kept_where_it_is_of_no_use_or_was_altered() {
     let alter: fn(&mut Simulation) = |simulation| {
         let mut secret = simulation.cluster.secrets["ci"].clone_inner();
         let entry = k8s_openapi::ByteString(b"altered".to_vec());
-        secret.data.as_mut().unwrap().insert("before".to_owned(), entry);
-        simulation.cluster.secrets.insert("ci".to_owned(), crate::in_memory::Print::of(secret));
+        secret
+            .data
+            .as_mut()
+            .unwrap()
+            .insert("before".to_owned(), entry);
+        simulation
+            .cluster
+            .secrets
+            .insert("ci".to_owned(), crate::in_memory::Print::of(secret));
     };
     alter(&mut run.simulation.lock());
     run.told();
-    assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new(), "that is no reason for another key");
+    assert_eq!(
+        run.told_after(60, |_| ()),
+        Vec::<String>::new(),
+        "that is no reason for another key"
+    );
     assert_eq!(run.entry("before"), None);
 }
 

@@ -24,7 +24,11 @@ fn beside_one_with(answers: &[Fault]) -> String {
     run.without_snares();
     run.go_on(120).unwrap();
     for number in [0, 1] {
-        assert_eq!(run.condition(&compute(number), "Ready"), AVAILABLE, "{answers:?}");
+        assert_eq!(
+            run.condition(&compute(number), "Ready"),
+            AVAILABLE,
+            "{answers:?}"
+        );
     }
     found
 }
@@ -39,7 +43,11 @@ fn a_refused_intent_makes_nobody_wait() {
 #[test]
 fn an_intent_that_may_have_been_written_keeps_the_turn() {
     let waits = "Creating: Waiting for another Compute, whose create on branch b0 comes first";
-    for answers in [&[Fault::Refused(500)][..], &[Fault::Refused(409)], &[Fault::Refused(500), Fault::Denied]] {
+    for answers in [
+        &[Fault::Refused(500)][..],
+        &[Fault::Refused(409)],
+        &[Fault::Refused(500), Fault::Denied],
+    ] {
         assert_eq!(beside_one_with(answers), waits, "{answers:?}");
     }
 }

@@ -77,12 +77,22 @@ pub(super) fn forged_key() -> impl Strategy<Value = ForgedKey> {
         3 => prop::sample::select(&["Unanswered", "Retired", "OtherKey"][..]).prop_map(Place::Lost),
         2 => Just(Place::Intent),
     ];
-    (place, called(), prop::bool::weighted(0.8), any::<bool>())
-        .prop_map(|(place, called, has_platform, anew)| ForgedKey { place, called, has_platform, anew })
+    (place, called(), prop::bool::weighted(0.8), any::<bool>()).prop_map(
+        |(place, called, has_platform, anew)| ForgedKey {
+            place,
+            called,
+            has_platform,
+            anew,
+        },
+    )
 }
 
 pub(super) fn forged_secret() -> impl Strategy<Value = ForgedSecret> {
-    let owner = prop_oneof![Just(SecretOwner::Nobody), Just(SecretOwner::Own), Just(SecretOwner::Theirs)];
+    let owner = prop_oneof![
+        Just(SecretOwner::Nobody),
+        Just(SecretOwner::Own),
+        Just(SecretOwner::Theirs)
+    ];
     (called(), owner).prop_map(|(called, owner)| ForgedSecret { called, owner })
 }
 
@@ -92,12 +102,25 @@ fn called() -> impl Strategy<Value = Called> {
 
 /// The first one has the same name as the resource whose keys the tenant wants.
 pub(super) fn own(number: u8) -> Resource {
-    let name = if number == 0 { "ci".to_owned() } else { format!("thief-{number}") };
+    let name = if number == 0 {
+        "ci".to_owned()
+    } else {
+        format!("thief-{number}")
+    };
     ("ProjectKey", format!("{TENANT}/{name}"))
 }
 
 impl Run<'_> {
-    pub(super) fn forge_key(&mut self, own: &Resource, ForgedKey { place, called, has_platform, anew }: ForgedKey) {
+    pub(super) fn forge_key(
+        &mut self,
+        own: &Resource,
+        ForgedKey {
+            place,
+            called,
+            has_platform,
+            anew,
+        }: ForgedKey,
+    ) {
         let mut simulation = self.simulation.lock();
         if anew {
             simulation.cluster.forget(own);
@@ -115,21 +138,37 @@ impl Run<'_> {
             keys.iter().map(with).collect()
         };
         let mut record = match place {
-            Place::Current => json!({"records": {"current": {"id": last.0, "name": last.1, "at": at}}}),
-            Place::Previous => json!({"records": {"previous": all(json!({"since": at, "retire_at": at}))}}),
-            Place::Lost(because) => json!({"records": {"lost": all(json!({"since": at, "because": because}))}}),
+            Place::Current => {
+                json!({"records": {"current": {"id": last.0, "name": last.1, "at": at}}})
+            }
+            Place::Previous => {
+                json!({"records": {"previous": all(json!({"since": at, "retire_at": at}))}})
+            }
+            Place::Lost(because) => {
+                json!({"records": {"lost": all(json!({"since": at, "because": because}))}})
+            }
             Place::Intent => json!({"intent": {"name": last.1, "at": at, "organization": "org"}}),
         };
         if has_platform {
-            let whose = if matches!(place, Place::Intent) { "intent" } else { "records" };
+            let whose = if matches!(place, Place::Intent) {
+                "intent"
+            } else {
+                "records"
+            };
             record[whose]["platform"] = json!(BASE_URL);
         }
         let uid = simulation.cluster.objects[own].uid().to_owned();
         let text = sealed(own, &uid, record);
-        simulation.cluster.edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
+        simulation
+            .cluster
+            .edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
     }
 
-    pub(super) fn forge_secret(&mut self, own: &Resource, ForgedSecret { called, owner }: ForgedSecret) {
+    pub(super) fn forge_secret(
+        &mut self,
+        own: &Resource,
+        ForgedSecret { called, owner }: ForgedSecret,
+    ) {
         let mut simulation = self.simulation.lock();
         simulation.create_own_key(own);
         let at = simulation.now.to_string();
@@ -138,7 +177,10 @@ impl Run<'_> {
         let previous = json!({"entry": "previous", "id": id, "name": name, "digest": digest(&text("before").into())});
         let annotations = [
             (names::SECRET_KEY_ID, id.to_string()),
-            (names::SECRET_KEY, json!({"id": id, "name": name, "at": at}).to_string()),
+            (
+                names::SECRET_KEY,
+                json!({"id": id, "name": name, "at": at}).to_string(),
+            ),
             (names::SECRET_DIGEST, digest(&text("now").into())),
             (names::SECRET_PREVIOUS, previous.to_string()),
             (names::SECRET_OF, format!("ProjectKey {}", place(&own.1).1)),
@@ -147,7 +189,14 @@ impl Run<'_> {
             let uid = simulation.cluster.objects.get(owner)?.uid().to_owned();
             let (api_version, kind) = ("dbplane.dev/v1alpha1".to_owned(), owner.0.to_owned());
             let name = place(&owner.1).1.to_owned();
-            Some(OwnerReference { api_version, kind, name, uid, controller: Some(true), ..OwnerReference::default() })
+            Some(OwnerReference {
+                api_version,
+                kind,
+                name,
+                uid,
+                controller: Some(true),
+                ..OwnerReference::default()
+            })
         };
         let owner = match owner {
             SecretOwner::Nobody => None,
@@ -156,9 +205,17 @@ impl Run<'_> {
         };
         let data = [("api-key", text("now")), ("previous", text("before"))];
         let data = data.map(|(entry, text)| (entry.to_owned(), ByteString(text.into_bytes())));
-        let mut secret = Secret { data: Some(BTreeMap::from(data)), ..Secret::default() };
-        secret.labels_mut().insert(names::MANAGED_BY.0.to_owned(), names::MANAGED_BY.1.to_owned());
-        secret.annotations_mut().extend(annotations.map(|(name, text)| (name.to_owned(), text)));
+        let mut secret = Secret {
+            data: Some(BTreeMap::from(data)),
+            ..Secret::default()
+        };
+        secret.labels_mut().insert(
+            names::MANAGED_BY.0.to_owned(),
+            names::MANAGED_BY.1.to_owned(),
+        );
+        secret
+            .annotations_mut()
+            .extend(annotations.map(|(name, text)| (name.to_owned(), text)));
         secret.metadata.owner_references = owner.map(|owner| vec![owner]);
         simulation.cluster.secrets.remove(&own.1);
         simulation.cluster.put_secret(&own.1, secret);
@@ -199,12 +256,30 @@ impl Simulation {
 
 /// Finds a Secret in another namespace than the resource that its key was created for.
 pub(super) fn stolen(simulation: &Simulation) -> Option<String> {
-    simulation.cluster.secrets.iter().find_map(|(name, secret)| {
-        let in_namespace = |resource: &Resource| place(&resource.1).0 == place(name).0;
-        let data = secret.data.iter().flat_map(|data| data.values());
-        let tokens = data.filter_map(|bytes| simulation.ledger.tokens.get(std::str::from_utf8(&bytes.0).ok()?));
-        let made_for = tokens.into_iter().find(|made_for| !in_namespace(made_for))?;
-        let whose = if is_tenants(made_for) { "the tenant" } else { "others" };
-        Some(format!("Secret {name} holds a key of {whose}, which was made for {}", made_for.1))
-    })
+    simulation
+        .cluster
+        .secrets
+        .iter()
+        .find_map(|(name, secret)| {
+            let in_namespace = |resource: &Resource| place(&resource.1).0 == place(name).0;
+            let data = secret.data.iter().flat_map(|data| data.values());
+            let tokens = data.filter_map(|bytes| {
+                simulation
+                    .ledger
+                    .tokens
+                    .get(std::str::from_utf8(&bytes.0).ok()?)
+            });
+            let made_for = tokens
+                .into_iter()
+                .find(|made_for| !in_namespace(made_for))?;
+            let whose = if is_tenants(made_for) {
+                "the tenant"
+            } else {
+                "others"
+            };
+            Some(format!(
+                "Secret {name} holds a key of {whose}, which was made for {}",
+                made_for.1
+            ))
+        })
 }

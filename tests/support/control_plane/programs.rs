@@ -28,7 +28,9 @@ impl Programs {
             let needed = ["etcd", "kube-apiserver", "kubectl"];
             needed.iter().all(|name| folder.join(name).is_file())
         };
-        let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).filter(complete);
+        let assets = env::var_os("KUBEBUILDER_ASSETS")
+            .map(PathBuf::from)
+            .filter(complete);
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/control-plane/bin");
         let folders: Vec<PathBuf> = assets.into_iter().chain([built]).collect();
         let find = |name: &str| {
@@ -66,7 +68,10 @@ impl Programs {
         let key = certificate(folder).with_extension("key");
         let mut command = Command::new(&self.api_server);
         command
-            .arg(flag("etcd-servers", format!("http://127.0.0.1:{etcd_port}")))
+            .arg(flag(
+                "etcd-servers",
+                format!("http://127.0.0.1:{etcd_port}"),
+            ))
             .arg(flag("cert-dir", certificates(folder)))
             .arg(flag("secure-port", port.to_string()))
             .arg("--bind-address=127.0.0.1")
@@ -82,13 +87,21 @@ impl Programs {
         command
     }
 
-    pub fn controller_manager(&self, folder: &Path, kubeconfig: &Path, controllers: &[String]) -> Command {
+    pub fn controller_manager(
+        &self,
+        folder: &Path,
+        kubeconfig: &Path,
+        controllers: &[String],
+    ) -> Command {
         let mut command = Command::new(&self.controller_manager);
         command
             .arg(flag("kubeconfig", kubeconfig))
             .arg(flag("controllers", controllers.join(",")))
             .arg(flag("root-ca-file", certificate(folder)))
-            .arg(flag("service-account-private-key-file", certificate(folder).with_extension("key")))
+            .arg(flag(
+                "service-account-private-key-file",
+                certificate(folder).with_extension("key"),
+            ))
             .arg("--leader-elect=false")
             .arg("--secure-port=0")
             // The default limits are meant for long-lived clusters and would slow down tests.
@@ -99,7 +112,10 @@ impl Programs {
 
     pub fn kubectl(&self, folder: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(&self.kubectl);
-        command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
+        command
+            .env("KUBECONFIG", kubeconfig)
+            .env("KUBECACHEDIR", folder.join("kubectl-cache"))
+            .env("KUBERC", "off");
         // kubectl is short-lived; garbage collection would take a third of each call's time.
         command.env("GOGC", "off");
         command
@@ -112,7 +128,10 @@ pub fn certificate(folder: &Path) -> PathBuf {
 }
 
 pub fn write_admin_token(folder: &Path) -> Result<()> {
-    Ok(fs::write(admin_token(folder), format!("{ADMIN_TOKEN},admin,admin,system:masters\n"))?)
+    Ok(fs::write(
+        admin_token(folder),
+        format!("{ADMIN_TOKEN},admin,admin,system:masters\n"),
+    )?)
 }
 
 fn admin_token(folder: &Path) -> PathBuf {

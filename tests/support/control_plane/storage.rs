@@ -29,7 +29,9 @@ impl ControlPlane {
     }
 
     async fn start_storage(&mut self) -> Result<()> {
-        self.etcd = self.sandbox.start("etcd", self.programs.etcd(self.folder(), self.etcd_port))?;
+        self.etcd = self
+            .sandbox
+            .start("etcd", self.programs.etcd(self.folder(), self.etcd_port))?;
         self.start_api_server().await
     }
 

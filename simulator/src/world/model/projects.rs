@@ -71,10 +71,17 @@ pub struct DeletedProject {
 impl Project {
     /// The reason why a branch cannot be deleted, if any.
     pub fn why_kept(&self, branch: &Branch) -> Option<&'static str> {
-        let is_parent = self.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
+        let is_parent = self
+            .branches
+            .values()
+            .any(|other| other.parent.as_ref() == Some(&branch.id));
         // Branches of a schema alone, and branches declared beside the root, have no parent either.
         let of_nothing = |other: &&Branch| other.parent.is_none() && other.origin.source.is_none();
-        let root = self.branches.values().filter(of_nothing).max_by_key(|other| other.default);
+        let root = self
+            .branches
+            .values()
+            .filter(of_nothing)
+            .max_by_key(|other| other.default);
         let is_root = root.is_some_and(|root| root.id == branch.id);
         match (branch.default, is_root, branch.protected, is_parent) {
             (true, _, _, _) => Some("the default branch"),
@@ -94,7 +101,10 @@ pub struct Database {
 
 impl Default for Database {
     fn default() -> Self {
-        Self { name: "app".to_owned(), role: "app_owner".to_owned() }
+        Self {
+            name: "app".to_owned(),
+            role: "app_owner".to_owned(),
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use super::*;
 
 /// The status of a request with this Authorization header, or with none.
 async fn status(platform: &Platform, header: Option<&str>) -> String {
-    let request = platform.http.get(format!("{}/projects", platform.simulator.base_url()));
+    let request = platform
+        .http
+        .get(format!("{}/projects", platform.simulator.base_url()));
     let request = match header {
         Some(header) => request.header("authorization", header),
         None => request,

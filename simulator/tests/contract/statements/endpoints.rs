@@ -3,7 +3,9 @@
 use super::*;
 
 async fn created(platform: &Platform, attributes: Value) -> Answer {
-    platform.post(COMPUTES, ORGANIZATION, endpoint(attributes)).await
+    platform
+        .post(COMPUTES, ORGANIZATION, endpoint(attributes))
+        .await
 }
 
 statements! {

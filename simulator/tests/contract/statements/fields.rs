@@ -16,7 +16,9 @@ async fn compute(platform: &Platform, name: &str) -> String {
 }
 
 async fn operation(platform: &Platform, name: &str) -> String {
-    let answer = platform.post(COMPUTES, ORGANIZATION, endpoint(primary())).await;
+    let answer = platform
+        .post(COMPUTES, ORGANIZATION, endpoint(primary()))
+        .await;
     kind(&answer.body["operations"][0][name])
 }
 
@@ -26,8 +28,17 @@ async fn in_console(platform: &Platform, name: &str) -> String {
     platform.advance(900);
     platform.activity(&path).await.expect(200);
     platform.advance(5);
-    let text = |value: &Value| if is_utc(value) { "time".to_owned() } else { value.as_str().unwrap().to_owned() };
-    joined([text(&platform.line(&path).await[name]), text(&platform.line(&replica).await[name])])
+    let text = |value: &Value| {
+        if is_utc(value) {
+            "time".to_owned()
+        } else {
+            value.as_str().unwrap().to_owned()
+        }
+    };
+    joined([
+        text(&platform.line(&path).await[name]),
+        text(&platform.line(&replica).await[name]),
+    ])
 }
 
 statements! {

@@ -10,7 +10,16 @@ async fn made(platform: &Platform, place: (&str, &str, &str), sizes: &[(f64, f64
         let mut attributes = sized(*min, *max);
         attributes["branch_id"] = branch.into();
         attributes["type"] = "read_only".into();
-        seen.push(platform.post(&format!("/projects/{project}/endpoints"), token, endpoint(attributes)).await.status);
+        seen.push(
+            platform
+                .post(
+                    &format!("/projects/{project}/endpoints"),
+                    token,
+                    endpoint(attributes),
+                )
+                .await
+                .status,
+        );
     }
     joined(seen)
 }
@@ -21,7 +30,9 @@ const FREE_PLAN: (&str, &str, &str) = ("hobby-4", "br-hobby", FREE);
 
 /// Every allowed size.
 fn all_sizes() -> Vec<f64> {
-    let whole = (1..=16).map(f64::from).chain((9..=28).map(|half| f64::from(half * 2)));
+    let whole = (1..=16)
+        .map(f64::from)
+        .chain((9..=28).map(|half| f64::from(half * 2)));
     [0.25, 0.5].into_iter().chain(whole).collect()
 }
 

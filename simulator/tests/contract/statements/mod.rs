@@ -30,17 +30,29 @@ pub struct Expected {
 
 /// The same in every profile.
 const fn same(answer: &'static str) -> Expected {
-    Expected { default: answer, public: answer, minimal: answer }
+    Expected {
+        default: answer,
+        public: answer,
+        minimal: answer,
+    }
 }
 
 /// The public API contradicts the specification.
 const fn contradicted(specified: &'static str, public: &'static str) -> Expected {
-    Expected { default: specified, public, minimal: specified }
+    Expected {
+        default: specified,
+        public,
+        minimal: specified,
+    }
 }
 
 /// The specification is silent: all profiles except the minimal one offer more.
 const fn added(more: &'static str, minimal: &'static str) -> Expected {
-    Expected { default: more, public: more, minimal }
+    Expected {
+        default: more,
+        public: more,
+        minimal,
+    }
 }
 
 impl Expected {
@@ -123,7 +135,10 @@ fn kind(value: &Value) -> String {
 fn shown(answer: &Answer) -> String {
     match answer.body["operations"].is_array() {
         true => {
-            let all = answer.operations().into_iter().map(|(action, status)| format!("{action} {status}"));
+            let all = answer
+                .operations()
+                .into_iter()
+                .map(|(action, status)| format!("{action} {status}"));
             format!("[{}]", all.collect::<Vec<_>>().join(", "))
         }
         false => "no list".to_owned(),
@@ -139,12 +154,21 @@ fn outcome(answer: &Answer) -> String {
 }
 
 fn projects(answer: &Answer) -> String {
-    let all = answer.body["projects"].as_array().map(|all| all.iter().filter_map(|one| one["id"].as_str()));
-    all.map_or_else(|| answer.status.to_string(), |ids| ids.collect::<Vec<_>>().join(" "))
+    let all = answer.body["projects"]
+        .as_array()
+        .map(|all| all.iter().filter_map(|one| one["id"].as_str()));
+    all.map_or_else(
+        || answer.status.to_string(),
+        |ids| ids.collect::<Vec<_>>().join(" "),
+    )
 }
 
 fn joined<T: ToString>(parts: impl IntoIterator<Item = T>) -> String {
-    parts.into_iter().map(|part| part.to_string()).collect::<Vec<_>>().join(" ")
+    parts
+        .into_iter()
+        .map(|part| part.to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 impl Platform {
@@ -164,7 +188,9 @@ impl Platform {
             "active" => self.active_primary().await,
             _ => {
                 let path = self.active_primary().await;
-                self.patch(&path, ORGANIZATION, endpoint(json!({ "disabled": true }))).await.expect(200);
+                self.patch(&path, ORGANIZATION, endpoint(json!({ "disabled": true })))
+                    .await
+                    .expect(200);
                 self.advance(5);
                 path
             }
@@ -175,17 +201,28 @@ impl Platform {
     async fn newest_operation(&self) -> String {
         let answer = self.get("/projects/shop-1/operations", ORGANIZATION).await;
         match answer.status {
-            200 => answer.operations().first().map_or_else(String::new, |(action, _)| action.clone()),
+            200 => answer
+                .operations()
+                .first()
+                .map_or_else(String::new, |(action, _)| action.clone()),
             status => status.to_string(),
         }
     }
 
     /// Revokes the latest key with this name in the console.
     async fn revoke(&self, name: &str) -> Answer {
-        let listed = self.console(Method::GET, "/api_keys", Value::Null).await.expect(200);
+        let listed = self
+            .console(Method::GET, "/api_keys", Value::Null)
+            .await
+            .expect(200);
         let lines = listed.body.as_array().unwrap();
-        let id = &lines.iter().rev().find(|line| line["name"] == name).unwrap()["id"];
-        self.console(Method::POST, &format!("/api_keys/{id}/revoke"), Value::Null).await
+        let id = &lines
+            .iter()
+            .rev()
+            .find(|line| line["name"] == name)
+            .unwrap()["id"];
+        self.console(Method::POST, &format!("/api_keys/{id}/revoke"), Value::Null)
+            .await
     }
 
     /// Creates a key for `shop-1` through the API.

@@ -26,7 +26,9 @@ async fn resized(platform: &Platform, from: (f64, f64), to: (f64, f64)) -> Strin
         })
         .await;
     platform.advance(5);
-    let answer = platform.patch(&path, ORGANIZATION, endpoint(sized(to.0, to.1))).await;
+    let answer = platform
+        .patch(&path, ORGANIZATION, endpoint(sized(to.0, to.1)))
+        .await;
     platform.advance(5);
     format!(
         "{}, {} interruption, {}",

@@ -30,12 +30,24 @@ impl<E: Environment> Work<'_, E> {
         let connection = self.connection()?;
         let mut stands = None;
         if let Some(restart) = restart {
-            let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
+            let restart = RestartRecord {
+                at: self.env.now(),
+                ..restart.clone()
+            };
             let at = restart.at;
-            let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
-            stands = Some((at, record_call(self.env, self.object, (Action::Change, at), calling).await?));
+            let calling = recording(self.object, |known| ComputeIdentity {
+                restart: Some(restart),
+                ..known
+            });
+            stands = Some((
+                at,
+                record_call(self.env, self.object, (Action::Change, at), calling).await?,
+            ));
         }
-        let answer = self.platform(&connection).update_compute(&self.object.spec.project_id, id, change).await;
+        let answer = self
+            .platform(&connection)
+            .update_compute(&self.object.spec.project_id, id, change)
+            .await;
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         let answered = answered(&answer, id);
@@ -45,23 +57,39 @@ impl<E: Environment> Work<'_, E> {
             None => Vec::new(),
         };
         let event = Event::normal("Changed", format!("Changed compute {id}: {because}."));
-        self.done(labels::action(Action::Change), id, &event, news).await;
+        self.done(labels::action(Action::Change), id, &event, news)
+            .await;
         Ok(())
     }
 
     /// Record, call, record the answer. The outcome is recorded once the compute shows it.
     pub(super) async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
-        let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else { return Ok(()) };
-        let restart = &RestartRecord { at: self.env.now(), ..restart.clone() };
-        let calling = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
+        let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else {
+            return Ok(());
+        };
+        let restart = &RestartRecord {
+            at: self.env.now(),
+            ..restart.clone()
+        };
+        let calling = |known| ComputeIdentity {
+            restart: Some(restart.clone()),
+            ..known
+        };
         let call = (Action::Restart, restart.at);
-        let stands = record_call(self.env, self.object, call, recording(self.object, calling)).await?;
-        let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
+        let stands =
+            record_call(self.env, self.object, call, recording(self.object, calling)).await?;
+        let answer = platform
+            .restart_compute(&self.object.spec.project_id, &id.to_owned())
+            .await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         let answered = answered(&answer, id);
         self.started(answer.operations);
-        info!(project = self.object.spec.project_id, compute = id, "Called the restart of compute {id}.");
+        info!(
+            project = self.object.spec.project_id,
+            compute = id,
+            "Called the restart of compute {id}."
+        );
         for event in self.restart_answered(restart.at, &stands, answered).await? {
             self.env.cluster().publish(self.object, &event).await;
         }
@@ -76,12 +104,20 @@ impl<E: Environment> Work<'_, E> {
         answered: Answered,
     ) -> Result<Vec<Event>, StepError> {
         // The write may fail.
-        self.env.state().restart_answered(&uid(self.object), at, answered);
+        self.env
+            .state()
+            .restart_answered(&uid(self.object), at, answered);
         let known = |known: ComputeIdentity| {
             let calling = |record: &RestartRecord| {
-                record.calling.clone().map(|before| BeforeRestart { answered: Some(answered), ..before })
+                record.calling.clone().map(|before| BeforeRestart {
+                    answered: Some(answered),
+                    ..before
+                })
             };
-            let restart = known.restart.map(|record| RestartRecord { calling: calling(&record), ..record });
+            let restart = known.restart.map(|record| RestartRecord {
+                calling: calling(&record),
+                ..record
+            });
             ComputeIdentity { restart, ..known }
         };
         Ok(conclude::<Computes, E>(self.env, stands, recording(stands, known)).await?)
@@ -92,11 +128,18 @@ impl<E: Environment> Work<'_, E> {
         restart: &RestartRecord,
         restarted: Option<&str>,
     ) -> Result<(), StepError> {
-        let change = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
-        let Some(id) = restarted else { return self.record(change).await };
-        let news = conclude::<Computes, E>(self.env, self.object, recording(self.object, change)).await?;
+        let change = |known| ComputeIdentity {
+            restart: Some(restart.clone()),
+            ..known
+        };
+        let Some(id) = restarted else {
+            return self.record(change).await;
+        };
+        let news =
+            conclude::<Computes, E>(self.env, self.object, recording(self.object, change)).await?;
         let event = Event::normal("Restarted", format!("Restarted compute {id}."));
-        self.done(labels::action(Action::Restart), id, &event, news).await;
+        self.done(labels::action(Action::Restart), id, &event, news)
+            .await;
         Ok(())
     }
 }
@@ -104,6 +147,13 @@ impl<E: Environment> Work<'_, E> {
 /// How the platform answered a call that restarts a compute: with that compute, or without it.
 fn answered(answer: &Answer, id: &str) -> Answered {
     let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
-    let names_it = answer.compute.as_ref().is_some_and(|compute| compute.id == id);
-    if names_it || answer.operations.iter().any(of_compute) { Answered::ForCompute } else { Answered::Plainly }
+    let names_it = answer
+        .compute
+        .as_ref()
+        .is_some_and(|compute| compute.id == id);
+    if names_it || answer.operations.iter().any(of_compute) {
+        Answered::ForCompute
+    } else {
+        Answered::Plainly
+    }
 }

@@ -14,8 +14,7 @@ impl Resource {
     fn new(name: &str) -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let metadata = json!({"namespace": "shop", "name": name, "uid": name});
-        let object =
-            json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": metadata, "spec": spec});
+        let object = json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": metadata, "spec": spec});
         Self(serde_json::from_value(object).unwrap())
     }
 
@@ -49,17 +48,36 @@ impl Resource {
 
     /// The record is only in the annotation.
     fn wishing(mut self) -> Self {
-        let record = self.0.status.take().and_then(|status| status.record).unwrap();
-        self.0.metadata.annotations.get_or_insert_default().insert(names::RECORD.into(), record);
+        let record = self
+            .0
+            .status
+            .take()
+            .and_then(|status| status.record)
+            .unwrap();
+        self.0
+            .metadata
+            .annotations
+            .get_or_insert_default()
+            .insert(names::RECORD.into(), record);
         self
     }
 
     /// Bound since `since` seconds after now.
     fn bound(self, id: &str, since: i64) -> Self {
-        let (project, branch) = (self.0.spec.project_id.clone(), self.0.spec.branch_id.clone());
+        let (project, branch) = (
+            self.0.spec.project_id.clone(),
+            self.0.spec.branch_id.clone(),
+        );
         self.recording(|identity| {
             let (platform, branch) = (Some(HERE.into()), Some(branch));
-            let binding = Binding { id: id.into(), project, platform, branch, origin: Origin::Created, at: at(since) };
+            let binding = Binding {
+                id: id.into(),
+                project,
+                platform,
+                branch,
+                origin: Origin::Created,
+                at: at(since),
+            };
             (identity.binding, identity.intent) = (Some(binding), None);
         })
     }
@@ -88,33 +106,67 @@ impl Resource {
 
     /// On another platform, which uses the same ids for projects, branches and computes.
     fn on_another_platform(self) -> Self {
-        self.recording(|identity| *identity = identity.clone().with_platforms(|_| "https://other.example/v2".into()))
+        self.recording(|identity| {
+            *identity = identity
+                .clone()
+                .with_platforms(|_| "https://other.example/v2".into())
+        })
     }
 
     /// Being deleted, with these finalizers.
     fn deleting(mut self, finalizers: &[&str]) -> Self {
         let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(-60));
         self.0.metadata.deletion_timestamp = Some(since);
-        self.0.metadata.finalizers = Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
+        self.0.metadata.finalizers =
+            Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
         self
     }
 
     fn as_other(&self) -> Other<'_> {
-        Other { meta: &self.0.metadata, spec: Some(&self.0.spec), identity: self.recorded(), admitted: true }
+        Other {
+            meta: &self.0.metadata,
+            spec: Some(&self.0.spec),
+            identity: self.recorded(),
+            admitted: true,
+        }
     }
 
     fn unreadable(&self) -> Other<'_> {
         let identity = of_unreadable(&self.0.metadata).unwrap_or_default().identity;
-        Other { meta: &self.0.metadata, spec: None, identity, admitted: true }
+        Other {
+            meta: &self.0.metadata,
+            spec: None,
+            identity,
+            admitted: true,
+        }
     }
 
-    fn among<'a>(&'a self, told: Told, others: impl IntoIterator<Item = Other<'a>>, here: &Reservations) -> Claims {
-        claims(Mine { object: &self.0, identity: &self.recorded(), platform: HERE, told, now: NOW }, others, here)
+    fn among<'a>(
+        &'a self,
+        told: Told,
+        others: impl IntoIterator<Item = Other<'a>>,
+        here: &Reservations,
+    ) -> Claims {
+        claims(
+            Mine {
+                object: &self.0,
+                identity: &self.recorded(),
+                platform: HERE,
+                told,
+                now: NOW,
+            },
+            others,
+            here,
+        )
     }
 
     /// The claims of the others, without reservations.
     fn with<const N: usize>(&self, others: [&Self; N]) -> Claims {
-        self.among(Told::ByBaseline, others.map(Self::as_other), &Reservations::default())
+        self.among(
+            Told::ByBaseline,
+            others.map(Self::as_other),
+            &Reservations::default(),
+        )
     }
 }
 
@@ -126,7 +178,10 @@ fn other_than(type_: ComputeType) -> ComputeType {
 }
 
 fn creates(by: &str, told: Told) -> Reservations {
-    Reservations { creates: vec![(holder(by), told)], ..Reservations::default() }
+    Reservations {
+        creates: vec![(holder(by), told)],
+        ..Reservations::default()
+    }
 }
 
 /// The resource whose create comes first.
@@ -137,17 +192,26 @@ fn by(claims: &Claims) -> Option<&str> {
 #[test]
 fn what_is_declared_or_wished_for_claims_nothing() {
     let mine = Resource::new("mine");
-    let declared = Resource::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
+    let declared =
+        Resource::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
     let wishing = [
         Resource::new("bound").bound("ep-1", -60).wishing(),
         Resource::new("creating").creating(-60).wishing(),
         Resource::new("unanswered").unanswered(-60).wishing(),
     ];
     for other in &wishing {
-        assert_eq!(mine.with([other]), Claims::default(), "{}", other.as_other().meta.name.as_ref().unwrap());
+        assert_eq!(
+            mine.with([other]),
+            Claims::default(),
+            "{}",
+            other.as_other().meta.name.as_ref().unwrap()
+        );
         assert_eq!(subjects(&other.0), BTreeSet::new());
     }
-    let only_declared = |id: &str| Claims { declared: [id.to_owned()].into(), ..Claims::default() };
+    let only_declared = |id: &str| Claims {
+        declared: [id.to_owned()].into(),
+        ..Claims::default()
+    };
     assert_eq!(mine.with([&declared]), only_declared("ep-1"));
     assert_eq!(subjects(&declared.0), BTreeSet::new());
     assert_eq!(mine.with([&declared.of_project("p-2")]), Claims::default());
@@ -158,7 +222,9 @@ fn what_is_declared_or_wished_for_claims_nothing() {
 fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
     let mine = Resource::new("mine");
     let create = mine.create(-60, Told::ByMark);
-    let theirs = Resource::new("theirs").bound("ep-1", -60).recording(|identity| identity.made = vec![create]);
+    let theirs = Resource::new("theirs")
+        .bound("ep-1", -60)
+        .recording(|identity| identity.made = vec![create]);
     assert_eq!(mine.with([&theirs]).marks, BTreeMap::new());
 }
 
@@ -167,9 +233,14 @@ fn nothing_is_claimed_of_another_platform_or_project() {
     for mine in [Resource::new("mine"), Resource::new("mine").replica()] {
         let type_ = mine.0.spec.type_;
         let others = || {
-            let others = ["a", "b", "c"].map(|name| Resource::new(name).declaring(|spec| spec.type_ = type_));
+            let others = ["a", "b", "c"]
+                .map(|name| Resource::new(name).declaring(|spec| spec.type_ = type_));
             let [bound, creating, unanswered] = others;
-            [bound.bound("ep-1", -60), creating.creating(-60), unanswered.unanswered(-60)]
+            [
+                bound.bound("ep-1", -60),
+                creating.creating(-60),
+                unanswered.unanswered(-60),
+            ]
         };
         for (other, there) in others().into_iter().zip(others()) {
             assert_ne!(mine.with([&other]), Claims::default());
@@ -184,15 +255,45 @@ fn nothing_is_claimed_of_another_platform_or_project() {
 fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
     let first = Resource::new("first").bound("ep-1", -60);
     let second = Resource::new("second").bound("ep-1", -30);
-    let claim = |name: &str, first| BTreeMap::from([("ep-1".to_owned(), Claim { by: holder(name), first })]);
-    assert_eq!(Resource::new("mine").with([&second, &first]).bound, claim("first", true));
-    assert_eq!(first.with([&first, &second]).bound, claim("second", false), "nobody is in one's own way");
+    let claim = |name: &str, first| {
+        BTreeMap::from([(
+            "ep-1".to_owned(),
+            Claim {
+                by: holder(name),
+                first,
+            },
+        )])
+    };
+    assert_eq!(
+        Resource::new("mine").with([&second, &first]).bound,
+        claim("first", true)
+    );
+    assert_eq!(
+        first.with([&first, &second]).bound,
+        claim("second", false),
+        "nobody is in one's own way"
+    );
     assert_eq!(second.with([&first]).bound, claim("first", true));
     let [a, b] = ["a", "b"].map(|uid| Resource::new(uid).bound("ep-1", -60));
-    assert_eq!((a.with([&b]).bound, b.with([&a]).bound), (claim("b", false), claim("a", true)), "by UID");
-    let about_to_be = Reservations { computes: [("ep-1".to_owned(), holder("faster"))].into(), ..Default::default() };
-    assert_eq!(Resource::new("mine").among(Told::ByMark, [], &about_to_be).bound, claim("faster", true));
-    assert_eq!(first.among(Told::ByMark, [], &about_to_be).bound, claim("faster", false));
+    assert_eq!(
+        (a.with([&b]).bound, b.with([&a]).bound),
+        (claim("b", false), claim("a", true)),
+        "by UID"
+    );
+    let about_to_be = Reservations {
+        computes: [("ep-1".to_owned(), holder("faster"))].into(),
+        ..Default::default()
+    };
+    assert_eq!(
+        Resource::new("mine")
+            .among(Told::ByMark, [], &about_to_be)
+            .bound,
+        claim("faster", true)
+    );
+    assert_eq!(
+        first.among(Told::ByMark, [], &about_to_be).bound,
+        claim("faster", false)
+    );
 }
 
 #[test]
@@ -201,24 +302,55 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
     let other = || Resource::new("other");
     for (what, other, has_it) in [
         ("bound there", other().bound("ep-1", -60), true),
-        ("bound to a replica there", other().replica().bound("ep-1", -60), false),
-        ("bound on another branch", other().elsewhere().bound("ep-1", -60), false),
-        ("bound there, and declares another branch", other().bound("ep-1", -60).elsewhere(), true),
+        (
+            "bound to a replica there",
+            other().replica().bound("ep-1", -60),
+            false,
+        ),
+        (
+            "bound on another branch",
+            other().elsewhere().bound("ep-1", -60),
+            false,
+        ),
+        (
+            "bound there, and declares another branch",
+            other().bound("ep-1", -60).elsewhere(),
+            true,
+        ),
         (
             "bound elsewhere, and declares this one",
-            other().elsewhere().bound("ep-1", 0).declaring(|spec| spec.branch_id = BRANCH.into()),
+            other()
+                .elsewhere()
+                .bound("ep-1", 0)
+                .declaring(|spec| spec.branch_id = BRANCH.into()),
             false,
         ),
     ] {
-        assert_eq!(mine.with([&other]).primary, has_it.then(|| holder("other")), "{what}");
-        assert_eq!(mine.clone().replica().with([&other]).primary, None, "{what}");
-        let outside = Other { admitted: false, ..other.as_other() };
+        assert_eq!(
+            mine.with([&other]).primary,
+            has_it.then(|| holder("other")),
+            "{what}"
+        );
+        assert_eq!(
+            mine.clone().replica().with([&other]).primary,
+            None,
+            "{what}"
+        );
+        let outside = Other {
+            admitted: false,
+            ..other.as_other()
+        };
         let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
         let has = |id: &str| [(id.to_owned(), holder("other"))].into();
-        assert_eq!((claims.primary, claims.bound, claims.outside), (None, BTreeMap::new(), has("ep-1")), "{what}");
+        assert_eq!(
+            (claims.primary, claims.bound, claims.outside),
+            (None, BTreeMap::new(), has("ep-1")),
+            "{what}"
+        );
     }
     // The computes of both are missing.
-    let [first, second] = [("first", -60), ("second", -30)].map(|(name, since)| Resource::new(name).bound(name, since));
+    let [first, second] = [("first", -60), ("second", -30)]
+        .map(|(name, since)| Resource::new(name).bound(name, since));
     assert_eq!(first.with([&second]).primary, None);
     assert_eq!(second.with([&first]).primary, Some(holder("first")));
 }
@@ -231,11 +363,21 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
         let mut unreadable = unreadable.bound("ep-1", -60);
         unreadable.0.metadata.uid = own;
         let unreadable = unreadable.wishing();
-        Resource::new("mine").among(Told::ByMark, [unreadable.unreadable()], &Reservations::default()).bound
+        Resource::new("mine")
+            .among(
+                Told::ByMark,
+                [unreadable.unreadable()],
+                &Reservations::default(),
+            )
+            .bound
     };
     assert!(bound("unreadable", "p-1").contains_key("ep-1"));
     assert_eq!(bound("unreadable", "p-2"), BTreeMap::new());
-    assert_eq!(bound("former", "p-1"), BTreeMap::new(), "the status of an earlier resource, from a backup");
+    assert_eq!(
+        bound("former", "p-1"),
+        BTreeMap::new(),
+        "the status of an earlier resource, from a backup"
+    );
 }
 
 #[test]
@@ -243,42 +385,111 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
     let other = || Resource::new("other");
     for (what, other, of_primaries, of_replicas) in [
         ("an unresolved one", other().creating(0), true, true),
-        ("changed in the spec since", other().creating(0).elsewhere(), true, true),
-        ("on another branch", other().elsewhere().creating(0), false, false),
-        ("resolved", other().creating(0).bound("ep-1", 0), false, false),
+        (
+            "changed in the spec since",
+            other().creating(0).elsewhere(),
+            true,
+            true,
+        ),
+        (
+            "on another branch",
+            other().elsewhere().creating(0),
+            false,
+            false,
+        ),
+        (
+            "resolved",
+            other().creating(0).bound("ep-1", 0),
+            false,
+            false,
+        ),
         ("none", other(), false, false),
     ] {
-        for (mine, waits) in [(Resource::new("mine"), of_primaries), (Resource::new("mine").replica(), of_replicas)] {
+        for (mine, waits) in [
+            (Resource::new("mine"), of_primaries),
+            (Resource::new("mine").replica(), of_replicas),
+        ] {
             let type_ = mine.0.spec.type_;
             let alike = other.clone().declaring(|spec| spec.type_ = type_);
             assert_eq!(mine.with([&alike]).creating.is_some(), waits, "{what}");
-            let unlike = other.clone().declaring(|spec| spec.type_ = other_than(type_));
-            assert_eq!(mine.with([&unlike]).creating, None, "{what}, of the other type");
-            let outside = Other { admitted: false, ..alike.as_other() };
+            let unlike = other
+                .clone()
+                .declaring(|spec| spec.type_ = other_than(type_));
+            assert_eq!(
+                mine.with([&unlike]).creating,
+                None,
+                "{what}, of the other type"
+            );
+            let outside = Other {
+                admitted: false,
+                ..alike.as_other()
+            };
             let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
-            assert_eq!(claims.creating, None, "{what}, and its account does not admit it");
+            assert_eq!(
+                claims.creating, None,
+                "{what}, and its account does not admit it"
+            );
         }
     }
-    let begun = Resource::new("mine").among(Told::ByBaseline, [], &creates("other", Told::ByBaseline));
+    let begun =
+        Resource::new("mine").among(Told::ByBaseline, [], &creates("other", Told::ByBaseline));
     assert_eq!(by(&begun), Some("other"), "begun in this process");
 }
 
 #[test]
 fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
-    let by = |mine: &Resource, other: &Resource| mine.with([other]).unanswered.map(|rival| rival.by.name);
-    let (mine, other) = (Resource::new("mine"), Resource::new("other").unanswered(-60));
+    let by = |mine: &Resource, other: &Resource| {
+        mine.with([other]).unanswered.map(|rival| rival.by.name)
+    };
+    let (mine, other) = (
+        Resource::new("mine"),
+        Resource::new("other").unanswered(-60),
+    );
     assert_eq!(by(&mine, &other).as_deref(), Some("other"));
-    assert_eq!(by(&mine, &Resource::new("other").unanswered(-86_400)), None, "a day later");
-    assert_eq!(by(&mine, &Resource::new("other").elsewhere().unanswered(-60)), None, "on another branch");
-    assert_eq!(by(&mine.clone().replica(), &other.clone().replica()), None, "there may be many");
-    let outside = Other { admitted: false, ..other.as_other() };
-    assert_eq!(mine.among(Told::ByMark, [outside], &Reservations::default()).unanswered, None);
+    assert_eq!(
+        by(&mine, &Resource::new("other").unanswered(-86_400)),
+        None,
+        "a day later"
+    );
+    assert_eq!(
+        by(&mine, &Resource::new("other").elsewhere().unanswered(-60)),
+        None,
+        "on another branch"
+    );
+    assert_eq!(
+        by(&mine.clone().replica(), &other.clone().replica()),
+        None,
+        "there may be many"
+    );
+    let outside = Other {
+        admitted: false,
+        ..other.as_other()
+    };
+    assert_eq!(
+        mine.among(Told::ByMark, [outside], &Reservations::default())
+            .unanswered,
+        None
+    );
     // If two wait for each other, one has to continue.
     let earlier = Resource::new("earlier").unanswered(-90);
-    assert_eq!((by(&earlier, &other), by(&other, &earlier).as_deref()), (None, Some("earlier")));
-    assert_eq!(by(&Resource::new("bound").bound("ep-1", -30), &other), None, "whose compute is missing");
-    assert_eq!(mine.with([&other]).marks, [("mark-other".to_owned(), holder("other"))].into());
-    assert_eq!(mine.with([&other.bound("ep-1", -30)]).marks, BTreeMap::new(), "what it made besides may be imported");
+    assert_eq!(
+        (by(&earlier, &other), by(&other, &earlier).as_deref()),
+        (None, Some("earlier"))
+    );
+    assert_eq!(
+        by(&Resource::new("bound").bound("ep-1", -30), &other),
+        None,
+        "whose compute is missing"
+    );
+    assert_eq!(
+        mine.with([&other]).marks,
+        [("mark-other".to_owned(), holder("other"))].into()
+    );
+    assert_eq!(
+        mine.with([&other.bound("ep-1", -30)]).marks,
+        BTreeMap::new(),
+        "what it made besides may be imported"
+    );
 }
 
 #[test]
@@ -295,52 +506,115 @@ fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are
         (Told::ByBaseline, Told::ByMark, true),
         (Told::ByBaseline, Told::ByBaseline, true),
     ] {
-        let recorded = mine.among(now, [intending("other", 0, theirs).as_other()], &Reservations::default());
+        let recorded = mine.among(
+            now,
+            [intending("other", 0, theirs).as_other()],
+            &Reservations::default(),
+        );
         assert_eq!(recorded.creating.is_some(), waits, "{now:?} and {theirs:?}");
         let begun = mine.among(now, [], &creates("other", theirs));
-        assert_eq!(begun.creating.is_some(), waits, "{now:?} and {theirs:?} in this process");
+        assert_eq!(
+            begun.creating.is_some(),
+            waits,
+            "{now:?} and {theirs:?} in this process"
+        );
         let primary = Resource::new("mine").among(now, [], &creates("other", theirs));
         assert!(primary.creating.is_some(), "a branch has one primary");
     }
-    let (by_mark, by_baseline) = (intending("mark", 0, Told::ByMark), intending("baseline", 0, Told::ByBaseline));
+    let (by_mark, by_baseline) = (
+        intending("mark", 0, Told::ByMark),
+        intending("baseline", 0, Told::ByBaseline),
+    );
     let mine = intending("mine", 5, Told::ByMark);
-    assert_eq!(mine.with([&by_mark]).creating, None, "nor with an intent of its own");
+    assert_eq!(
+        mine.with([&by_mark]).creating,
+        None,
+        "nor with an intent of its own"
+    );
     assert_eq!(by(&mine.with([&by_mark, &by_baseline])), Some("baseline"));
 }
 
 #[test]
 fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
-    let [c, b, a] = [("c", 3), ("b", 1), ("a", 1)].map(|(name, since)| Resource::new(name).creating(since));
+    let [c, b, a] =
+        [("c", 3), ("b", 1), ("a", 1)].map(|(name, since)| Resource::new(name).creating(since));
     let all = [&a, &b, &c];
     assert_eq!(a.with(all).creating, None);
-    assert_eq!(by(&b.with(all)), Some("a"), "the UID decides within one moment");
+    assert_eq!(
+        by(&b.with(all)),
+        Some("a"),
+        "the UID decides within one moment"
+    );
     assert_eq!(by(&c.with(all)), Some("a"));
-    let marks = [("mark-a".to_owned(), holder("a")), ("mark-b".to_owned(), holder("b"))];
+    let marks = [
+        ("mark-a".to_owned(), holder("a")),
+        ("mark-b".to_owned(), holder("b")),
+    ];
     assert_eq!(c.with(all).marks, marks.into());
-    assert_eq!(c.clone().replica().with(all).creating, None, "what is not of one type is not mixed up");
+    assert_eq!(
+        c.clone().replica().with(all).creating,
+        None,
+        "what is not of one type is not mixed up"
+    );
     let begun = a.among(Told::ByBaseline, [], &creates("d", Told::ByBaseline));
     assert_eq!(begun.creating, None, "what is begun now is later");
 }
 
 #[test]
 fn what_matters_to_one_is_found_by_what_the_others_claim() {
-    let mine = Resource::new("mine").elsewhere().creating(0).declaring(|spec| spec.branch_id = BRANCH.into());
-    let at_stake = |identity: &ComputeIdentity| at_stake(&mine.0.spec, identity, &["ep-1".to_owned()].into());
+    let mine = Resource::new("mine")
+        .elsewhere()
+        .creating(0)
+        .declaring(|spec| spec.branch_id = BRANCH.into());
+    let at_stake =
+        |identity: &ComputeIdentity| at_stake(&mine.0.spec, identity, &["ep-1".to_owned()].into());
     let bound = Resource::new("mine").bound("ep-1", 0).recorded();
-    let unanswered = Resource::new("mine").unanswered(0).bound("ep-1", 0).recorded();
+    let unanswered = Resource::new("mine")
+        .unanswered(0)
+        .bound("ep-1", 0)
+        .recorded();
     let other = || Resource::new("other");
     for (what, other, concerns) in [
-        ("creating on the branch", other().creating(0), [true, false, true]),
-        ("creating on the branch of the intent", other().elsewhere().creating(0), [true, false, false]),
-        ("bound to it", other().elsewhere().bound("ep-1", 0), [true, true, true]),
-        ("the primary of the branch", other().bound("ep-2", 0), [true, false, true]),
-        ("a replica of the branch", other().replica().bound("ep-2", 0), [false, false, false]),
-        ("bound to another elsewhere", other().elsewhere().replica().bound("ep-2", 0), [false, false, false]),
-        ("in another project", other().of_project("p-2").bound("ep-1", 0), [false, false, false]),
+        (
+            "creating on the branch",
+            other().creating(0),
+            [true, false, true],
+        ),
+        (
+            "creating on the branch of the intent",
+            other().elsewhere().creating(0),
+            [true, false, false],
+        ),
+        (
+            "bound to it",
+            other().elsewhere().bound("ep-1", 0),
+            [true, true, true],
+        ),
+        (
+            "the primary of the branch",
+            other().bound("ep-2", 0),
+            [true, false, true],
+        ),
+        (
+            "a replica of the branch",
+            other().replica().bound("ep-2", 0),
+            [false, false, false],
+        ),
+        (
+            "bound to another elsewhere",
+            other().elsewhere().replica().bound("ep-2", 0),
+            [false, false, false],
+        ),
+        (
+            "in another project",
+            other().of_project("p-2").bound("ep-1", 0),
+            [false, false, false],
+        ),
         ("declared", other(), [false, false, false]),
     ] {
         let claimed = subjects(&other.0);
-        let matters = [&mine.recorded(), &bound, &unanswered].map(|mine| !claimed.is_disjoint(&at_stake(mine)));
+        let matters = [&mine.recorded(), &bound, &unanswered]
+            .map(|mine| !claimed.is_disjoint(&at_stake(mine)));
         assert_eq!(matters, concerns, "{what}");
     }
 }
@@ -359,14 +633,27 @@ fn what_is_released_claims_nothing() {
         Resource::new("gone").replica().creating(-100),
     ] {
         let kept = gone.clone().deleting(&[theirs, names::FINALIZER]);
-        let reader = if gone.0.spec.type_ == ComputeType::ReadOnly { mine.clone().replica() } else { mine.clone() };
+        let reader = if gone.0.spec.type_ == ComputeType::ReadOnly {
+            mine.clone().replica()
+        } else {
+            mine.clone()
+        };
         assert_ne!(reader.with([&kept]), Claims::default(), "{kept:?}");
         assert!(!claimed(&kept.0).is_empty());
         let released = gone.clone().deleting(&[theirs]);
         assert_eq!(reader.with([&released]), Claims::default(), "{released:?}");
-        let outside = Other { admitted: false, ..released.as_other() };
-        assert_eq!(reader.among(Told::ByBaseline, [outside], &Reservations::default()), Claims::default());
-        assert!(claimed(&released.0).is_empty() && !subjects(&released.0).is_empty(), "those that wait are woken");
+        let outside = Other {
+            admitted: false,
+            ..released.as_other()
+        };
+        assert_eq!(
+            reader.among(Told::ByBaseline, [outside], &Reservations::default()),
+            Claims::default()
+        );
+        assert!(
+            claimed(&released.0).is_empty() && !subjects(&released.0).is_empty(),
+            "those that wait are woken"
+        );
     }
     // If the resource is not being deleted, dbplane's finalizer is written again.
     let stripped = Resource::new("stripped").bound("ep-1", -100);

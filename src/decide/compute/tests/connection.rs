@@ -19,22 +19,36 @@ const ALONE: &[(&str, &str)] = &[
 const DATABASE: &[(&str, &str)] = &[("database", "shop"), ("dbname", "shop")];
 const LOGIN: &[(&str, &str)] = &[("password", "s3:c/t"), ("user", "app"), ("username", "app")];
 const URIS: &[(&str, &str)] = &[
-    ("jdbc-uri", "jdbc:postgresql://ep-1.postgres.example:5432/shop?user=app&password=s3%3Ac%2Ft&sslmode=require"),
-    ("uri", "postgresql://app:s3%3Ac%2Ft@ep-1.postgres.example:5432/shop?sslmode=require"),
+    (
+        "jdbc-uri",
+        "jdbc:postgresql://ep-1.postgres.example:5432/shop?user=app&password=s3%3Ac%2Ft&sslmode=require",
+    ),
+    (
+        "uri",
+        "postgresql://app:s3%3Ac%2Ft@ep-1.postgres.example:5432/shop?sslmode=require",
+    ),
 ];
 
 fn found() -> CredentialsView {
-    CredentialsView::Found { user: "app".into(), password: "s3:c/t".into() }
+    CredentialsView::Found {
+        user: "app".into(),
+        password: "s3:c/t".into(),
+    }
 }
 
 /// A Compute whose connection Secret does not exist yet.
 fn given(more: Value, credentials: CredentialsView) -> Given {
     let mut connection = json!({"secretName": "orders-db"});
-    connection.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    Given::bound().declaring(json!({"connection": connection})).observing(|observed| {
-        observed.secret = SecretView::Absent;
-        observed.credentials = credentials;
-    })
+    connection
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    Given::bound()
+        .declaring(json!({"connection": connection}))
+        .observing(|observed| {
+            observed.secret = SecretView::Absent;
+            observed.credentials = credentials;
+        })
 }
 
 fn alone() -> Given {
@@ -43,7 +57,10 @@ fn alone() -> Given {
 
 /// All fields that can be declared without a pooler.
 fn whole(credentials: CredentialsView) -> Given {
-    given(json!({"database": "shop", "credentialsFrom": {"name": "role"}}), credentials)
+    given(
+        json!({"database": "shop", "credentialsFrom": {"name": "role"}}),
+        credentials,
+    )
 }
 
 fn written(given: &Given) -> (ConnectionSecret, BTreeSet<String>) {
@@ -58,7 +75,11 @@ fn stands(given: Given, secret: ConnectionSecret) -> Given {
 }
 
 fn data(secret: &ConnectionSecret) -> BTreeMap<&str, &str> {
-    secret.data.iter().map(|(name, text)| (name.as_str(), text.as_secret().expose_secret())).collect()
+    secret
+        .data
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_secret().expose_secret()))
+        .collect()
 }
 
 fn entries<'a>(parts: &[&'a [(&'a str, &'a str)]]) -> BTreeMap<&'a str, &'a str> {
@@ -66,7 +87,9 @@ fn entries<'a>(parts: &[&'a [(&'a str, &'a str)]]) -> BTreeMap<&'a str, &'a str>
 }
 
 fn pooled(compute: Compute) -> Compute {
-    with(compute, |compute| compute.pooled_host = Some("ep-1-pooler.postgres.example".into()))
+    with(compute, |compute| {
+        compute.pooled_host = Some("ep-1-pooler.postgres.example".into())
+    })
 }
 
 #[test]
@@ -74,13 +97,29 @@ fn it_has_what_is_declared() {
     let name = || json!({"name": "role"});
     for (more, credentials, expected) in [
         (json!({}), CredentialsView::NotWanted, entries(&[ALONE])),
-        (json!({"database": "shop"}), CredentialsView::NotWanted, entries(&[ALONE, DATABASE])),
-        (json!({"credentialsFrom": name()}), found(), entries(&[ALONE, LOGIN])),
-        (json!({"credentialsFrom": name(), "database": "shop"}), found(), entries(&[ALONE, DATABASE, LOGIN, URIS])),
+        (
+            json!({"database": "shop"}),
+            CredentialsView::NotWanted,
+            entries(&[ALONE, DATABASE]),
+        ),
+        (
+            json!({"credentialsFrom": name()}),
+            found(),
+            entries(&[ALONE, LOGIN]),
+        ),
+        (
+            json!({"credentialsFrom": name(), "database": "shop"}),
+            found(),
+            entries(&[ALONE, DATABASE, LOGIN, URIS]),
+        ),
     ] {
         let given = given(more.clone(), credentials);
         let (secret, without) = written(&given);
-        assert_eq!((data(&secret), without), (expected, BTreeSet::new()), "{more}");
+        assert_eq!(
+            (data(&secret), without),
+            (expected, BTreeSet::new()),
+            "{more}"
+        );
         stands(given, secret).rest().in_sync();
     }
 }
@@ -95,7 +134,13 @@ fn it_is_written_where_it_differs() {
         |secret| drop(secret.labels.remove(names::MANAGED_BY.0)),
         // Written by an earlier version of dbplane, or with an entry that is no longer declared.
         |secret| drop(secret.annotations.remove(names::SECRET_SHAPE)),
-        |secret| drop(secret.annotations.insert(names::SECRET_SHAPE.into(), "another".into())),
+        |secret| {
+            drop(
+                secret
+                    .annotations
+                    .insert(names::SECRET_SHAPE.into(), "another".into()),
+            )
+        },
     ];
     for edit in edits {
         let mut altered = right.clone();
@@ -115,15 +160,27 @@ fn entries_labels_and_annotations_of_others_stay() {
 
 #[test]
 fn what_is_declared_no_more_changes_its_shape() {
-    let more =
-        json!({"labels": {"app": "shop"}, "annotations": {"note": "1"}, "template": {"A": "b"}, "database": "shop"});
+    let more = json!({"labels": {"app": "shop"}, "annotations": {"note": "1"}, "template": {"A": "b"}, "database": "shop"});
     let (before, _) = written(&given(more.clone(), CredentialsView::NotWanted));
-    assert_eq!((before.labels["app"].as_str(), before.annotations["note"].as_str()), ("shop", "1"));
+    assert_eq!(
+        (
+            before.labels["app"].as_str(),
+            before.annotations["note"].as_str()
+        ),
+        ("shop", "1")
+    );
     for name in ["labels", "annotations", "template", "database"] {
         let mut less = more.clone();
         less.as_object_mut().unwrap().remove(name);
-        let (after, _) = written(&stands(given(less, CredentialsView::NotWanted), before.clone()));
-        assert_ne!(after.annotations[names::SECRET_SHAPE], before.annotations[names::SECRET_SHAPE], "{name}");
+        let (after, _) = written(&stands(
+            given(less, CredentialsView::NotWanted),
+            before.clone(),
+        ));
+        assert_ne!(
+            after.annotations[names::SECRET_SHAPE],
+            before.annotations[names::SECRET_SHAPE],
+            "{name}"
+        );
     }
 }
 
@@ -138,30 +195,62 @@ fn dbplanes_own_label_is_not_to_be_declared_otherwise() {
 fn without_credentials_no_former_ones_stay() {
     let (before, _) = written(&whole(found()));
     for (credentials, words) in [
-        (CredentialsView::NoSecret, ["Secret role does not exist", "username", "password"]),
-        (CredentialsView::Managed, ["dbplane writes Secret role itself", "spec.connection.credentialsFrom", "."]),
-        (CredentialsView::NoText("username".into()), ["Secret role has no text under username", "user there", "."]),
-        (CredentialsView::NoText("password".into()), ["Secret role has no text under password", "password there", "."]),
+        (
+            CredentialsView::NoSecret,
+            ["Secret role does not exist", "username", "password"],
+        ),
+        (
+            CredentialsView::Managed,
+            [
+                "dbplane writes Secret role itself",
+                "spec.connection.credentialsFrom",
+                ".",
+            ],
+        ),
+        (
+            CredentialsView::NoText("username".into()),
+            ["Secret role has no text under username", "user there", "."],
+        ),
+        (
+            CredentialsView::NoText("password".into()),
+            [
+                "Secret role has no text under password",
+                "password there",
+                ".",
+            ],
+        ),
     ] {
         let given = whole(credentials);
         let (secret, without) = written(&stands(given.clone(), before.clone()));
         assert_eq!(data(&secret), entries(&[ALONE, DATABASE]));
-        assert_eq!(without, ["jdbc-uri", "password", "uri", "user", "username"].map(str::to_owned).into());
+        assert_eq!(
+            without,
+            ["jdbc-uri", "password", "uri", "user", "username"]
+                .map(str::to_owned)
+                .into()
+        );
         // Another tool, such as a backup tool, may have written one of the entries too.
         let mut stayed = secret.clone();
         stayed.data.insert("password".into(), "former".into());
-        assert_eq!(written(&stands(given.clone(), stayed)), (secret.clone(), without));
+        assert_eq!(
+            written(&stands(given.clone(), stayed)),
+            (secret.clone(), without)
+        );
 
         let reported = stands(given, secret).rest();
         reported.ready();
-        reported.out_of_sync(Reason::ConnectionIncomplete, &["orders-db", "jdbc-uri, password, uri, user, username"]);
+        reported.out_of_sync(
+            Reason::ConnectionIncomplete,
+            &["orders-db", "jdbc-uri, password, uri, user, username"],
+        );
         reported.out_of_sync(Reason::ConnectionIncomplete, &words);
     }
 }
 
 #[test]
 fn a_pooler_is_used_where_the_platform_shows_one() {
-    let declared = || json!({"database": "shop", "credentialsFrom": {"name": "role"}, "pooled": true});
+    let declared =
+        || json!({"database": "shop", "credentialsFrom": {"name": "role"}, "pooled": true});
     let direct = "postgresql://app:s3%3Ac%2Ft@ep-1.postgres.example:5432/shop?sslmode=require";
     let given = || given(declared(), found());
     let shown = given().seeing([pooled(compute("ep-1"))]);
@@ -170,23 +259,41 @@ fn a_pooler_is_used_where_the_platform_shows_one() {
     assert_eq!(entries["host"], "ep-1-pooler.postgres.example");
     assert_eq!(entries["pooled-host"], "ep-1-pooler.postgres.example");
     assert_eq!(entries["direct-host"], "ep-1.postgres.example");
-    assert_eq!((entries["uri"], entries["direct-uri"]), (direct.replacen("ep-1", "ep-1-pooler", 1).as_str(), direct));
-    assert!(entries["jdbc-uri"].starts_with("jdbc:postgresql://ep-1-pooler.postgres.example:5432/shop?"));
+    assert_eq!(
+        (entries["uri"], entries["direct-uri"]),
+        (direct.replacen("ep-1", "ep-1-pooler", 1).as_str(), direct)
+    );
+    assert!(
+        entries["jdbc-uri"]
+            .starts_with("jdbc:postgresql://ep-1-pooler.postgres.example:5432/shop?")
+    );
     stands(shown, secret).rest().in_sync();
 
     let (secret, _) = written(&given());
     let entries = data(&secret);
-    assert_eq!((entries["host"], entries["direct-host"]), ("ep-1.postgres.example", "ep-1.postgres.example"));
+    assert_eq!(
+        (entries["host"], entries["direct-host"]),
+        ("ep-1.postgres.example", "ep-1.postgres.example")
+    );
     assert_eq!((entries["uri"], entries.get("pooled-host")), (direct, None));
     let reported = stands(given(), secret).rest();
-    reported
-        .out_of_sync(Reason::ConnectionIncomplete, &["no pooled host of compute ep-1", "orders-db", "pooled to false"]);
+    reported.out_of_sync(
+        Reason::ConnectionIncomplete,
+        &[
+            "no pooled host of compute ep-1",
+            "orders-db",
+            "pooled to false",
+        ],
+    );
 }
 
 #[test]
 fn a_pooler_that_is_not_wanted_is_an_entry_alone() {
     let (secret, _) = written(&alone().seeing([pooled(compute("ep-1"))]));
-    assert_eq!(data(&secret), entries(&[ALONE, &[("pooled-host", "ep-1-pooler.postgres.example")]]));
+    assert_eq!(
+        data(&secret),
+        entries(&[ALONE, &[("pooled-host", "ep-1-pooler.postgres.example")]])
+    );
 }
 
 #[test]
@@ -196,20 +303,39 @@ fn a_template_has_the_entries_of_other_names() {
         "PGPASS": "{{host}}:{{ port }}:{{ dbname }}:{{ user }}:{{ password }}",
         "PLAIN": "{{ sslmode }} of {{ computeID }} {}",
     });
-    let declared = || json!({"database": "shop", "credentialsFrom": {"name": "role"}, "template": template});
+    let declared =
+        || json!({"database": "shop", "credentialsFrom": {"name": "role"}, "template": template});
     let (secret, _) = written(&given(declared(), found()));
     let filled = data(&secret);
-    assert_eq!(filled["DATABASE_URL"], format!("{}&application_name=shop", URIS[1].1));
-    assert_eq!(filled["PGPASS"], "ep-1.postgres.example:5432:shop:app:s3:c/t");
+    assert_eq!(
+        filled["DATABASE_URL"],
+        format!("{}&application_name=shop", URIS[1].1)
+    );
+    assert_eq!(
+        filled["PGPASS"],
+        "ep-1.postgres.example:5432:shop:app:s3:c/t"
+    );
     assert_eq!(filled["PLAIN"], "require of ep-1 {}");
 
     let (secret, without) = written(&given(declared(), CredentialsView::NoSecret));
-    assert_eq!(data(&secret), entries(&[ALONE, DATABASE, &[("PLAIN", "require of ep-1 {}")]]));
-    assert!(without.contains("DATABASE_URL") && without.contains("PGPASS"), "{without:?}");
+    assert_eq!(
+        data(&secret),
+        entries(&[ALONE, DATABASE, &[("PLAIN", "require of ep-1 {}")]])
+    );
+    assert!(
+        without.contains("DATABASE_URL") && without.contains("PGPASS"),
+        "{without:?}"
+    );
     // Placeholders inside a value are not replaced.
-    let odd = CredentialsView::Found { user: "{{ password }}".into(), password: "{{ user }}".into() };
+    let odd = CredentialsView::Found {
+        user: "{{ password }}".into(),
+        password: "{{ user }}".into(),
+    };
     let template = json!({"A": "{{ user }} {{ password }}"});
-    let (secret, _) = written(&given(json!({"credentialsFrom": {"name": "role"}, "template": template}), odd));
+    let (secret, _) = written(&given(
+        json!({"credentialsFrom": {"name": "role"}, "template": template}),
+        odd,
+    ));
     assert_eq!(data(&secret)["A"], "{{ password }} {{ user }}");
 }
 
@@ -229,33 +355,59 @@ fn a_client_reads_from_the_uri_what_was_written() {
     ];
     for text in texts {
         let declared = json!({"database": text, "credentialsFrom": {"name": "role"}});
-        let (secret, _) =
-            written(&given(declared, CredentialsView::Found { user: text.into(), password: text.into() }));
+        let (secret, _) = written(&given(
+            declared,
+            CredentialsView::Found {
+                user: text.into(),
+                password: text.into(),
+            },
+        ));
         let config = Config::from_str(data(&secret)["uri"]).unwrap();
         assert_eq!(config.get_user(), Some(text));
         assert_eq!(config.get_password(), Some(text.as_bytes()));
         assert_eq!(config.get_dbname(), Some(text));
-        assert_eq!(config.get_hosts(), [Host::Tcp("ep-1.postgres.example".into())]);
-        assert_eq!((config.get_ports(), config.get_ssl_mode()), (&[5432][..], SslMode::Require));
+        assert_eq!(
+            config.get_hosts(),
+            [Host::Tcp("ep-1.postgres.example".into())]
+        );
+        assert_eq!(
+            (config.get_ports(), config.get_ssl_mode()),
+            (&[5432][..], SslMode::Require)
+        );
     }
 }
 
 #[test]
 fn nothing_of_it_is_printed() {
-    let credentials = CredentialsView::Found { user: "canary-user".into(), password: "canary-password".into() };
-    let given = given(json!({"database": "shop", "credentialsFrom": {"name": "role"}}), credentials);
+    let credentials = CredentialsView::Found {
+        user: "canary-user".into(),
+        password: "canary-password".into(),
+    };
+    let given = given(
+        json!({"database": "shop", "credentialsFrom": {"name": "role"}}),
+        credentials,
+    );
     let (mut secret, _) = written(&given);
-    secret.annotations.insert("kubectl.kubernetes.io/last-applied-configuration".into(), "canary-applied".into());
+    secret.annotations.insert(
+        "kubectl.kubernetes.io/last-applied-configuration".into(),
+        "canary-applied".into(),
+    );
     let choice = given.decide();
     let observed = stands(given, secret).observed;
     let text = format!("{choice:?} {choice:#?} {observed:?} {observed:#?}");
-    assert!(text.contains("jdbc-uri") && !text.contains("canary"), "{text}");
+    assert!(
+        text.contains("jdbc-uri") && !text.contains("canary"),
+        "{text}"
+    );
 }
 
 #[test]
 fn it_waits_for_a_host() {
     let given = whole(CredentialsView::NoSecret);
-    given.seeing([with(compute("ep-1"), |compute| compute.host = None)]).rest().in_sync();
+    given
+        .seeing([with(compute("ep-1"), |compute| compute.host = None)])
+        .rest()
+        .in_sync();
 }
 
 /// The platform cannot be read, and the compute was seen before.
@@ -263,7 +415,11 @@ fn unseen(given: Given) -> Given {
     given.observing(|observed| {
         observed.snapshot = SnapshotState::Failed(lost());
         let pooled_host = Some("ep-1-pooler.postgres.example".into());
-        observed.last_seen = Some(Address { id: "ep-1".into(), host: "ep-1.postgres.example".into(), pooled_host });
+        observed.last_seen = Some(Address {
+            id: "ep-1".into(),
+            host: "ep-1.postgres.example".into(),
+            pooled_host,
+        });
     })
 }
 
@@ -274,26 +430,47 @@ fn it_follows_the_credentials_also_while_the_platform_cannot_be_asked() {
     let unchanged = unseen(stands(whole(found()), secret.clone()));
     unchanged.rest().unknown(Reason::PlatformUnreachable);
     let changed = unchanged.observing(|observed| {
-        observed.credentials = CredentialsView::Found { user: "app".into(), password: "next".into() };
+        observed.credentials = CredentialsView::Found {
+            user: "app".into(),
+            password: "next".into(),
+        };
     });
     let (next, _) = written(&changed);
-    assert_eq!(data(&next)["uri"], "postgresql://app:next@ep-1.postgres.example:5432/shop?sslmode=require");
+    assert_eq!(
+        data(&next)["uri"],
+        "postgresql://app:next@ep-1.postgres.example:5432/shop?sslmode=require"
+    );
     assert_eq!(data(&next)["pooled-host"], "ep-1-pooler.postgres.example");
-    let missing = changed.clone().observing(|observed| observed.credentials = CredentialsView::NoSecret);
+    let missing = changed
+        .clone()
+        .observing(|observed| observed.credentials = CredentialsView::NoSecret);
     assert!(written(&missing).1.contains("password"));
-    let obstacle = AccountView::Missing { name: "Account prod".into() };
-    let obstructed = changed.clone().observing(|observed| observed.account = obstacle);
+    let obstacle = AccountView::Missing {
+        name: "Account prod".into(),
+    };
+    let obstructed = changed
+        .clone()
+        .observing(|observed| observed.account = obstacle);
     assert_eq!(written(&obstructed).0, next);
 
     // The address is of another compute, or nothing is to be written, or the Secret is foreign.
-    let other = changed.clone().binding(|binding| binding.id = "ep-2".into());
+    let other = changed
+        .clone()
+        .binding(|binding| binding.id = "ep-2".into());
     let observed = changed.clone().declaring(json!({"management": "Observe"}));
-    let foreign = changed.clone().observing(|observed| observed.secret = SecretView::Foreign("not dbplane's".into()));
+    let foreign = changed
+        .clone()
+        .observing(|observed| observed.secret = SecretView::Foreign("not dbplane's".into()));
     for given in [other, observed, foreign] {
         given.rest().unknown(Reason::PlatformUnreachable);
     }
     let refused = changed.remembering(|memory| {
-        memory.failed(Action::WriteSecret, crate::decide::memory::Problem::Secret("quota".into()), 3, NOW);
+        memory.failed(
+            Action::WriteSecret,
+            crate::decide::memory::Problem::Secret("quota".into()),
+            3,
+            NOW,
+        );
     });
     let reported = refused.rest();
     reported.unknown(Reason::PlatformUnreachable);
@@ -302,24 +479,39 @@ fn it_follows_the_credentials_also_while_the_platform_cannot_be_asked() {
 
 #[test]
 fn one_of_another_owner_is_not_written_and_delays_nothing_else() {
-    let given = alone().observing(|observed| observed.secret = SecretView::Foreign("not dbplane's".into()));
-    given.rest().stalled(Reason::SecretNotOurs, &["orders-db", "not dbplane's", "spec.connection.secretName"]);
+    let given =
+        alone().observing(|observed| observed.secret = SecretView::Foreign("not dbplane's".into()));
+    given.rest().stalled(
+        Reason::SecretNotOurs,
+        &["orders-db", "not dbplane's", "spec.connection.secretName"],
+    );
     let drifted = given.clone().declaring(json!({"size": {"fixed": 4}}));
     assert!(matches!(drifted.step(), ComputeStep::Change { .. }));
-    assert!(matches!(given.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
+    assert!(matches!(
+        given.declaring(json!({"restartToken": "now"})).step(),
+        ComputeStep::Restart { .. }
+    ));
 }
 
 #[test]
 fn an_incomplete_one_hides_nothing_that_waits() {
     let given = whole(CredentialsView::NoSecret);
     let (secret, _) = written(&given);
-    let given = stands(given, secret).declaring(json!({"size": {"fixed": 4}, "disruption": {"policy": "WhenIdle"}}));
-    given.rest().out_of_sync(Reason::WaitingForDisruption, &["size is 1"]);
+    let given = stands(given, secret)
+        .declaring(json!({"size": {"fixed": 4}, "disruption": {"policy": "WhenIdle"}}));
+    given
+        .rest()
+        .out_of_sync(Reason::WaitingForDisruption, &["size is 1"]);
     assert!(given.decide().report.unwrap().waiting.is_some());
     // The start deadline still applies while the compute starts.
-    let starting = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
-    let reported =
-        given.declaring(json!({"size": null})).binding(|binding| binding.at = at(-10)).seeing([starting]).rest();
+    let starting = with(compute("ep-1"), |compute| {
+        compute.current_state = ComputeState::Init
+    });
+    let reported = given
+        .declaring(json!({"size": null}))
+        .binding(|binding| binding.at = at(-10))
+        .seeing([starting])
+        .rest();
     reported.progressing(Reason::Starting);
     reported.until(at(590));
 }
@@ -327,11 +519,16 @@ fn an_incomplete_one_hides_nothing_that_waits() {
 #[test]
 fn one_that_cannot_be_written_is_reported_and_tried_again() {
     let given = alone().remembering(|memory| {
-        let problem = crate::decide::memory::Problem::Secret("Secret orders-db could not be written: quota".into());
+        let problem = crate::decide::memory::Problem::Secret(
+            "Secret orders-db could not be written: quota".into(),
+        );
         memory.failed(Action::WriteSecret, problem, 3, NOW);
     });
     let reported = given.rest();
     reported.stalled(Reason::SecretNotWritten, &["orders-db", "quota"]);
     reported.until(at(1));
-    assert!(matches!(given.after(1).step(), ComputeStep::WriteConnection { .. }));
+    assert!(matches!(
+        given.after(1).step(),
+        ComputeStep::WriteConnection { .. }
+    ));
 }

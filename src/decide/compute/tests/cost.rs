@@ -19,7 +19,10 @@ const MOST_LOOKS: usize = 110;
 fn worst((start, end): (&str, Value), zone: &str) -> Given {
     let entry = |number: usize| {
         let mut entry = json!({"name": format!("e-{number}"), "start": start, "timeZone": zone, "size": {"fixed": 1}});
-        entry.as_object_mut().unwrap().extend(end.as_object().unwrap().clone());
+        entry
+            .as_object_mut()
+            .unwrap()
+            .extend(end.as_object().unwrap().clone());
         entry
     };
     let given = Given::bound().declaring(json!({
@@ -39,7 +42,13 @@ fn worst((start, end): (&str, Value), zone: &str) -> Given {
 
 fn pass(given: &Given) {
     given.decide();
-    status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now);
+    status(
+        &Report::ready("fine"),
+        &given.spec,
+        &given.observed,
+        &ComputeStatus::default(),
+        given.now,
+    );
 }
 
 #[test]
@@ -61,13 +70,26 @@ fn no_spec_makes_a_pass_look_for_many_times() {
         for zone in ["UTC", "Europe/Berlin", "Africa/Casablanca"] {
             let given = worst(times.clone(), zone);
             let mut memory = Memory::default();
-            let (evaluations, looks) = work_of(|| foresee(&mut memory, &given.spec, GENERATION, given.now));
-            assert!(evaluations <= MOST_AHEAD, "{evaluations} times ahead of {times:?} in {zone}");
-            assert!(looks <= (evaluations + MOST_READ) * MOST_LOOKS, "{looks} looks ahead of {times:?} in {zone}");
+            let (evaluations, looks) =
+                work_of(|| foresee(&mut memory, &given.spec, GENERATION, given.now));
+            assert!(
+                evaluations <= MOST_AHEAD,
+                "{evaluations} times ahead of {times:?} in {zone}"
+            );
+            assert!(
+                looks <= (evaluations + MOST_READ) * MOST_LOOKS,
+                "{looks} looks ahead of {times:?} in {zone}"
+            );
             let given = given.remembering(|remembered| *remembered = memory);
             let (evaluations, looks) = work_of(|| pass(&given));
-            assert!(evaluations <= MOST_IN_A_PASS, "{evaluations} times in a pass of {times:?} in {zone}");
-            assert!(looks <= 2 * MOST_IN_A_PASS * MOST_LOOKS, "{looks} looks in a pass of {times:?} in {zone}");
+            assert!(
+                evaluations <= MOST_IN_A_PASS,
+                "{evaluations} times in a pass of {times:?} in {zone}"
+            );
+            assert!(
+                looks <= 2 * MOST_IN_A_PASS * MOST_LOOKS,
+                "{looks} looks in a pass of {times:?} in {zone}"
+            );
         }
     }
 }

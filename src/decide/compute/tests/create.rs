@@ -5,19 +5,46 @@ use crate::decide::Action;
 
 fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
     match given.step() {
-        ComputeStep::Create { intent, new, restart, .. } => (intent, *new, restart),
+        ComputeStep::Create {
+            intent,
+            new,
+            restart,
+            ..
+        } => (intent, *new, restart),
         other => panic!("{other:?}"),
     }
 }
 
 fn binds(given: &Given, id: &str, origin: Origin) {
     match given.step() {
-        ComputeStep::Bind { binding, restart, .. } => {
-            assert_eq!(restart.noted, origin != Origin::Created, "nothing was started that was there before");
-            let SnapshotState::Taken { computes, .. } = &given.observed.snapshot else { panic!("not read") };
-            let found = computes.shown().iter().find(|compute| compute.id == id).unwrap();
+        ComputeStep::Bind {
+            binding, restart, ..
+        } => {
+            assert_eq!(
+                restart.noted,
+                origin != Origin::Created,
+                "nothing was started that was there before"
+            );
+            let SnapshotState::Taken { computes, .. } = &given.observed.snapshot else {
+                panic!("not read")
+            };
+            let found = computes
+                .shown()
+                .iter()
+                .find(|compute| compute.id == id)
+                .unwrap();
             let (project, branch) = ("p-1".into(), Some(found.branch_id.clone()));
-            assert_eq!(binding, Binding { id: id.into(), project, platform: None, branch, origin, at: NOW });
+            assert_eq!(
+                binding,
+                Binding {
+                    id: id.into(),
+                    project,
+                    platform: None,
+                    branch,
+                    origin,
+                    at: NOW
+                }
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -25,22 +52,45 @@ fn binds(given: &Given, id: &str, origin: Origin) {
 
 #[test]
 fn a_primary_is_created_on_a_branch_without_one() {
-    let others = [replica("ep-7"), with(compute("ep-8"), |compute| compute.branch_id = "br-dev".into())];
-    let given = Given::new()
-        .seeing(others)
-        .declaring(json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}));
+    let others = [
+        replica("ep-7"),
+        with(compute("ep-8"), |compute| {
+            compute.branch_id = "br-dev".into()
+        }),
+    ];
+    let given = Given::new().seeing(others).declaring(
+        json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}),
+    );
     let (intent, new, restart) = creates(&given);
     let asked = Some(new.settings.clone());
     let baseline = Some([].into());
     assert_eq!(
         intent,
-        CreateIntent { at: NOW, branch: BRANCH.into(), platform: None, baseline, newest: None, mark: None, asked }
+        CreateIntent {
+            at: NOW,
+            branch: BRANCH.into(),
+            platform: None,
+            baseline,
+            newest: None,
+            mark: None,
+            asked
+        }
     );
-    assert_eq!((new.branch_id.as_str(), new.role, &new.name), (BRANCH, Role::Primary, &None));
+    assert_eq!(
+        (new.branch_id.as_str(), new.role, &new.name),
+        (BRANCH, Role::Primary, &None)
+    );
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
     assert_eq!(new.settings.suspend_after, Some(SuspendAfter::Never));
-    assert_eq!((new.settings.disabled, new.settings.pooler_enabled), (None, None), "only what is declared");
-    let nothing = RestartRecord { at: NOW, ..RestartRecord::default() };
+    assert_eq!(
+        (new.settings.disabled, new.settings.pooler_enabled),
+        (None, None),
+        "only what is declared"
+    );
+    let nothing = RestartRecord {
+        at: NOW,
+        ..RestartRecord::default()
+    };
     assert_eq!(restart, nothing);
 }
 
@@ -50,7 +100,10 @@ fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
         .declaring(json!({"restartToken": "one"}))
         .observing(|observed| observed.restart_annotation = Some("two".into()));
     let restart = creates(&given).2;
-    assert_eq!((restart.token.as_str(), restart.annotation.as_str()), ("one", "two"));
+    assert_eq!(
+        (restart.token.as_str(), restart.annotation.as_str()),
+        ("one", "two")
+    );
 }
 
 #[test]
@@ -60,10 +113,15 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
         compute("ep-1"),
         made("ep-2", Some(at(-60))),
         made("ep-3", Some(at(-90))),
-        with(replica("ep-4"), |compute| compute.branch_id = "br-dev".into()),
+        with(replica("ep-4"), |compute| {
+            compute.branch_id = "br-dev".into()
+        }),
     ]);
     let (intent, new, _) = creates(&given);
-    assert_eq!(intent.baseline, Some(["ep-2".to_owned(), "ep-3".to_owned()].into()));
+    assert_eq!(
+        intent.baseline,
+        Some(["ep-2".to_owned(), "ep-3".to_owned()].into())
+    );
     assert_eq!(intent.newest, Some(at(-60)));
     assert_eq!(new.role, Role::Replica);
 }
@@ -72,49 +130,100 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
     let given = Given::new().observing(|observed| observed.name_support = NameSupport::Offered);
     let (intent, new, _) = creates(&given);
-    assert_eq!(new.name.as_deref(), Some("orders-c1u57e-3pk3zawwrdgc0-00000007"));
+    assert_eq!(
+        new.name.as_deref(),
+        Some("orders-c1u57e-3pk3zawwrdgc0-00000007")
+    );
     assert_eq!(intent.mark, new.name);
-    assert!(intent.baseline.is_some(), "whether it keeps names is not known yet");
-    let keeps = creates(&Given::new().observing(|observed| observed.name_support = NameSupport::Kept)).0;
+    assert!(
+        intent.baseline.is_some(),
+        "whether it keeps names is not known yet"
+    );
+    let keeps =
+        creates(&Given::new().observing(|observed| observed.name_support = NameSupport::Kept)).0;
     assert_eq!((keeps.mark, keeps.baseline), (intent.mark, None));
 }
 
 #[test]
 fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
     let given = Given::new().seeing([compute("ep-1")]);
-    given.rest().stalled(Reason::PrimaryExists, &["ep-1", BRANCH, "spec.existing to Adopt"]);
-    binds(&given.clone().declaring(json!({"existing": "Adopt"})), "ep-1", Origin::Adopted);
+    given.rest().stalled(
+        Reason::PrimaryExists,
+        &["ep-1", BRANCH, "spec.existing to Adopt"],
+    );
+    binds(
+        &given.clone().declaring(json!({"existing": "Adopt"})),
+        "ep-1",
+        Origin::Adopted,
+    );
     let observe = given.declaring(json!({"management": "Observe"}));
     binds(&observe, "ep-1", Origin::Observed);
-    binds(&observe.clone().declaring(json!({"existing": "Adopt"})), "ep-1", Origin::Observed);
+    binds(
+        &observe.clone().declaring(json!({"existing": "Adopt"})),
+        "ep-1",
+        Origin::Observed,
+    );
     let none = observe.seeing([]);
-    none.rest().stalled(Reason::ComputeNotFound, &[BRANCH, "no primary compute to observe"]);
+    none.rest().stalled(
+        Reason::ComputeNotFound,
+        &[BRANCH, "no primary compute to observe"],
+    );
 }
 
 #[test]
 fn a_compute_that_is_named_is_imported_wherever_it_is() {
     let given = Given::new().declaring(json!({"computeID": "ep-9"}));
-    given.rest().stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
-    let elsewhere = with(compute("ep-9"), |compute| compute.branch_id = "br-dev".into());
+    given
+        .rest()
+        .stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
+    let elsewhere = with(compute("ep-9"), |compute| {
+        compute.branch_id = "br-dev".into()
+    });
     binds(&given.clone().seeing([elsewhere]), "ep-9", Origin::Imported);
     let observe = given.clone().declaring(json!({"management": "Observe"}));
     binds(&observe.seeing([compute("ep-9")]), "ep-9", Origin::Observed);
-    given.seeing([replica("ep-9")]).rest().stalled(Reason::BindingConflict, &["ep-9 is a read replica", "ReadWrite"]);
-    let wanted = Given::new().declaring(json!({"computeID": "ep-9", "type": "ReadOnly"})).seeing([compute("ep-9")]);
-    wanted.rest().stalled(Reason::BindingConflict, &["the branch's primary", "ReadOnly"]);
+    given.seeing([replica("ep-9")]).rest().stalled(
+        Reason::BindingConflict,
+        &["ep-9 is a read replica", "ReadWrite"],
+    );
+    let wanted = Given::new()
+        .declaring(json!({"computeID": "ep-9", "type": "ReadOnly"}))
+        .seeing([compute("ep-9")]);
+    wanted.rest().stalled(
+        Reason::BindingConflict,
+        &["the branch's primary", "ReadOnly"],
+    );
 }
 
 #[test]
 fn what_another_resource_is_bound_to_is_not_adopted() {
     for (what, given) in [
-        ("adopted", Given::new().declaring(json!({"existing": "Adopt"})).seeing([compute("ep-1")])),
+        (
+            "adopted",
+            Given::new()
+                .declaring(json!({"existing": "Adopt"}))
+                .seeing([compute("ep-1")]),
+        ),
         ("refused", Given::new().seeing([compute("ep-1")])),
-        ("observed", Given::new().declaring(json!({"management": "Observe"})).seeing([compute("ep-1")])),
-        ("imported", Given::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
+        (
+            "observed",
+            Given::new()
+                .declaring(json!({"management": "Observe"}))
+                .seeing([compute("ep-1")]),
+        ),
+        (
+            "imported",
+            Given::new()
+                .declaring(json!({"computeID": "ep-1"}))
+                .seeing([compute("ep-1")]),
+        ),
     ] {
         for older in [true, false] {
             let reported = given.clone().claimed("ep-1", older).rest();
-            reported.stalled(Reason::ClaimedByAnother, &["Compute shop/other", "ep-1", "Delete one"]);
+            reported.stalled(
+                Reason::ClaimedByAnother,
+                &["Compute shop/other", "ep-1", "Delete one"],
+            );
             assert_eq!(reported.wake, Wake::At(at(30)), "{what}");
         }
     }
@@ -122,11 +231,18 @@ fn what_another_resource_is_bound_to_is_not_adopted() {
 
 #[test]
 fn a_branch_has_the_primary_of_one_resource() {
-    let rival = |given: Given| given.observing(|observed| observed.claims.primary = Some(holder("first")));
-    rival(Given::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute shop/first", BRANCH]);
+    let rival =
+        |given: Given| given.observing(|observed| observed.claims.primary = Some(holder("first")));
+    rival(Given::new())
+        .rest()
+        .stalled(Reason::ClaimedByAnother, &["Compute shop/first", BRANCH]);
     creates(&rival(Given::new().declaring(json!({"type": "ReadOnly"}))));
     binds(
-        &rival(Given::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
+        &rival(
+            Given::new()
+                .declaring(json!({"computeID": "ep-1"}))
+                .seeing([compute("ep-1")]),
+        ),
         "ep-1",
         Origin::Imported,
     );
@@ -134,24 +250,50 @@ fn a_branch_has_the_primary_of_one_resource() {
 
 #[test]
 fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
-    let by = || Holder { namespace: "evil".into(), name: "secret-plan".into() };
-    let claimed = Claim { by: by(), first: true };
-    let given = Given::new().seeing([compute("ep-1")]).declaring(json!({"existing": "Adopt"}));
+    let by = || Holder {
+        namespace: "evil".into(),
+        name: "secret-plan".into(),
+    };
+    let claimed = Claim {
+        by: by(),
+        first: true,
+    };
+    let given = Given::new()
+        .seeing([compute("ep-1")])
+        .declaring(json!({"existing": "Adopt"}));
     for given in [
-        given.clone().observing(|seen| seen.claims.primary = Some(by())),
-        given.clone().observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
-        Given::bound().observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
+        given
+            .clone()
+            .observing(|seen| seen.claims.primary = Some(by())),
+        given
+            .clone()
+            .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
+        Given::bound()
+            .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
     ] {
         let report = given.decide().report.unwrap();
-        let Health::Stalled(Reason::ClaimedByAnother, text) = &report.health else { panic!("{report:?}") };
-        assert!(text.contains("A resource of another namespace already has") && !text.contains("evil"), "{text}");
+        let Health::Stalled(Reason::ClaimedByAnother, text) = &report.health else {
+            panic!("{report:?}")
+        };
+        assert!(
+            text.contains("A resource of another namespace already has") && !text.contains("evil"),
+            "{text}"
+        );
         assert_eq!(report.holder.as_deref(), Some("Compute evil/secret-plan"));
     }
-    let rival = Rival { by: by(), ..rival("first", -60) };
+    let rival = Rival {
+        by: by(),
+        ..rival("first", -60)
+    };
     let waiting = given.observing(|seen| seen.claims.creating = Some(rival));
-    assert_eq!(waiting.decide().report.unwrap().holder.as_deref(), Some("Compute evil/secret-plan"));
+    assert_eq!(
+        waiting.decide().report.unwrap().holder.as_deref(),
+        Some("Compute evil/secret-plan")
+    );
     let waiting = waiting.rest();
-    let text = format!("Waiting for a resource of another namespace, whose create on branch {BRANCH} comes first.");
+    let text = format!(
+        "Waiting for a resource of another namespace, whose create on branch {BRANCH} comes first."
+    );
     assert_eq!(waiting.health, Health::Progressing(Reason::Creating, text));
 }
 
@@ -159,28 +301,49 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
 /// yet.
 #[test]
 fn what_another_resource_may_have_created_is_not_adopted() {
-    let given = Given::new().seeing([compute("ep-1")]).declaring(json!({"existing": "Adopt"}));
+    let given = Given::new()
+        .seeing([compute("ep-1")])
+        .declaring(json!({"existing": "Adopt"}));
     binds(&given, "ep-1", Origin::Adopted);
-    let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    let behind = given
+        .clone()
+        .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::Creating);
     // An unanswered create may have made it, unless its mark would show that.
     let unanswered = |told| {
-        let rival = Rival { told, ..rival("first", -1) };
-        given.clone().observing(|observed| observed.claims.unanswered = Some(rival))
+        let rival = Rival {
+            told,
+            ..rival("first", -1)
+        };
+        given
+            .clone()
+            .observing(|observed| observed.claims.unanswered = Some(rival))
     };
-    unanswered(Told::ByBaseline).rest().progressing(Reason::Creating);
+    unanswered(Told::ByBaseline)
+        .rest()
+        .progressing(Reason::Creating);
     binds(&unanswered(Told::ByMark), "ep-1", Origin::Adopted);
-    unanswered(Told::ByMark).seeing([]).rest().progressing(Reason::Creating);
-    let marked = [with(compute("ep-1"), |compute| compute.name = Some("theirs".into()))];
-    let named = Given::new().declaring(json!({"computeID": "ep-1"})).seeing(marked);
+    unanswered(Told::ByMark)
+        .seeing([])
+        .rest()
+        .progressing(Reason::Creating);
+    let marked = [with(compute("ep-1"), |compute| {
+        compute.name = Some("theirs".into())
+    })];
+    let named = Given::new()
+        .declaring(json!({"computeID": "ep-1"}))
+        .seeing(marked);
     binds(&named, "ep-1", Origin::Imported);
-    let named = named.observing(|observed| observed.claims.marks = [("theirs".to_owned(), holder("first"))].into());
+    let named = named.observing(|observed| {
+        observed.claims.marks = [("theirs".to_owned(), holder("first"))].into()
+    });
     named.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn a_create_waits_its_turn_on_the_branch() {
-    let given = Given::new().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    let given =
+        Given::new().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     let reported = given.rest();
     reported.progressing(Reason::Creating);
     reported.until(at(5));
@@ -189,10 +352,19 @@ fn a_create_waits_its_turn_on_the_branch() {
 /// With fifty waiting, a change of turn must not cause fifty writes.
 #[test]
 fn whose_create_it_is_is_told_where_it_takes_long() {
-    for (begun, told) in [(-1, "another Compute"), (-9, "another Compute"), (-10, "Compute shop/first")] {
-        let given = Given::new().observing(|seen| seen.claims.creating = Some(rival("first", begun)));
+    for (begun, told) in [
+        (-1, "another Compute"),
+        (-9, "another Compute"),
+        (-10, "Compute shop/first"),
+    ] {
+        let given =
+            Given::new().observing(|seen| seen.claims.creating = Some(rival("first", begun)));
         let message = format!("Waiting for {told}, whose create on branch {BRANCH} comes first.");
-        assert_eq!(given.rest().health, Health::Progressing(Reason::Creating, message), "{begun}");
+        assert_eq!(
+            given.rest().health,
+            Health::Progressing(Reason::Creating, message),
+            "{begun}"
+        );
     }
 }
 
@@ -204,11 +376,18 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
     reported.until(at(30));
     creates(&given.clone().after(30));
     // The backoff comes first: reporting the turn instead would rewrite the status at each turn.
-    let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
-    behind.rest().stalled(Reason::Refused, &["422", "not on this plan"]);
+    let behind = given
+        .clone()
+        .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    behind
+        .rest()
+        .stalled(Reason::Refused, &["422", "not on this plan"]);
     behind.after(30).rest().progressing(Reason::Creating);
     creates(&given.observing(|observed| observed.meta.generation = 4));
-    let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(40)) };
+    let throttled = Fault::Throttled {
+        status: 429,
+        retry_after: Some(Duration::from_secs(40)),
+    };
     let reported = Given::new().failed(Action::Create, throttled).rest();
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(40));
@@ -228,10 +407,20 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
         (-60, placed(-100), false),
     ];
     let intent = creates(&Given::new()).0;
-    let by_mark = CreateIntent { baseline: None, ..intent.clone() };
+    let by_mark = CreateIntent {
+        baseline: None,
+        ..intent.clone()
+    };
     for (seen, place, expected) in cases {
-        assert_eq!(is_current(&intent, at(seen), place, NOW), expected, "begun at {seen}, place at {place:?}");
-        assert!(is_current(&by_mark, at(seen), place, NOW), "its mark tells it from whatever came since");
+        assert_eq!(
+            is_current(&intent, at(seen), place, NOW),
+            expected,
+            "begun at {seen}, place at {place:?}"
+        );
+        assert!(
+            is_current(&by_mark, at(seen), place, NOW),
+            "its mark tells it from whatever came since"
+        );
     }
 }
 
@@ -241,16 +430,76 @@ fn only_who_creates_by_a_mark_rests_on_an_older_list() {
     let intended = || Given::intended().observed.identity.unwrap();
     let fresh = ComputeIdentity::default;
     for (what, declared, identity, computes, names, expected) in [
-        ("a replica", json!({"type": "ReadOnly"}), fresh(), &primary[..], NameSupport::Kept, true),
-        ("a primary", json!({}), fresh(), &[], NameSupport::Kept, true),
-        ("where there may be no names", json!({"type": "ReadOnly"}), fresh(), &[], NameSupport::Offered, false),
-        ("where the list has a primary", json!({}), fresh(), &primary, NameSupport::Kept, false),
-        ("who would adopt one", json!({"existing": "Adopt"}), fresh(), &[], NameSupport::Kept, false),
-        ("who only looks", json!({"management": "Observe"}), fresh(), &[], NameSupport::Kept, false),
-        ("who names one", json!({"computeID": "ep-2"}), fresh(), &[], NameSupport::Kept, false),
-        ("who has a record", json!({}), intended(), &[], NameSupport::Kept, false),
+        (
+            "a replica",
+            json!({"type": "ReadOnly"}),
+            fresh(),
+            &primary[..],
+            NameSupport::Kept,
+            true,
+        ),
+        (
+            "a primary",
+            json!({}),
+            fresh(),
+            &[],
+            NameSupport::Kept,
+            true,
+        ),
+        (
+            "where there may be no names",
+            json!({"type": "ReadOnly"}),
+            fresh(),
+            &[],
+            NameSupport::Offered,
+            false,
+        ),
+        (
+            "where the list has a primary",
+            json!({}),
+            fresh(),
+            &primary,
+            NameSupport::Kept,
+            false,
+        ),
+        (
+            "who would adopt one",
+            json!({"existing": "Adopt"}),
+            fresh(),
+            &[],
+            NameSupport::Kept,
+            false,
+        ),
+        (
+            "who only looks",
+            json!({"management": "Observe"}),
+            fresh(),
+            &[],
+            NameSupport::Kept,
+            false,
+        ),
+        (
+            "who names one",
+            json!({"computeID": "ep-2"}),
+            fresh(),
+            &[],
+            NameSupport::Kept,
+            false,
+        ),
+        (
+            "who has a record",
+            json!({}),
+            intended(),
+            &[],
+            NameSupport::Kept,
+            false,
+        ),
     ] {
         let spec = Given::new().declaring(declared).spec;
-        assert_eq!(may_rest_on_older_list(&spec, &identity, (computes, names)), expected, "{what}");
+        assert_eq!(
+            may_rest_on_older_list(&spec, &identity, (computes, names)),
+            expected,
+            "{what}"
+        );
     }
 }

@@ -9,8 +9,18 @@ fn nothing_is_done_where_everything_is_as_declared() {
     for (compute, words) in [
         (compute("ep-1"), "can be used"),
         (idle("ep-1"), "Idle"),
-        (with(idle("ep-1"), |compute| compute.settings.disabled = Some(true)), "Disabled"),
-        (with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)), "can be used"),
+        (
+            with(idle("ep-1"), |compute| {
+                compute.settings.disabled = Some(true)
+            }),
+            "Disabled",
+        ),
+        (
+            with(compute("ep-1"), |compute| {
+                compute.pending_state = Some(ComputeState::Idle)
+            }),
+            "can be used",
+        ),
     ] {
         let reported = Given::bound().seeing([compute]).rest();
         reported.in_sync();
@@ -24,8 +34,14 @@ fn nothing_is_done_where_everything_is_as_declared() {
 
 #[test]
 fn a_start_is_waited_for_and_not_for_ever() {
-    let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
-    let young = Given::bound().binding(|binding| binding.at = at(-10)).seeing([init()]);
+    let init = || {
+        with(compute("ep-1"), |compute| {
+            compute.current_state = ComputeState::Init
+        })
+    };
+    let young = Given::bound()
+        .binding(|binding| binding.at = at(-10))
+        .seeing([init()]);
     let reported = young.rest();
     reported.progressing(Reason::Starting);
     reported.until(at(590));
@@ -55,12 +71,25 @@ fn a_state_that_is_not_known_is_neither_good_nor_bad() {
         let given = in_states(current, pending);
         let rest = given.rest();
         rest.unknown(Reason::StateUnknown);
-        let Health::Unknown(_, text) = &rest.health else { panic!() };
-        assert!(text.contains(&format!("\"{current}\"")) && text.contains(pending.unwrap_or("ep-1")), "{text}");
-        let ours = given.clone().remembering(|memory| memory.changing = true).rest();
+        let Health::Unknown(_, text) = &rest.health else {
+            panic!()
+        };
+        assert!(
+            text.contains(&format!("\"{current}\"")) && text.contains(pending.unwrap_or("ep-1")),
+            "{text}"
+        );
+        let ours = given
+            .clone()
+            .remembering(|memory| memory.changing = true)
+            .rest();
         ours.unknown(Reason::StateUnknown);
     }
-    for (current, pending) in [("active", None), ("idle", None), ("active", Some("idle")), ("idle", Some("active"))] {
+    for (current, pending) in [
+        ("active", None),
+        ("idle", None),
+        ("active", Some("idle")),
+        ("idle", Some("active")),
+    ] {
         in_states(current, pending).rest().in_sync();
     }
     // The spec is still enforced, and a refusal does not mean that the compute cannot be used.
@@ -68,15 +97,23 @@ fn a_state_that_is_not_known_is_neither_good_nor_bad() {
     assert!(matches!(smaller.step(), ComputeStep::Change { .. }));
     let refused = smaller.failed(Action::Change, refused()).rest();
     refused.unknown(Reason::StateUnknown);
-    assert!(matches!(refused.sync, Sync::Refused(Reason::Refused, _)), "{refused:?}");
+    assert!(
+        matches!(refused.sync, Sync::Refused(Reason::Refused, _)),
+        "{refused:?}"
+    );
 }
 
 #[test]
 fn what_we_changed_is_not_ready_until_it_is_settled() {
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
+    let pending = with(compute("ep-1"), |compute| {
+        compute.pending_state = Some(ComputeState::Active)
+    });
     let given = Given::bound().seeing([pending]);
     given.rest().ready();
-    given.remembering(|memory| memory.changing = true).rest().progressing(Reason::Updating);
+    given
+        .remembering(|memory| memory.changing = true)
+        .rest()
+        .progressing(Reason::Updating);
 }
 
 #[test]
@@ -89,7 +126,9 @@ fn a_snapshot_is_recorded_in_memory() {
         remember(&mut memory, (&given.spec, GENERATION), None, &shown, now);
         (memory.changing, memory.missing_since)
     };
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
+    let pending = with(compute("ep-1"), |compute| {
+        compute.pending_state = Some(ComputeState::Active)
+    });
     assert_eq!(remember(Some(pending), at(0)), (true, None));
     assert_eq!(remember(Some(compute("ep-1")), at(1)), (false, None));
     assert_eq!(remember(None, at(2)), (false, Some(at(2))));
@@ -99,8 +138,16 @@ fn a_snapshot_is_recorded_in_memory() {
 
 #[test]
 fn the_platform_is_polled_fast_while_a_change_is_expected() {
-    let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
-    let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
+    let pending = || {
+        with(compute("ep-1"), |compute| {
+            compute.pending_state = Some(ComputeState::Active)
+        })
+    };
+    let init = || {
+        with(compute("ep-1"), |compute| {
+            compute.current_state = ComputeState::Init
+        })
+    };
     let mut deleted = Memory::default();
     deleted.deleted = Some(("ep-1".into(), NOW));
     let plain = Memory::default();
@@ -116,8 +163,15 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
         (Given::bound(), true, &deleted, Some(compute("ep-1")), true),
     ] {
         let identity = given.observed.identity.unwrap();
-        let shown = identity.binding.as_ref().map(|_| seen.as_ref().map_or(Shown::Absent, Shown::Entry));
-        assert_eq!(is_awaiting(&identity, deleting, memory, shown), expected, "{identity:?} {seen:?}");
+        let shown = identity
+            .binding
+            .as_ref()
+            .map(|_| seen.as_ref().map_or(Shown::Absent, Shown::Entry));
+        assert_eq!(
+            is_awaiting(&identity, deleting, memory, shown),
+            expected,
+            "{identity:?} {seen:?}"
+        );
     }
 }
 
@@ -125,28 +179,52 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
 /// exist.
 fn gone(since: Timestamp) -> Given {
     Given::bound().seeing([]).remembering(|memory| {
-        (memory.missing_since, memory.asked) = (Some(since), Some(Asked { at: since, exists: false }));
+        (memory.missing_since, memory.asked) = (
+            Some(since),
+            Some(Asked {
+                at: since,
+                exists: false,
+            }),
+        );
     })
 }
 
 #[test]
 fn a_missing_compute_is_recreated_after_the_settle_time() {
-    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
+    let given = Given::bound()
+        .seeing([])
+        .remembering(|memory| memory.missing_since = Some(NOW));
     for seconds in [0, 59] {
         let reported = given.clone().after(seconds).rest();
         reported.unknown(Reason::ComputeNotFound);
         reported.until(at(60));
     }
-    let given = given.remembering(|memory| memory.asked = Some(Asked { at: at(60), exists: false }));
-    assert!(matches!(given.clone().after(60).step(), ComputeStep::Create { .. }));
-    let adopted = given.clone().binding(|binding| binding.origin = Origin::Adopted);
-    assert!(matches!(adopted.after(60).step(), ComputeStep::Create { .. }));
+    let given = given.remembering(|memory| {
+        memory.asked = Some(Asked {
+            at: at(60),
+            exists: false,
+        })
+    });
+    assert!(matches!(
+        given.clone().after(60).step(),
+        ComputeStep::Create { .. }
+    ));
+    let adopted = given
+        .clone()
+        .binding(|binding| binding.origin = Origin::Adopted);
+    assert!(matches!(
+        adopted.after(60).step(),
+        ComputeStep::Create { .. }
+    ));
     // Someone may have created another primary in the meantime.
     let taken = given.seeing([compute("ep-2")]).after(60);
     taken.rest().stalled(Reason::PrimaryExists, &["ep-2"]);
     match taken.declaring(json!({"existing": "Adopt"})).step() {
         ComputeStep::Bind { binding, .. } => {
-            assert_eq!((binding.id.as_str(), binding.origin), ("ep-2", Origin::Adopted))
+            assert_eq!(
+                (binding.id.as_str(), binding.origin),
+                ("ep-2", Origin::Adopted)
+            )
         }
         other => panic!("{other:?}"),
     }
@@ -154,40 +232,87 @@ fn a_missing_compute_is_recreated_after_the_settle_time() {
 
 #[test]
 fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for_it() {
-    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW)).after(60);
+    let given = Given::bound()
+        .seeing([])
+        .remembering(|memory| memory.missing_since = Some(NOW))
+        .after(60);
     assert_eq!(given.step(), ComputeStep::Ask { id: "ep-1".into() });
-    let asked = |at, exists| given.clone().remembering(|memory| memory.asked = Some(Asked { at, exists }));
+    let asked = |at, exists| {
+        given
+            .clone()
+            .remembering(|memory| memory.asked = Some(Asked { at, exists }))
+    };
     let there = asked(at(60), true);
     let reported = there.rest();
     reported.unknown(Reason::ComputeNotFound);
     reported.until(at(120));
-    assert_eq!(there.after(120).step(), ComputeStep::Ask { id: "ep-1".into() });
-    assert_eq!(asked(at(-1), false).step(), ComputeStep::Ask { id: "ep-1".into() }, "that was before");
+    assert_eq!(
+        there.after(120).step(),
+        ComputeStep::Ask { id: "ep-1".into() }
+    );
+    assert_eq!(
+        asked(at(-1), false).step(),
+        ComputeStep::Ask { id: "ep-1".into() },
+        "that was before"
+    );
     let refused = given.clone().failed(Action::Ask, refused());
     refused.rest().stalled(Reason::Refused, &["422"]);
-    assert_eq!(refused.after(3600).step(), ComputeStep::Ask { id: "ep-1".into() });
+    assert_eq!(
+        refused.after(3600).step(),
+        ComputeStep::Ask { id: "ep-1".into() }
+    );
     let observed = given.clone().declaring(json!({"management": "Observe"}));
     observed.rest().stalled(Reason::ComputeNotFound, &["ep-1"]);
     let mut memory = asked(at(60), false).observed.memory;
-    remember(&mut memory, (&given.spec, GENERATION), None, &Shown::Entry(&compute("ep-1")), at(61));
-    assert_eq!((memory.asked, memory.missing_since), (None, None), "it was listed again");
+    remember(
+        &mut memory,
+        (&given.spec, GENERATION),
+        None,
+        &Shown::Entry(&compute("ep-1")),
+        at(61),
+    );
+    assert_eq!(
+        (memory.asked, memory.missing_since),
+        (None, None),
+        "it was listed again"
+    );
 }
 
 #[test]
 fn nothing_is_recreated_where_the_project_could_not_be_read() {
     for fault in [
-        Fault::Unauthorized { message: "revoked".into() },
-        Fault::Forbidden { status: 403, message: "not yours".into() },
-        Fault::Forbidden { status: 404, message: "not allowed".into() },
-        Fault::NotFound { message: "project not found".into() },
-        Fault::Transport { message: "refused".into() },
-        Fault::Server { status: 500, message: "broken".into() },
-        Fault::Throttled { status: 503, retry_after: None },
+        Fault::Unauthorized {
+            message: "revoked".into(),
+        },
+        Fault::Forbidden {
+            status: 403,
+            message: "not yours".into(),
+        },
+        Fault::Forbidden {
+            status: 404,
+            message: "not allowed".into(),
+        },
+        Fault::NotFound {
+            message: "project not found".into(),
+        },
+        Fault::Transport {
+            message: "refused".into(),
+        },
+        Fault::Server {
+            status: 500,
+            message: "broken".into(),
+        },
+        Fault::Throttled {
+            status: 503,
+            retry_after: None,
+        },
         lost(),
     ] {
         for given in [Given::bound(), Given::intended(), Given::new()] {
             let given = given.remembering(|memory| memory.missing_since = Some(at(-9999)));
-            let choice = given.observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone())).decide();
+            let choice = given
+                .observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()))
+                .decide();
             assert_eq!(choice.step, None, "{fault:?}");
         }
     }
@@ -197,7 +322,10 @@ fn nothing_is_recreated_where_the_project_could_not_be_read() {
 fn what_other_credentials_did_not_see_proves_nothing() {
     let given = gone(at(-300));
     assert!(matches!(given.step(), ComputeStep::Create { .. }));
-    given.remembering(Memory::credentials_changed).rest().unknown(Reason::ComputeNotFound);
+    given
+        .remembering(Memory::credentials_changed)
+        .rest()
+        .unknown(Reason::ComputeNotFound);
 }
 
 #[test]
@@ -214,20 +342,30 @@ fn absence_before_the_binding_does_not_count() {
 fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
     for given in [
         gone(NOW).binding(|binding| binding.origin = Origin::Imported),
-        gone(NOW).binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeID": "ep-1"})),
+        gone(NOW)
+            .binding(|binding| binding.origin = Origin::Imported)
+            .declaring(json!({"computeID": "ep-1"})),
         gone(NOW).declaring(json!({"computeID": "ep-1"})),
         gone(NOW).binding(|binding| binding.origin = Origin::Observed),
         gone(NOW).declaring(json!({"management": "Observe"})),
     ] {
         given.rest().unknown(Reason::ComputeNotFound);
-        given.after(60).rest().stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);
+        given
+            .after(60)
+            .rest()
+            .stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);
     }
 }
 
 #[test]
 fn a_missing_compute_is_only_reported_where_the_spec_says_so() {
-    let given = gone(NOW).declaring(json!({"onMissing": "Report"})).after(60);
-    given.rest().stalled(Reason::ComputeNotFound, &["ep-1", "kubectl -n shop patch compute orders", "Recreate"]);
+    let given = gone(NOW)
+        .declaring(json!({"onMissing": "Report"}))
+        .after(60);
+    given.rest().stalled(
+        Reason::ComputeNotFound,
+        &["ep-1", "kubectl -n shop patch compute orders", "Recreate"],
+    );
     // The compute may reappear, such as after a restore on the platform.
     given.seeing([compute("ep-1")]).rest().in_sync();
 }
@@ -239,24 +377,51 @@ fn a_contradicting_binding_is_not_acted_on() {
         .binding(|binding| binding.project = "p-2".into())
         .rest()
         .stalled(Reason::BindingConflict, &["ep-1", "p-2", "spec.projectID"]);
-    differing().declaring(json!({"computeID": "ep-2"})).rest().stalled(Reason::BindingConflict, &["ep-1", "ep-2"]);
-    differing().seeing([replica("ep-1")]).rest().stalled(Reason::BindingConflict, &["a read replica", "ReadWrite"]);
-    differing().claimed("ep-1", true).rest().stalled(Reason::ClaimedByAnother, &["Compute shop/other"]);
-    assert!(matches!(differing().claimed("ep-1", false).step(), ComputeStep::Change { .. }), "the older one keeps it");
+    differing()
+        .declaring(json!({"computeID": "ep-2"}))
+        .rest()
+        .stalled(Reason::BindingConflict, &["ep-1", "ep-2"]);
+    differing()
+        .seeing([replica("ep-1")])
+        .rest()
+        .stalled(Reason::BindingConflict, &["a read replica", "ReadWrite"]);
+    differing()
+        .claimed("ep-1", true)
+        .rest()
+        .stalled(Reason::ClaimedByAnother, &["Compute shop/other"]);
+    assert!(
+        matches!(
+            differing().claimed("ep-1", false).step(),
+            ComputeStep::Change { .. }
+        ),
+        "the older one keeps it"
+    );
 }
 
 #[test]
 fn a_binding_is_recorded_with_the_branch_that_the_compute_was_moved_to() {
-    let moved = with(compute("ep-1"), |compute| compute.branch_id = "br-dev".into());
-    let given = Given::bound().declaring(json!({"branchID": "br-dev"})).seeing([moved]);
-    let ComputeStep::RecordBinding { binding } = given.step() else { panic!("{:?}", given.step()) };
-    assert_eq!((binding.branch.as_deref(), binding.at), (Some("br-dev"), at(-3600)));
+    let moved = with(compute("ep-1"), |compute| {
+        compute.branch_id = "br-dev".into()
+    });
+    let given = Given::bound()
+        .declaring(json!({"branchID": "br-dev"}))
+        .seeing([moved]);
+    let ComputeStep::RecordBinding { binding } = given.step() else {
+        panic!("{:?}", given.step())
+    };
+    assert_eq!(
+        (binding.branch.as_deref(), binding.at),
+        (Some("br-dev"), at(-3600))
+    );
     given.binding(|known| *known = binding).rest().in_sync();
 }
 
 #[test]
 fn an_account_of_another_platform_says_nothing_of_the_compute() {
-    let (here, there) = ("https://here.example/api/v2", "https://there.example/api/v2");
+    let (here, there) = (
+        "https://here.example/api/v2",
+        "https://there.example/api/v2",
+    );
     let on = |platform: &str| {
         let given = Given::bound().binding(|binding| binding.platform = Some(here.into()));
         given.observing(|observed| observed.platform = Some(platform.into()))
@@ -265,17 +430,34 @@ fn an_account_of_another_platform_says_nothing_of_the_compute() {
     let words = ["ep-1", here, there, "spec.accountRef", "Orphan"];
     let deleting = |given: Given| given.observing(|observed| observed.meta.deleting = true);
     for seconds in [0, 7200] {
-        on(there).seeing([]).after(seconds).rest().stalled(Reason::BindingConflict, &words);
-        deleting(on(there)).seeing([]).after(seconds).rest().stalled(Reason::BindingConflict, &words);
+        on(there)
+            .seeing([])
+            .after(seconds)
+            .rest()
+            .stalled(Reason::BindingConflict, &words);
+        deleting(on(there))
+            .seeing([])
+            .after(seconds)
+            .rest()
+            .stalled(Reason::BindingConflict, &words);
     }
-    let orphaned = deleting(on(there)).seeing([]).declaring(json!({"deletion": "Orphan"}));
+    let orphaned = deleting(on(there))
+        .seeing([])
+        .declaring(json!({"deletion": "Orphan"}));
     assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
     on(there).rest().stalled(Reason::BindingConflict, &words);
-    deleting(on(there)).rest().stalled(Reason::BindingConflict, &words);
+    deleting(on(there))
+        .rest()
+        .stalled(Reason::BindingConflict, &words);
     let open = Given::intended().intent(|intent| intent.platform = Some(here.into()));
-    let open = open.observing(|observed| observed.platform = Some(there.into())).after(7200);
-    open.rest().stalled(Reason::BindingConflict, &["create", here, there]);
-    deleting(open).rest().stalled(Reason::BindingConflict, &["create", here, there]);
+    let open = open
+        .observing(|observed| observed.platform = Some(there.into()))
+        .after(7200);
+    open.rest()
+        .stalled(Reason::BindingConflict, &["create", here, there]);
+    deleting(open)
+        .rest()
+        .stalled(Reason::BindingConflict, &["create", here, there]);
 }
 
 #[test]
@@ -295,7 +477,15 @@ fn an_observed_compute_is_never_changed() {
             observed.secret = SecretView::Absent;
         });
     given.rest().in_sync();
-    let reported = given.declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"})).rest();
+    let reported = given
+        .declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"}))
+        .rest();
     reported.ready();
-    reported.out_of_sync(Reason::Drifted, &["branchID is br-main, declared is br-dev", "size is 1, declared is 4"]);
+    reported.out_of_sync(
+        Reason::Drifted,
+        &[
+            "branchID is br-main, declared is br-dev",
+            "size is 1, declared is 4",
+        ],
+    );
 }

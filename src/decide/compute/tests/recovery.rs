@@ -19,9 +19,15 @@ fn named(id: &str, name: &str) -> Compute {
 
 fn finds(given: &Given, id: &str) {
     match given.step() {
-        ComputeStep::Bind { binding, restart, .. } => {
+        ComputeStep::Bind {
+            binding, restart, ..
+        } => {
             assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created));
-            assert_eq!((restart.at, restart.noted), (at(-10), false), "it started when it was created");
+            assert_eq!(
+                (restart.at, restart.noted),
+                (at(-10), false),
+                "it started when it was created"
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -34,18 +40,27 @@ fn gives_up(given: &Given) {
 /// The create asked for 1 CU and for suspension after ten minutes.
 fn asking() -> Given {
     let size = (cu(1.), cu(1.));
-    let asked =
-        Settings { min: size.0, max: size.1, suspend_after: Some(SuspendAfter::Seconds(600)), ..Settings::default() };
+    let asked = Settings {
+        min: size.0,
+        max: size.1,
+        suspend_after: Some(SuspendAfter::Seconds(600)),
+        ..Settings::default()
+    };
     Given::intended().intent(|intent| intent.asked = Some(asked))
 }
 
 fn suspending(after: Option<SuspendAfter>) -> Compute {
-    with(compute("ep-1"), |compute| compute.settings.suspend_after = after)
+    with(compute("ep-1"), |compute| {
+        compute.settings.suspend_after = after
+    })
 }
 
 #[test]
 fn the_new_one_that_matches_is_bound() {
-    finds(&Given::intended().seeing([compute("ep-0"), compute("ep-1")]), "ep-1");
+    finds(
+        &Given::intended().seeing([compute("ep-0"), compute("ep-1")]),
+        "ep-1",
+    );
     for seen in [None, Some(SuspendAfter::Seconds(600))] {
         finds(&asking().seeing([suspending(seen)]), "ep-1");
     }
@@ -71,56 +86,103 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
         match is_new {
             true => finds(&given, "ep-1"),
             false => {
-                given.clone().rest().stalled(Reason::AmbiguousCreate, &["ep-1", "dbplane.dev/not-created=ep-1"]);
-                given.clone().after(3600).rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
-                given.clone().claimed("ep-1", false).rest().progressing(Reason::ConfirmingCreate);
-                gives_up(&given.after(3600).observing(|seen| seen.not_created = ["ep-1".to_owned()].into()));
+                given.clone().rest().stalled(
+                    Reason::AmbiguousCreate,
+                    &["ep-1", "dbplane.dev/not-created=ep-1"],
+                );
+                given
+                    .clone()
+                    .after(3600)
+                    .rest()
+                    .stalled(Reason::AmbiguousCreate, &["ep-1"]);
+                given
+                    .clone()
+                    .claimed("ep-1", false)
+                    .rest()
+                    .progressing(Reason::ConfirmingCreate);
+                gives_up(
+                    &given
+                        .after(3600)
+                        .observing(|seen| seen.not_created = ["ep-1".to_owned()].into()),
+                );
             }
         }
     }
     let older = made("ep-1", Some(at(-61)));
     let seeing = |computes: Vec<Compute>| intended(Some(at(-60))).seeing(computes);
     // Either compute may be the result.
-    seeing(vec![older.clone(), compute("ep-2")]).rest().stalled(Reason::AmbiguousCreate, &["ep-1", "ep-2"]);
-    seeing(vec![older.clone(), made("ep-2", Some(at(-62)))]).rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
+    seeing(vec![older.clone(), compute("ep-2")])
+        .rest()
+        .stalled(Reason::AmbiguousCreate, &["ep-1", "ep-2"]);
+    seeing(vec![older.clone(), made("ep-2", Some(at(-62)))])
+        .rest()
+        .stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
     // A compute that does not match is certainly not the result.
-    let other = with(older.clone(), |compute| compute.name = Some("a person's".into()));
-    finds(&seeing(vec![other.clone(), made("ep-2", Some(at(-5)))]), "ep-2");
+    let other = with(older.clone(), |compute| {
+        compute.name = Some("a person's".into())
+    });
+    finds(
+        &seeing(vec![other.clone(), made("ep-2", Some(at(-5)))]),
+        "ep-2",
+    );
     gives_up(&seeing(vec![other]).after(50));
     // Another create on the branch may have made it.
-    let behind = seeing(vec![older]).observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    let behind = seeing(vec![older])
+        .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn a_conflict_is_looked_up_by_the_mark() {
-    let conflict = || Fault::Conflict { message: "read_write endpoint already exists".into() };
+    let conflict = || Fault::Conflict {
+        message: "read_write endpoint already exists".into(),
+    };
     let refused = |given: Given| given.failed(Action::Create, conflict());
     // A proxy sent the create twice: the first request made the compute, and the answer is for the
     // second.
     finds(&refused(marked()).seeing([named("ep-1", MARK)]), "ep-1");
     // The compute may still appear later.
-    let step = refused(marked()).seeing([named("ep-1", "somebody-elses")]).step();
-    let ComputeStep::DropIntent { unanswered } = step else { panic!("{step:?}") };
+    let step = refused(marked())
+        .seeing([named("ep-1", "somebody-elses")])
+        .step();
+    let ComputeStep::DropIntent { unanswered } = step else {
+        panic!("{step:?}")
+    };
     assert_eq!(unanswered.len(), 1);
     // Without marks, an existing compute more likely belongs to somebody else.
     let step = refused(Given::intended()).seeing([compute("ep-1")]).step();
-    assert!(matches!(&step, ComputeStep::DropIntent { unanswered } if unanswered.is_empty()), "{step:?}");
+    assert!(
+        matches!(&step, ComputeStep::DropIntent { unanswered } if unanswered.is_empty()),
+        "{step:?}"
+    );
 }
 
 #[test]
 fn the_requested_settings_count_and_not_a_later_spec() {
-    let since = json!({"size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true}});
-    finds(&asking().declaring(since.clone()).seeing([suspending(None)]), "ep-1");
-    let other = asking().declaring(since).seeing([suspending(Some(SuspendAfter::Never))]);
+    let since =
+        json!({"size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true}});
+    finds(
+        &asking().declaring(since.clone()).seeing([suspending(None)]),
+        "ep-1",
+    );
+    let other = asking()
+        .declaring(since)
+        .seeing([suspending(Some(SuspendAfter::Never))]);
     other.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
 }
 
 #[test]
 fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
     let earlier = || Given::intended().intent(|intent| intent.asked = None);
-    finds(&earlier().declaring(json!({"size": {"fixed": 4}})).seeing([compute("ep-1")]), "ep-1");
-    let pooler = earlier().declaring(json!({"pooler": {"enabled": true}})).seeing([compute("ep-1")]);
+    finds(
+        &earlier()
+            .declaring(json!({"size": {"fixed": 4}}))
+            .seeing([compute("ep-1")]),
+        "ep-1",
+    );
+    let pooler = earlier()
+        .declaring(json!({"pooler": {"enabled": true}}))
+        .seeing([compute("ep-1")]);
     pooler.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
 }
 
@@ -128,11 +190,19 @@ fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
 #[test]
 fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them() {
     let settings = |values: &[(&str, &str)]| {
-        PostgresSettings(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        PostgresSettings(
+            values
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        )
     };
     let given = || {
         Given::intended().intent(|intent| {
-            intent.asked = Some(Settings { postgres: settings(&[("work_mem", "64MB")]), ..Settings::default() });
+            intent.asked = Some(Settings {
+                postgres: settings(&[("work_mem", "64MB")]),
+                ..Settings::default()
+            });
         })
     };
     let showing = |values: Option<&[(&str, &str)]>, seen: Given| {
@@ -142,15 +212,26 @@ fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them(
         });
         seen.seeing([shown])
     };
-    let returned = |given: Given| given.observing(|seen| seen.returned = vec![settings(&[("work_mem", "64MB")])]);
-    let elsewhere =
-        |given: Given| given.observing(|seen| seen.returned = vec![settings(&[("work_mem", "1GB"), ("a", "64MB")])]);
+    let returned = |given: Given| {
+        given.observing(|seen| seen.returned = vec![settings(&[("work_mem", "64MB")])])
+    };
+    let elsewhere = |given: Given| {
+        given
+            .observing(|seen| seen.returned = vec![settings(&[("work_mem", "1GB"), ("a", "64MB")])])
+    };
     let ambiguous = |given: Given| given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
-    for values in [&[("work_mem", "64MB")][..], &[("work_mem", "65536kB")], &[("Work_Mem", "65536kB"), ("a", "b")]] {
+    for values in [
+        &[("work_mem", "64MB")][..],
+        &[("work_mem", "65536kB")],
+        &[("Work_Mem", "65536kB"), ("a", "b")],
+    ] {
         finds(&showing(Some(values), given()), "ep-1");
         finds(&showing(Some(values), elsewhere(given())), "ep-1");
     }
-    finds(&showing(Some(&[("work_mem", "64MB")]), returned(given())), "ep-1");
+    finds(
+        &showing(Some(&[("work_mem", "64MB")]), returned(given())),
+        "ep-1",
+    );
     ambiguous(showing(Some(&[("work_mem", "65536kB")]), returned(given())));
     // The names of the settings count if they are shown.
     for names in [&[][..], &[("maintenance_work_mem", "64MB")]] {
@@ -195,7 +276,11 @@ fn one_that_does_not_match_is_reported_and_not_bound() {
         let reported = given.clone().after(seconds).rest();
         reported.stalled(
             Reason::AmbiguousCreate,
-            &["ep-1", "kubectl -n shop patch compute orders", "dbplane.dev/not-created=ep-1"],
+            &[
+                "ep-1",
+                "kubectl -n shop patch compute orders",
+                "dbplane.dev/not-created=ep-1",
+            ],
         );
     }
 }
@@ -204,7 +289,9 @@ fn one_that_does_not_match_is_reported_and_not_bound() {
 fn several_are_reported_and_none_is_bound() {
     let given = Given::intended().declaring(json!({"type": "ReadOnly"}));
     let given = given.seeing([replica("ep-0"), replica("ep-1"), replica("ep-2")]);
-    given.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
+    given
+        .rest()
+        .stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
     finds(&given.claimed("ep-2", false), "ep-1");
 }
 
@@ -212,32 +299,85 @@ fn several_are_reported_and_none_is_bound() {
 fn the_answer_is_remembered_where_only_the_binding_could_not_be_written() {
     let given = Given::intended().declaring(json!({"type": "ReadOnly"}));
     let given = given.seeing([replica("ep-1"), replica("ep-2")]);
-    finds(&given.remembering(|memory| memory.created = Some("ep-2".into())), "ep-2");
+    finds(
+        &given.remembering(|memory| memory.created = Some("ep-2".into())),
+        "ep-2",
+    );
 }
 
 #[test]
 fn what_certainly_did_not_happen_is_dropped_at_once() {
     for (fault, dropped) in [
         (refused(), true),
-        (Fault::Conflict { message: "exists".into() }, true),
-        (Fault::Transport { message: "refused".into() }, true),
+        (
+            Fault::Conflict {
+                message: "exists".into(),
+            },
+            true,
+        ),
+        (
+            Fault::Transport {
+                message: "refused".into(),
+            },
+            true,
+        ),
         (lost(), false),
-        (Fault::Server { status: 502, message: "bad gateway".into() }, false),
-        (Fault::Undecodable { path: "endpoint".into(), message: "missing".into() }, false),
-        (Fault::TooLarge { message: "it has more than 7 bytes".into() }, false),
+        (
+            Fault::Server {
+                status: 502,
+                message: "bad gateway".into(),
+            },
+            false,
+        ),
+        (
+            Fault::Undecodable {
+                path: "endpoint".into(),
+                message: "missing".into(),
+            },
+            false,
+        ),
+        (
+            Fault::TooLarge {
+                message: "it has more than 7 bytes".into(),
+            },
+            false,
+        ),
     ] {
-        let choice = Given::intended().failed(Action::Create, fault.clone()).decide();
-        assert_eq!(matches!(choice.step, Some(ComputeStep::DropIntent { .. })), dropped, "{fault:?}");
+        let choice = Given::intended()
+            .failed(Action::Create, fault.clone())
+            .decide();
+        assert_eq!(
+            matches!(choice.step, Some(ComputeStep::DropIntent { .. })),
+            dropped,
+            "{fault:?}"
+        );
     }
 }
 
 #[test]
 fn the_mark_decides_where_the_platform_keeps_names() {
-    finds(&marked().seeing([named("ep-1", "another"), compute("ep-3"), named("ep-2", MARK)]), "ep-2");
+    finds(
+        &marked().seeing([
+            named("ep-1", "another"),
+            compute("ep-3"),
+            named("ep-2", MARK),
+        ]),
+        "ep-2",
+    );
     // The mark alone identifies it.
-    let elsewhere = with(named("ep-2", MARK), |compute| compute.branch_id = "br-dev".into());
-    let asked = Settings { max: cu(8.), ..Settings::default() };
-    finds(&marked().intent(|intent| intent.asked = Some(asked)).seeing([elsewhere]), "ep-2");
+    let elsewhere = with(named("ep-2", MARK), |compute| {
+        compute.branch_id = "br-dev".into()
+    });
+    let asked = Settings {
+        max: cu(8.),
+        ..Settings::default()
+    };
+    finds(
+        &marked()
+            .intent(|intent| intent.asked = Some(asked))
+            .seeing([elsewhere]),
+        "ep-2",
+    );
 }
 
 #[test]
@@ -260,23 +400,35 @@ fn without_the_mark_a_compute_is_not_bound_where_the_platform_keeps_names() {
 
 #[test]
 fn without_names_the_baseline_decides_once_a_mark_would_have_shown() {
-    let offered =
-        |seen: Vec<Compute>| marked().observing(|observed| observed.name_support = NameSupport::Offered).seeing(seen);
+    let offered = |seen: Vec<Compute>| {
+        marked()
+            .observing(|observed| observed.name_support = NameSupport::Offered)
+            .seeing(seen)
+    };
     let reported = offered(vec![compute("ep-1")]).rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(50));
     finds(&offered(vec![compute("ep-1")]).after(50), "ep-1");
-    offered(vec![compute("ep-1"), compute("ep-2")]).after(50).rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
+    offered(vec![compute("ep-1"), compute("ep-2")])
+        .after(50)
+        .rest()
+        .stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
     gives_up(&offered(vec![]).after(50));
 }
 
 #[test]
 fn without_names_nothing_tells_what_a_create_by_its_mark_alone_has_made() {
     let given = |seen: Vec<Compute>| {
-        let given = marked().intent(|intent| intent.baseline = None).seeing(seen);
-        given.observing(|observed| observed.name_support = NameSupport::Offered).after(50)
+        let given = marked()
+            .intent(|intent| intent.baseline = None)
+            .seeing(seen);
+        given
+            .observing(|observed| observed.name_support = NameSupport::Offered)
+            .after(50)
     };
-    given(vec![compute("ep-1")]).rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    given(vec![compute("ep-1")])
+        .rest()
+        .stalled(Reason::AmbiguousCreate, &["ep-1"]);
     finds(&given(vec![compute("ep-1"), named("ep-2", MARK)]), "ep-2");
     gives_up(&given(vec![]));
 }
@@ -285,14 +437,25 @@ fn without_names_nothing_tells_what_a_create_by_its_mark_alone_has_made() {
 fn a_compute_with_another_name_is_not_bound() {
     let given = Given::intended().seeing([named("ep-1", "a person's")]);
     given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
-    let anothers =
-        |observed: &mut ComputeObserved| observed.claims.marks.extend([("another's".to_owned(), holder("other"))]);
-    finds(&Given::intended().seeing([named("ep-1", "another's"), compute("ep-2")]).observing(anothers), "ep-2");
+    let anothers = |observed: &mut ComputeObserved| {
+        observed
+            .claims
+            .marks
+            .extend([("another's".to_owned(), holder("other"))])
+    };
+    finds(
+        &Given::intended()
+            .seeing([named("ep-1", "another's"), compute("ep-2")])
+            .observing(anothers),
+        "ep-2",
+    );
 }
 
 #[test]
 fn an_earlier_create_on_the_branch_is_resolved_first() {
-    let behind = |given: Given| given.observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    let behind = |given: Given| {
+        given.observing(|observed| observed.claims.creating = Some(rival("first", -1)))
+    };
     let reported = behind(Given::intended().seeing([compute("ep-1")])).rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(5));
@@ -304,19 +467,24 @@ fn an_earlier_create_on_the_branch_is_resolved_first() {
     behind(Given::intended()).rest().until(at(50));
     gives_up(&behind(Given::intended()).after(50));
     finds(&behind(marked()).seeing([named("ep-2", MARK)]), "ep-2");
-    let deleting = behind(Given::intended().seeing([compute("ep-1")])).observing(|seen| seen.meta.deleting = true);
+    let deleting = behind(Given::intended().seeing([compute("ep-1")]))
+        .observing(|seen| seen.meta.deleting = true);
     deleting.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn an_earlier_refusal_does_not_count_for_a_later_create() {
-    let given = Given::intended().intent(|intent| intent.at = at(1)).failed(Action::Create, refused());
+    let given = Given::intended()
+        .intent(|intent| intent.at = at(1))
+        .failed(Action::Create, refused());
     given.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn the_intents_branch_counts_after_the_spec_changed_it() {
-    let given = Given::intended().declaring(json!({"branchID": "br-dev"})).seeing([compute("ep-1")]);
+    let given = Given::intended()
+        .declaring(json!({"branchID": "br-dev"}))
+        .seeing([compute("ep-1")]);
     finds(&given, "ep-1");
 }
 
@@ -328,20 +496,43 @@ fn an_import_leaves_an_open_create_on_record() {
     };
     let importing = |id: &str| Given::intended().declaring(json!({"computeID": id}));
     let before = with(compute("ep-0"), |compute| compute.branch_id = BRANCH.into());
-    let elsewhere = with(compute("ep-7"), |compute| compute.branch_id = "br-dev".into());
-    assert_eq!(unanswered(&importing("ep-0").seeing([before.clone()])), 1, "it was there before the create");
-    assert_eq!(unanswered(&importing("ep-7").seeing([elsewhere])), 1, "on another branch");
-    assert_eq!(unanswered(&importing("ep-1").seeing([before.clone(), compute("ep-1")])), 0, "it is what was created");
+    let elsewhere = with(compute("ep-7"), |compute| {
+        compute.branch_id = "br-dev".into()
+    });
+    assert_eq!(
+        unanswered(&importing("ep-0").seeing([before.clone()])),
+        1,
+        "it was there before the create"
+    );
+    assert_eq!(
+        unanswered(&importing("ep-7").seeing([elsewhere])),
+        1,
+        "on another branch"
+    );
+    assert_eq!(
+        unanswered(&importing("ep-1").seeing([before.clone(), compute("ep-1")])),
+        0,
+        "it is what was created"
+    );
     let refused = importing("ep-0").failed(Action::Create, refused());
-    assert_eq!(unanswered(&refused.seeing([before])), 0, "nothing was created");
+    assert_eq!(
+        unanswered(&refused.seeing([before])),
+        0,
+        "nothing was created"
+    );
 }
 
 #[test]
 fn a_person_can_name_the_compute() {
-    let given = Given::intended().declaring(json!({"computeID": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
+    let given = Given::intended()
+        .declaring(json!({"computeID": "ep-2"}))
+        .seeing([compute("ep-1"), compute("ep-2")]);
     match given.step() {
         ComputeStep::Bind { binding, .. } => {
-            assert_eq!((binding.id.as_str(), binding.origin), ("ep-2", Origin::Imported))
+            assert_eq!(
+                (binding.id.as_str(), binding.origin),
+                ("ep-2", Origin::Imported)
+            )
         }
         other => panic!("{other:?}"),
     }
@@ -349,10 +540,19 @@ fn a_person_can_name_the_compute() {
 
 #[test]
 fn an_answer_that_is_not_the_platforms_leaves_the_create_open_and_is_shown() {
-    let blocked = Fault::Gateway { status: 403, form: Form::Foreign, message: "an HTML page".to_owned() };
+    let blocked = Fault::Gateway {
+        status: 403,
+        form: Form::Foreign,
+        message: "an HTML page".to_owned(),
+    };
     let given = Given::intended().failed(Action::Create, blocked).seeing([]);
     let report = given.decide().report.unwrap();
-    let Health::Progressing(Reason::ConfirmingCreate, text) = report.health else { panic!("{report:?}") };
-    assert!(text.contains("(403)") && text.contains("checks whether it was carried out"), "{text}");
+    let Health::Progressing(Reason::ConfirmingCreate, text) = report.health else {
+        panic!("{report:?}")
+    };
+    assert!(
+        text.contains("(403)") && text.contains("checks whether it was carried out"),
+        "{text}"
+    );
     finds(&given.seeing([compute("ep-1")]), "ep-1");
 }

@@ -5,7 +5,9 @@ use crate::api::{ComputeStatus, ScheduleStatus};
 
 /// NOW is 08:00 UTC on a Friday, and 09:00 in Berlin.
 fn scheduled(entries: &Value) -> Given {
-    Given::bound().declaring(json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": entries}))
+    Given::bound().declaring(
+        json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": entries}),
+    )
 }
 
 fn office(more: &Value) -> Value {
@@ -13,12 +15,18 @@ fn office(more: &Value) -> Value {
         "name": "office", "start": "0 9 * * MON-FRI", "end": "0 18 * * MON-FRI", "timeZone": "Europe/Berlin",
         "size": {"fixed": 4},
     });
-    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    entry
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     entry
 }
 
 fn on(given: &Given, time: &str) -> Given {
-    Given { now: time.parse().unwrap(), ..given.clone() }
+    Given {
+        now: time.parse().unwrap(),
+        ..given.clone()
+    }
 }
 
 /// The size and the suspension that apply.
@@ -26,12 +34,21 @@ fn applies(given: &Given, time: &str) -> String {
     let spec = on(given, time).in_force();
     let size = spec.size.unwrap().fixed.unwrap();
     let scale = spec.scale_to_zero.unwrap();
-    format!("{size} {}", scale.after.map_or("never".to_owned(), |after| after.0))
+    format!(
+        "{size} {}",
+        scale.after.map_or("never".to_owned(), |after| after.0)
+    )
 }
 
 fn shown(given: &Given, time: &str) -> ScheduleStatus {
     let given = on(given, time);
-    let status = status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now);
+    let status = status(
+        &Report::ready("fine"),
+        &given.spec,
+        &given.observed,
+        &ComputeStatus::default(),
+        given.now,
+    );
     *status.schedule.unwrap()
 }
 
@@ -78,7 +95,8 @@ fn an_entry_applies_for_its_duration() {
 
 #[test]
 fn one_that_ends_when_it_begins_goes_on() {
-    let always = json!({"name": "always", "start": "0 8 * * *", "end": "0 8 * * *", "size": {"fixed": 2}});
+    let always =
+        json!({"name": "always", "start": "0 8 * * *", "end": "0 8 * * *", "size": {"fixed": 2}});
     let given = scheduled(&json!([always]));
     assert_eq!(applies(&given, "2027-01-15T07:59:59Z"), "2 5m");
     assert_eq!(applies(&given, "2027-01-15T08:00:00Z"), "2 5m");
@@ -89,7 +107,10 @@ fn one_that_ends_when_it_begins_goes_on() {
 fn the_first_entry_that_sets_a_field_decides() {
     let always = |name: &str, more: Value| {
         let mut entry = json!({"name": name, "start": "0 0 * * *", "duration": "24h"});
-        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         entry
     };
     let given = scheduled(&json!([
@@ -107,12 +128,20 @@ fn the_first_entry_that_sets_a_field_decides() {
     let text = |text: &str| Some(text.to_owned());
     assert_eq!(
         shown_at(noon),
-        ("awake, office".into(), text("large, small"), text("2027-01-15T17:00:00Z size 8 (awake, large)"))
+        (
+            "awake, office".into(),
+            text("large, small"),
+            text("2027-01-15T17:00:00Z size 8 (awake, large)")
+        )
     );
     assert_eq!(applies(&given, "2027-01-15T17:00:00Z"), "8 never");
     assert_eq!(
         shown_at("2027-01-15T17:00:00Z"),
-        ("awake, large".into(), text("small"), text("2027-01-18T08:00:00Z size 4 (awake, office)"))
+        (
+            "awake, large".into(),
+            text("small"),
+            text("2027-01-18T08:00:00Z size 4 (awake, office)")
+        )
     );
 }
 
@@ -122,13 +151,25 @@ fn what_comes_next_is_shown_and_waited_for() {
     let before = "2027-01-15T07:00:00Z";
     let next = shown(&given, before);
     assert_eq!((next.applies.as_str(), next.overridden), ("none", None));
-    assert_eq!(next.next.unwrap(), "2027-01-15T08:00:00Z size 4, scaleToZero never (office)");
+    assert_eq!(
+        next.next.unwrap(),
+        "2027-01-15T08:00:00Z size 4, scaleToZero never (office)"
+    );
     on(&given, before).rest().until(NOW);
     let during = shown(&given, "2027-01-15T08:00:00Z");
     assert_eq!(during.applies, "office");
-    assert_eq!(during.next.unwrap(), "2027-01-15T17:00:00Z size 1, scaleToZero after 300s (no schedule)");
+    assert_eq!(
+        during.next.unwrap(),
+        "2027-01-15T17:00:00Z size 1, scaleToZero after 300s (no schedule)"
+    );
     let nothing = Given::bound();
-    let status = status(&Report::ready("fine"), &nothing.spec, &nothing.observed, &ComputeStatus::default(), NOW);
+    let status = status(
+        &Report::ready("fine"),
+        &nothing.spec,
+        &nothing.observed,
+        &ComputeStatus::default(),
+        NOW,
+    );
     assert_eq!(status.schedule, None);
 }
 
@@ -149,9 +190,15 @@ fn where_no_change_is_found_soon_it_is_looked_for_later() {
     let given = scheduled(&json!([office(&json!({})), often("* * * * *")]));
     assert_eq!(shown(&given, "2027-01-15T08:00:00Z").next, None);
     let later = "2027-01-15T12:16:00Z";
-    given.seeing([sized(4.)]).rest().until(later.parse().unwrap());
+    given
+        .seeing([sized(4.)])
+        .rest()
+        .until(later.parse().unwrap());
     let given = scheduled(&json!([office(&json!({})), often("* * * * *")]));
-    assert_eq!(shown(&given, "2027-01-15T16:00:00Z").next.unwrap(), "2027-01-15T17:00:00Z size 2 (often)");
+    assert_eq!(
+        shown(&given, "2027-01-15T16:00:00Z").next.unwrap(),
+        "2027-01-15T17:00:00Z size 2 (often)"
+    );
 }
 
 #[test]
@@ -166,10 +213,16 @@ fn what_is_remembered_is_what_would_be_worked_out() {
     let given = scheduled(&entries);
     let mut memory = Memory::default();
     // Past the end of a month and changes of the clocks, then back like a clock that is corrected.
-    for minutes in (0..60_000_i32).step_by(7).chain((0..60_000).step_by(4999).rev()).map(i64::from) {
+    for minutes in (0..60_000_i32)
+        .step_by(7)
+        .chain((0..60_000).step_by(4999).rev())
+        .map(i64::from)
+    {
         let fresh = on(&given, &at(24 * 3600 * 40 + minutes * 60).to_string());
         foresee(&mut memory, &fresh.spec, GENERATION, fresh.now);
-        let remembering = fresh.clone().remembering(|remembered| *remembered = memory.clone());
+        let remembering = fresh
+            .clone()
+            .remembering(|remembered| *remembered = memory.clone());
         assert_eq!(remembering.decide(), fresh.decide(), "{}", fresh.now);
         let status = |given: &Given| shown(given, &fresh.now.to_string());
         assert_eq!(status(&remembering), status(&fresh), "{}", fresh.now);
@@ -183,14 +236,18 @@ fn what_is_remembered_of_another_spec_counts_nothing() {
     foresee(&mut memory, &before.spec, GENERATION - 1, before.now);
     let now = scheduled(&json!([office(&json!({"size": {"fixed": 2}}))]));
     let now = now.remembering(|remembered| *remembered = memory);
-    let ComputeStep::Change { change, .. } = now.step() else { panic!("no change") };
+    let ComputeStep::Change { change, .. } = now.step() else {
+        panic!("no change")
+    };
     assert_eq!(change.settings.min, cu(2.));
 }
 
 #[test]
 fn a_scheduled_change_is_a_change_like_any_other() {
     let given = scheduled(&json!([office(&json!({}))]));
-    let ComputeStep::Change { change, drift, .. } = given.step() else { panic!("no change") };
+    let ComputeStep::Change { change, drift, .. } = given.step() else {
+        panic!("no change")
+    };
     assert_eq!((change.settings.min, drift), (cu(4.), false));
     let idle = json!({"disruption": {"policy": "WhenIdle"}});
     let waiting = given.declaring(idle).rest();
@@ -203,25 +260,46 @@ fn what_was_in_force_before_is_no_drift() {
     let given = scheduled(&json!([office(&json!({}))]));
     let before = on(&given, "2027-01-15T07:00:00Z");
     let mut memory = Memory::default();
-    remember(&mut memory, (&before.spec, GENERATION), None, &Shown::Entry(&compute("ep-1")), before.now);
+    remember(
+        &mut memory,
+        (&before.spec, GENERATION),
+        None,
+        &Shown::Entry(&compute("ep-1")),
+        before.now,
+    );
     assert!(memory.was_in_force(&crate::decide::drift::enforced(&before.spec)));
     let during = given.remembering(|remembered| *remembered = memory.clone());
-    assert!(matches!(during.step(), ComputeStep::Change { drift: false, .. }));
+    assert!(matches!(
+        during.step(),
+        ComputeStep::Change { drift: false, .. }
+    ));
     // A change by somebody else during the entry is drift.
-    remember(&mut memory, (&during.spec, GENERATION), None, &Shown::Entry(&sized(4.)), during.now);
+    remember(
+        &mut memory,
+        (&during.spec, GENERATION),
+        None,
+        &Shown::Entry(&sized(4.)),
+        during.now,
+    );
     let during = during.remembering(|remembered| *remembered = memory);
-    assert!(matches!(during.step(), ComputeStep::Change { drift: true, .. }));
+    assert!(matches!(
+        during.step(),
+        ComputeStep::Change { drift: true, .. }
+    ));
 }
 
 fn sized(size: f64) -> Compute {
-    with(compute("ep-1"), |compute| (compute.settings.min, compute.settings.max) = (cu(size), cu(size)))
+    with(compute("ep-1"), |compute| {
+        (compute.settings.min, compute.settings.max) = (cu(size), cu(size))
+    })
 }
 
 #[test]
 fn an_immediate_entry_waits_for_nothing() {
     let idle = json!({"disruption": {"policy": "WhenIdle"}});
     let immediate = office(&json!({"disruption": "Immediate"}));
-    let other = json!({"name": "other", "start": "0 20 * * *", "duration": "1h", "size": {"fixed": 8}});
+    let other =
+        json!({"name": "other", "start": "0 20 * * *", "duration": "1h", "size": {"fixed": 8}});
     let given = scheduled(&json!([immediate, other])).declaring(idle);
     let changes = |given: &Given| matches!(given.decide().step, Some(ComputeStep::Change { .. }));
     assert!(changes(&given));
@@ -235,9 +313,13 @@ fn an_immediate_entry_waits_for_nothing() {
 #[test]
 fn an_observed_compute_is_compared_with_what_applies() {
     let given = scheduled(&json!([office(&json!({}))])).declaring(json!({"management": "Observe"}));
-    given.rest().out_of_sync(Reason::Drifted, &["size is 1, declared is 4"]);
     given
-        .seeing([with(sized(4.), |compute| compute.settings.suspend_after = Some(SuspendAfter::Seconds(300)))])
+        .rest()
+        .out_of_sync(Reason::Drifted, &["size is 1, declared is 4"]);
+    given
+        .seeing([with(sized(4.), |compute| {
+            compute.settings.suspend_after = Some(SuspendAfter::Seconds(300))
+        })])
         .rest()
         .in_sync();
 }
@@ -246,46 +328,83 @@ fn an_observed_compute_is_compared_with_what_applies() {
 fn a_compute_is_created_as_declared_for_that_time() {
     let mut given = scheduled(&json!([office(&json!({}))]));
     given.observed = Given::new().observed;
-    let ComputeStep::Create { new, .. } = given.step() else { panic!("no create") };
+    let ComputeStep::Create { new, .. } = given.step() else {
+        panic!("no create")
+    };
     assert_eq!(new.settings.min, cu(4.));
 }
 
 #[test]
 fn an_entry_that_cannot_be_read_never_applies_and_is_reported() {
     let given = scheduled(&json!([office(&json!({"timeZone": "Mars/Base"}))]));
-    given.rest().refused(Reason::InvalidSchedule, &["The entry office of spec.schedules never applies", "Mars/Base"]);
+    given.rest().refused(
+        Reason::InvalidSchedule,
+        &[
+            "The entry office of spec.schedules never applies",
+            "Mars/Base",
+        ],
+    );
     assert_eq!(shown(&given, "2027-01-15T12:00:00Z").applies, "none");
 }
 
 #[test]
 fn what_never_comes_is_reported_wherever_it_is() {
     let never = "0 0 31 2 *";
-    let entry =
-        |more: Value| json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": [office(&more)]});
+    let entry = |more: Value| json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": [office(&more)]});
     let window = |schedule: &str| json!({"disruption": {"policy": "Window", "window": {"schedule": schedule, "duration": "2h"}}});
     let restart = |schedule: &str| json!({"maintenance": {"restart": {"schedule": schedule}}});
     let named = "The entry office of spec.schedules never applies";
     for (spec, field, text) in [
         (entry(json!({"start": never})), "schedules[0].start", named),
         (entry(json!({"end": never})), "schedules[0].end", named),
-        (entry(json!({"timeZone": "Mars/Base"})), "schedules[0].timeZone", named),
-        (restart(never), "maintenance.restart.schedule", "spec.maintenance is not followed"),
-        (window(never), "disruption.window.schedule", "spec.disruption.window never opens"),
+        (
+            entry(json!({"timeZone": "Mars/Base"})),
+            "schedules[0].timeZone",
+            named,
+        ),
+        (
+            restart(never),
+            "maintenance.restart.schedule",
+            "spec.maintenance is not followed",
+        ),
+        (
+            window(never),
+            "disruption.window.schedule",
+            "spec.disruption.window never opens",
+        ),
     ] {
         let given = Given::bound().declaring(spec);
         given.rest().refused(Reason::InvalidSchedule, &[text]);
-        let paths: Vec<_> = unfollowed(&given.spec, "spec").into_iter().map(|it| it.path).collect();
+        let paths: Vec<_> = unfollowed(&given.spec, "spec")
+            .into_iter()
+            .map(|it| it.path)
+            .collect();
         assert_eq!(paths, [format!("spec.{field}")]);
     }
-    for spec in [entry(json!({"start": "0 0 29 2 *"})), restart("0 0 29 2 *"), window("0 0 29 2 *")] {
+    for spec in [
+        entry(json!({"start": "0 0 29 2 *"})),
+        restart("0 0 29 2 *"),
+        window("0 0 29 2 *"),
+    ] {
         assert_eq!(unfollowed(&Given::bound().declaring(spec).spec, "spec"), []);
     }
-    let all = Given::bound().declaring(restart(never)).declaring(window(never));
-    all.rest().refused(Reason::InvalidSchedule, &["spec.maintenance is not followed", "spec.disruption.window never"]);
+    let all = Given::bound()
+        .declaring(restart(never))
+        .declaring(window(never));
+    all.rest().refused(
+        Reason::InvalidSchedule,
+        &[
+            "spec.maintenance is not followed",
+            "spec.disruption.window never",
+        ],
+    );
     // A requested restart has to wait for the window too.
     let waiting = all.declaring(json!({"restartToken": "now"})).rest();
     waiting.refused(
         Reason::InvalidSchedule,
-        &["spec.maintenance is not followed", "Waiting for it: the requested restart"],
+        &[
+            "spec.maintenance is not followed",
+            "Waiting for it: the requested restart",
+        ],
     );
 }

@@ -5,7 +5,13 @@ use crate::api::{ComputeStatus, LastOperation, RestartStatus};
 use crate::decide::memory::Asked;
 
 fn status_of(given: &Given, old: &ComputeStatus) -> ComputeStatus {
-    status(&Report::ready("fine"), &given.spec, &given.observed, old, given.now)
+    status(
+        &Report::ready("fine"),
+        &given.spec,
+        &given.observed,
+        old,
+        given.now,
+    )
 }
 
 fn active_at(time: Timestamp, state: ComputeState) -> Given {
@@ -22,29 +28,64 @@ fn it_shows_what_was_seen() {
         (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
         compute.pending_state = Some(ComputeState::Idle);
     });
-    let status = status_of(&Given::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
+    let status = status_of(
+        &Given::bound().seeing([compute("ep-0"), seen]),
+        &ComputeStatus::default(),
+    );
     assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
-    assert_eq!((status.type_, status.region.as_deref()), (Some(ComputeType::ReadWrite), Some("region-1")));
+    assert_eq!(
+        (status.type_, status.region.as_deref()),
+        (Some(ComputeType::ReadWrite), Some("region-1"))
+    );
     assert_eq!(status.created_at, Some(at(-7200)));
     assert_eq!(status.host.as_deref(), Some("ep-1.postgres.example"));
-    assert_eq!(status.pooled_host.as_deref(), Some("ep-1-pooler.postgres.example"));
-    assert_eq!((status.state.as_deref(), status.pending_state.as_deref()), (Some("active"), Some("idle")));
+    assert_eq!(
+        status.pooled_host.as_deref(),
+        Some("ep-1-pooler.postgres.example")
+    );
+    assert_eq!(
+        (status.state.as_deref(), status.pending_state.as_deref()),
+        (Some("active"), Some("idle"))
+    );
     assert_eq!(status.size.as_deref(), Some("0.25-2"));
     assert_eq!(status.capacity.unwrap().max_connections, 112);
     assert_eq!(status.observed_generation, Some(3));
-    assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
+    assert!(
+        status
+            .conditions
+            .iter()
+            .all(|condition| condition.observed_generation == Some(3))
+    );
     assert_eq!(status.restart, None);
 }
 
 #[test]
 fn it_shows_what_waits_and_since_when() {
-    let waiting = |until| Some(Waiting { changes: "size".into(), until });
+    let waiting = |until| {
+        Some(Waiting {
+            changes: "size".into(),
+            until,
+        })
+    };
     let shown = |given: &Given, waiting: Option<Waiting>| {
-        let report = Report { waiting, ..Report::ready("fine") };
-        status(&report, &given.spec, &given.observed, &ComputeStatus::default(), given.now).waiting
+        let report = Report {
+            waiting,
+            ..Report::ready("fine")
+        };
+        status(
+            &report,
+            &given.spec,
+            &given.observed,
+            &ComputeStatus::default(),
+            given.now,
+        )
+        .waiting
     };
     let new = shown(&Given::bound(), waiting(Some(at(60)))).unwrap();
-    assert_eq!((new.changes.as_str(), new.since, new.until), ("size", NOW, Some(at(60))));
+    assert_eq!(
+        (new.changes.as_str(), new.since, new.until),
+        ("size", NOW, Some(at(60)))
+    );
     let given = Given::bound().observing(|seen| seen.waiting_since = Some(at(-60)));
     assert_eq!(shown(&given, waiting(None)).unwrap().since, at(-60));
     assert_eq!(shown(&given, None), None);
@@ -56,7 +97,10 @@ fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
     assert_eq!(status_of(&given, &ComputeStatus::default()).binding, None);
     let given = given.observing(|observed| observed.connection_secret = Some("orders-db".into()));
     let status = status_of(&given, &ComputeStatus::default());
-    assert_eq!(status.binding.as_ref().map(|binding| binding.name.as_str()), Some("orders-db"));
+    assert_eq!(
+        status.binding.as_ref().map(|binding| binding.name.as_str()),
+        Some("orders-db")
+    );
     // The Secret is not read while the resource is being deleted.
     let deleting = Given::bound().observing(|observed| observed.meta.deleting = true);
     assert_eq!(status_of(&deleting, &status).binding, status.binding);
@@ -64,7 +108,10 @@ fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
 
 #[test]
 fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
-    let status = status_of(&Given::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
+    let status = status_of(
+        &Given::bound().seeing([replica("ep-1")]),
+        &ComputeStatus::default(),
+    );
     assert_eq!(status.type_, Some(ComputeType::ReadOnly));
 }
 
@@ -74,14 +121,24 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
     for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
         let given = Given::bound().observing(|observed| observed.snapshot = snapshot);
         let status = status_of(&given, &old);
-        assert_eq!((status.host, status.state), (old.host.clone(), old.state.clone()));
+        assert_eq!(
+            (status.host, status.state),
+            (old.host.clone(), old.state.clone())
+        );
     }
     // A list without the compute proves nothing.
     let missing = status_of(&Given::bound().seeing([]), &old);
-    assert_eq!((missing.host, missing.state), (old.host.clone(), old.state.clone()));
+    assert_eq!(
+        (missing.host, missing.state),
+        (old.host.clone(), old.state.clone())
+    );
     let gone = status_of(&gone(), &old);
-    assert_eq!((gone.compute_id.as_deref(), gone.host, gone.state), (Some("ep-1"), None, None));
-    let invalid = Given::bound().observing(|seen| seen.identity = Err(InvalidAnnotation::CopiedFrom("other".into())));
+    assert_eq!(
+        (gone.compute_id.as_deref(), gone.host, gone.state),
+        (Some("ep-1"), None, None)
+    );
+    let invalid = Given::bound()
+        .observing(|seen| seen.identity = Err(InvalidAnnotation::CopiedFrom("other".into())));
     assert_eq!(status_of(&invalid, &old).host, old.host);
     let unbound = status_of(&Given::new(), &old);
     assert_eq!((unbound.compute_id, unbound.last_operation), (None, None));
@@ -91,19 +148,25 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
 fn gone() -> Given {
     Given::bound().seeing([]).remembering(|memory| {
         memory.missing_since = Some(NOW);
-        memory.asked = Some(Asked { at: NOW, exists: false });
+        memory.asked = Some(Asked {
+            at: NOW,
+            exists: false,
+        });
     })
 }
 
 #[test]
 fn it_shows_whether_the_compute_was_last_seen_to_serve() {
-    let in_state =
-        |state: ComputeState| Given::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)]);
+    let in_state = |state: ComputeState| {
+        Given::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)])
+    };
     let odd = || ComputeState::Other("failed".into());
     let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
     let not_admitted = || {
         Given::bound().observing(|seen| {
-            seen.account = AccountView::NamespaceNotAllowed { name: "ClusterAccount prod".into() };
+            seen.account = AccountView::NamespaceNotAllowed {
+                name: "ClusterAccount prod".into(),
+            };
             seen.snapshot = SnapshotState::Pending;
         })
     };
@@ -115,38 +178,98 @@ fn it_shows_whether_the_compute_was_last_seen_to_serve() {
             seen.platform = Some("https://other.example".into());
         })
     };
-    let old =
-        |serving, since| ComputeStatus { last_seen_serving: serving, unseen_since: since, ..ComputeStatus::default() };
+    let old = |serving, since| ComputeStatus {
+        last_seen_serving: serving,
+        unseen_since: since,
+        ..ComputeStatus::default()
+    };
     let (serves, starts) = (old(Some(true), None), old(Some(false), None));
     let (before, now) = (Some(at(-60)), Some(NOW));
     for (what, given, old, expected) in [
         ("active", Given::bound(), &starts, (Some(true), None)),
-        ("idle", in_state(ComputeState::Idle), &starts, (Some(true), None)),
-        ("starting", in_state(ComputeState::Init), &serves, (Some(false), None)),
-        ("a state that is not known", in_state(odd()), &serves, (Some(true), None)),
-        ("one after it started", in_state(odd()), &starts, (Some(false), None)),
-        ("one that was never seen before", in_state(odd()), &ComputeStatus::default(), (None, None)),
-        ("seen again", Given::bound(), &old(Some(false), before), (Some(true), None)),
+        (
+            "idle",
+            in_state(ComputeState::Idle),
+            &starts,
+            (Some(true), None),
+        ),
+        (
+            "starting",
+            in_state(ComputeState::Init),
+            &serves,
+            (Some(false), None),
+        ),
+        (
+            "a state that is not known",
+            in_state(odd()),
+            &serves,
+            (Some(true), None),
+        ),
+        (
+            "one after it started",
+            in_state(odd()),
+            &starts,
+            (Some(false), None),
+        ),
+        (
+            "one that was never seen before",
+            in_state(odd()),
+            &ComputeStatus::default(),
+            (None, None),
+        ),
+        (
+            "seen again",
+            Given::bound(),
+            &old(Some(false), before),
+            (Some(true), None),
+        ),
         ("503", failed(), &serves, (Some(true), now)),
-        ("503 for a while", failed(), &old(Some(true), before), (Some(true), before)),
+        (
+            "503 for a while",
+            failed(),
+            &old(Some(true), before),
+            (Some(true), before),
+        ),
         ("503 while it starts", failed(), &starts, (Some(false), now)),
-        ("503 and an old status", failed(), &ComputeStatus::default(), (None, now)),
+        (
+            "503 and an old status",
+            failed(),
+            &ComputeStatus::default(),
+            (None, now),
+        ),
         ("not admitted", not_admitted(), &serves, (Some(true), now)),
         ("the first list", pending(), &serves, (Some(true), None)),
-        ("the first list after a failure", pending(), &old(Some(true), before), (Some(true), before)),
-        ("not in the list", Given::bound().seeing([]), &serves, (Some(true), now)),
+        (
+            "the first list after a failure",
+            pending(),
+            &old(Some(true), before),
+            (Some(true), before),
+        ),
+        (
+            "not in the list",
+            Given::bound().seeing([]),
+            &serves,
+            (Some(true), now),
+        ),
         ("another platform", elsewhere(), &serves, (Some(true), now)),
         ("gone", gone(), &serves, (Some(false), None)),
         ("no compute", Given::new(), &serves, (Some(false), None)),
     ] {
         let shown = status_of(&given, old);
-        assert_eq!((shown.last_seen_serving, shown.unseen_since), expected, "{what}");
+        assert_eq!(
+            (shown.last_seen_serving, shown.unseen_since),
+            expected,
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn the_same_again_is_equal_so_that_nothing_is_written() {
-    let first = status_of(&active_at(at(10), ComputeState::Active), &ComputeStatus::default());
+    let first = status_of(
+        &active_at(at(10), ComputeState::Active),
+        &ComputeStatus::default(),
+    );
     let later = status_of(&active_at(at(200), ComputeState::Active).after(300), &first);
     assert_eq!(first, later);
 }
@@ -154,16 +277,35 @@ fn the_same_again_is_equal_so_that_nothing_is_written() {
 #[test]
 fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
     let hour = at(-NOW.as_second().rem_euclid(3600));
-    let old = |time| ComputeStatus { last_active: time, ..ComputeStatus::default() };
+    let old = |time| ComputeStatus {
+        last_active: time,
+        ..ComputeStatus::default()
+    };
     let of = |time, state, before| status_of(&active_at(time, state), &old(before)).last_active;
     let minutes = |minutes: u64| later(hour, Duration::from_secs(minutes * 60));
     assert_eq!(of(minutes(10), ComputeState::Active, None), Some(hour));
-    assert_eq!(of(minutes(50), ComputeState::Active, Some(hour)), Some(hour));
-    assert_eq!(of(minutes(70), ComputeState::Active, Some(hour)), Some(minutes(60)));
+    assert_eq!(
+        of(minutes(50), ComputeState::Active, Some(hour)),
+        Some(hour)
+    );
+    assert_eq!(
+        of(minutes(70), ComputeState::Active, Some(hour)),
+        Some(minutes(60))
+    );
     // Idle at ten past, then active again: the time is not set back to the full hour.
-    assert_eq!(of(minutes(10), ComputeState::Idle, Some(hour)), Some(minutes(10)));
-    assert_eq!(of(minutes(20), ComputeState::Active, Some(minutes(10))), Some(minutes(10)));
-    assert_eq!(of(minutes(5), ComputeState::Idle, Some(minutes(10))), Some(minutes(5)), "idle is exact");
+    assert_eq!(
+        of(minutes(10), ComputeState::Idle, Some(hour)),
+        Some(minutes(10))
+    );
+    assert_eq!(
+        of(minutes(20), ComputeState::Active, Some(minutes(10))),
+        Some(minutes(10))
+    );
+    assert_eq!(
+        of(minutes(5), ComputeState::Idle, Some(minutes(10))),
+        Some(minutes(5)),
+        "idle is exact"
+    );
 }
 
 #[test]
@@ -174,7 +316,10 @@ fn fractions_of_seconds_are_left_out() {
         (compute.last_active, compute.created_at) = (Some(time), Some(time));
     });
     let status = status_of(&Given::bound().seeing([seen]), &ComputeStatus::default());
-    assert_eq!((status.last_active, status.created_at), (Some(NOW), Some(NOW)));
+    assert_eq!(
+        (status.last_active, status.created_at),
+        (Some(NOW), Some(NOW))
+    );
 }
 
 #[test]
@@ -186,16 +331,33 @@ fn the_last_operation_outlives_the_memory() {
         failures: Some(1),
         error: None,
     };
-    let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };
-    assert_eq!(status_of(&Given::bound(), &old).last_operation, Some(operation("old")));
+    let old = ComputeStatus {
+        last_operation: Some(operation("old")),
+        ..ComputeStatus::default()
+    };
+    assert_eq!(
+        status_of(&Given::bound(), &old).last_operation,
+        Some(operation("old"))
+    );
     let given = Given::bound().remembering(|memory| memory.last_operation = Some(operation("new")));
-    assert_eq!(status_of(&given, &old).last_operation, Some(operation("new")));
+    assert_eq!(
+        status_of(&given, &old).last_operation,
+        Some(operation("new"))
+    );
 }
 
 /// The restart in the status that follows `old`.
 fn restart_of(given: &Given, old: Option<&RestartStatus>) -> Option<RestartStatus> {
     let old = old.cloned().map(Box::new);
-    status_of(given, &ComputeStatus { restart: old, ..ComputeStatus::default() }).restart.map(|restart| *restart)
+    status_of(
+        given,
+        &ComputeStatus {
+            restart: old,
+            ..ComputeStatus::default()
+        },
+    )
+    .restart
+    .map(|restart| *restart)
 }
 
 #[test]
@@ -207,23 +369,58 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
         calling,
         ..RestartRecord::default()
     };
-    let given = |record| Given::bound().declaring(json!({"restartToken": "one"})).identity(|it| it.restart = record);
+    let given = |record| {
+        Given::bound()
+            .declaring(json!({"restartToken": "one"}))
+            .identity(|it| it.restart = record)
+    };
     let times = |shown: &RestartStatus| (shown.requested_at, shown.completed_at);
-    let asked = restart_of(&given(Given::bound().observed.identity.unwrap().restart), None).unwrap();
-    assert_eq!((asked.token.as_str(), times(&asked)), ("one", (Some(NOW), None)));
-    let asked = RestartStatus { token: "one two".into(), requested_at: Some(at(-60)), completed_at: None };
+    let asked = restart_of(
+        &given(Given::bound().observed.identity.unwrap().restart),
+        None,
+    )
+    .unwrap();
+    assert_eq!(
+        (asked.token.as_str(), times(&asked)),
+        ("one", (Some(NOW), None))
+    );
+    let asked = RestartStatus {
+        token: "one two".into(),
+        requested_at: Some(at(-60)),
+        completed_at: None,
+    };
     let calling = crate::decide::identity::BeforeRestart::default();
     let called = restart_of(&given(Some(record(Some(calling)))), Some(&asked)).unwrap();
-    assert_eq!((called.token.as_str(), times(&called)), ("one two", (Some(at(-60)), None)));
+    assert_eq!(
+        (called.token.as_str(), times(&called)),
+        ("one two", (Some(at(-60)), None))
+    );
     let made = given(Some(record(None)));
-    let restarting = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle));
-    assert_eq!(times(&restart_of(&made.clone().seeing([restarting]), Some(&asked)).unwrap()), (Some(at(-60)), None));
+    let restarting = with(compute("ep-1"), |compute| {
+        compute.pending_state = Some(ComputeState::Idle)
+    });
+    assert_eq!(
+        times(&restart_of(&made.clone().seeing([restarting]), Some(&asked)).unwrap()),
+        (Some(at(-60)), None)
+    );
     let done = restart_of(&made, Some(&asked)).unwrap();
     assert_eq!(times(&done), (Some(at(-60)), Some(NOW)));
-    assert_eq!(restart_of(&made.clone().after(60), Some(&done)).unwrap(), done);
+    assert_eq!(
+        restart_of(&made.clone().after(60), Some(&done)).unwrap(),
+        done
+    );
     // A restart that no status showed in progress counts as completed when it was recorded.
-    for old in [None, Some(RestartStatus { token: "one two".into(), ..RestartStatus::default() })] {
-        assert_eq!(times(&restart_of(&made, old.as_ref()).unwrap()), (Some(at(-5)), Some(at(-5))));
+    for old in [
+        None,
+        Some(RestartStatus {
+            token: "one two".into(),
+            ..RestartStatus::default()
+        }),
+    ] {
+        assert_eq!(
+            times(&restart_of(&made, old.as_ref()).unwrap()),
+            (Some(at(-5)), Some(at(-5)))
+        );
     }
 }
 
@@ -240,7 +437,15 @@ fn it_keeps_what_was_seen_last_where_the_record_is_invalid() {
     let (conditions, observed_generation) = (status.conditions.clone(), status.observed_generation);
     assert_eq!(conditions[0].reason, "BindingConflict");
     let unseen_since = Some(given.now);
-    assert_eq!(status, ComputeStatus { conditions, observed_generation, unseen_since, ..old });
+    assert_eq!(
+        status,
+        ComputeStatus {
+            conditions,
+            observed_generation,
+            unseen_since,
+            ..old
+        }
+    );
 }
 
 #[test]
@@ -252,11 +457,21 @@ fn an_observed_compute_shows_no_restarts() {
 #[test]
 fn a_request_to_look_again_is_handled_once_the_platform_was_looked_at() {
     let given = Given::bound().observing(|observed| observed.meta.reconcile = Some("two".into()));
-    let old = ComputeStatus { last_handled_reconcile_at: Some("one".into()), ..ComputeStatus::default() };
+    let old = ComputeStatus {
+        last_handled_reconcile_at: Some("one".into()),
+        ..ComputeStatus::default()
+    };
     let handled = |given: &Given| status_of(given, &old).last_handled_reconcile_at.unwrap();
     assert_eq!(handled(&given), "two");
     for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
-        assert_eq!(handled(&given.clone().observing(|observed| observed.snapshot = snapshot)), "one");
+        assert_eq!(
+            handled(
+                &given
+                    .clone()
+                    .observing(|observed| observed.snapshot = snapshot)
+            ),
+            "one"
+        );
     }
     assert_eq!(handled(&Given::bound()), "one");
 }

@@ -14,7 +14,11 @@ fn record(mark: Option<&str>) -> CreateIntent {
         baseline: Some(["ep-0".into()].into()),
         newest: None,
         mark: mark.map(Into::into),
-        asked: Some(Settings { min: cu(1.), max: cu(1.), ..Settings::default() }),
+        asked: Some(Settings {
+            min: cu(1.),
+            max: cu(1.),
+            ..Settings::default()
+        }),
     }
 }
 
@@ -30,7 +34,10 @@ fn empty() -> Given {
 
 /// A read replica that is bound to ep-1 and has the same unanswered create.
 fn bound() -> Given {
-    let given = recording(Given::bound().declaring(json!({"type": "ReadOnly"})), [record(None)]);
+    let given = recording(
+        Given::bound().declaring(json!({"type": "ReadOnly"})),
+        [record(None)],
+    );
     given.seeing([replica("ep-0"), replica("ep-1")])
 }
 
@@ -44,7 +51,11 @@ fn keeping_names(given: Given) -> Given {
 
 fn takes(given: &Given, id: &str) -> Vec<CreateIntent> {
     match given.step() {
-        ComputeStep::Bind { binding, unanswered, .. } => {
+        ComputeStep::Bind {
+            binding,
+            unanswered,
+            ..
+        } => {
             assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created));
             unanswered
         }
@@ -63,12 +74,25 @@ fn creates(given: &Given) -> CreateIntent {
 fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_is_not() {
     let given = Given::intended();
     let intent = given.observed.identity.clone().unwrap().intent.unwrap();
-    assert_eq!(given.clone().after(50).step(), ComputeStep::DropIntent { unanswered: vec![intent.clone()] });
+    assert_eq!(
+        given.clone().after(50).step(),
+        ComputeStep::DropIntent {
+            unanswered: vec![intent.clone()]
+        }
+    );
     let earlier = recording(given.clone(), [record(Some(MARK))]);
     let both = vec![record(Some(MARK)), intent];
-    assert_eq!(earlier.clone().after(50).step(), ComputeStep::DropIntent { unanswered: both });
+    assert_eq!(
+        earlier.clone().after(50).step(),
+        ComputeStep::DropIntent { unanswered: both }
+    );
     let refused = earlier.failed(Action::Create, refused());
-    assert_eq!(refused.step(), ComputeStep::DropIntent { unanswered: vec![record(Some(MARK))] });
+    assert_eq!(
+        refused.step(),
+        ComputeStep::DropIntent {
+            unanswered: vec![record(Some(MARK))]
+        }
+    );
 }
 
 #[test]
@@ -77,19 +101,38 @@ fn equal_creates_share_a_record() {
     later.at = at(0);
     later.baseline = Some(["ep-0".into(), "ep-7".into()].into());
     later.newest = Some(at(-10));
-    let first = CreateIntent { newest: Some(at(-200)), ..record(None) };
+    let first = CreateIntent {
+        newest: Some(at(-200)),
+        ..record(None)
+    };
     let shared = later.noted_in(std::slice::from_ref(&first));
-    assert_eq!(shared, vec![CreateIntent { at: at(0), ..first }], "what was new to either is looked for");
+    assert_eq!(
+        shared,
+        vec![CreateIntent { at: at(0), ..first }],
+        "what was new to either is looked for"
+    );
     let other = record(Some(MARK)).noted_in(&shared);
     assert_eq!(other.len(), 2);
 }
 
 #[test]
 fn a_late_compute_is_bound_by_a_resource_without_one() {
-    assert_eq!(takes(&empty().seeing([compute("ep-9")]), "ep-9"), vec![record(None)], "the record stands");
+    assert_eq!(
+        takes(&empty().seeing([compute("ep-9")]), "ep-9"),
+        vec![record(None)],
+        "the record stands"
+    );
     let replicas = empty().declaring(json!({"type": "ReadOnly"}));
-    takes(&replicas.clone().seeing([replica("ep-0"), replica("ep-9")]), "ep-9");
-    takes(&replicas.declaring(json!({"branchID": "br-dev"})).seeing([replica("ep-9")]), "ep-9");
+    takes(
+        &replicas.clone().seeing([replica("ep-0"), replica("ep-9")]),
+        "ep-9",
+    );
+    takes(
+        &replicas
+            .declaring(json!({"branchID": "br-dev"}))
+            .seeing([replica("ep-9")]),
+        "ep-9",
+    );
 }
 
 #[test]
@@ -100,10 +143,16 @@ fn what_does_not_match_a_record_is_ignored() {
         other(|compute| compute.name = Some("a person's".into())),
         empty().seeing([compute("ep-0")]),
     ] {
-        given.rest().stalled(Reason::PrimaryExists, &["existing to Adopt"]);
+        given
+            .rest()
+            .stalled(Reason::PrimaryExists, &["existing to Adopt"]);
     }
     creates(&other(|compute| compute.branch_id = "br-dev".into()));
-    empty().seeing([compute("ep-9")]).claimed("ep-9", false).rest().stalled(Reason::ClaimedByAnother, &["ep-9"]);
+    empty()
+        .seeing([compute("ep-9")])
+        .claimed("ep-9", false)
+        .rest()
+        .stalled(Reason::ClaimedByAnother, &["ep-9"]);
     let day = empty().after(DAY - 100).seeing([compute("ep-9")]);
     day.rest().stalled(Reason::PrimaryExists, &["ep-9"]);
 }
@@ -111,29 +160,53 @@ fn what_does_not_match_a_record_is_ignored() {
 #[test]
 fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
     let older = |given: Given| {
-        let record = CreateIntent { newest: Some(at(-60)), ..record(None) };
+        let record = CreateIntent {
+            newest: Some(at(-60)),
+            ..record(None)
+        };
         recording(given, [record]).seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")])
     };
     let empty = older(Given::new().declaring(json!({"type": "ReadOnly"}))).claimed("ep-1", false);
-    empty.rest().stalled(Reason::AmbiguousCreate, &["ep-9", "dbplane.dev/not-created=ep-9"]);
-    let behind = empty.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    empty.rest().stalled(
+        Reason::AmbiguousCreate,
+        &["ep-9", "dbplane.dev/not-created=ep-9"],
+    );
+    let behind = empty
+        .clone()
+        .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::ConfirmingCreate);
     creates(&empty.observing(|observed| observed.not_created = ["ep-9".to_owned()].into()));
-    older(bound()).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    older(bound())
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &["ep-9"]);
 }
 
 #[test]
 fn what_carries_the_mark_is_bound_whatever_else_there_is() {
-    let given = |record| keeping_names(recording(Given::new().declaring(json!({"type": "ReadOnly"})), [record]));
-    let seen = [replica("ep-7"), replica("ep-8"), named(with(replica("ep-9"), |c| c.settings.max = cu(4.)), MARK)];
+    let given = |record| {
+        keeping_names(recording(
+            Given::new().declaring(json!({"type": "ReadOnly"})),
+            [record],
+        ))
+    };
+    let seen = [
+        replica("ep-7"),
+        replica("ep-8"),
+        named(with(replica("ep-9"), |c| c.settings.max = cu(4.)), MARK),
+    ];
     takes(&given(record(Some(MARK))).seeing(seen.clone()), "ep-9");
     creates(&given(record(Some("another"))).seeing(seen));
 }
 
 #[test]
 fn several_matches_are_reported_with_the_command_that_decides() {
-    let given = empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
-    let words = ["ep-8, ep-9", "kubectl -n shop annotate --overwrite compute orders dbplane.dev/not-created=ep-8,ep-9"];
+    let given = empty()
+        .declaring(json!({"type": "ReadOnly"}))
+        .seeing([replica("ep-8"), replica("ep-9")]);
+    let words = [
+        "ep-8, ep-9",
+        "kubectl -n shop annotate --overwrite compute orders dbplane.dev/not-created=ep-8,ep-9",
+    ];
     given.rest().stalled(Reason::AmbiguousCreate, &words);
 }
 
@@ -147,18 +220,36 @@ fn what_may_be_anothers_is_not_bound_before_that_is_resolved() {
 #[test]
 fn the_next_create_carries_the_same_mark() {
     let given = recording(Given::new(), [record(None), record(Some(MARK))]);
-    assert_eq!(creates(&keeping_names(given.clone())).mark.as_deref(), Some(MARK));
-    assert_eq!(creates(&given).mark, None, "where names are not kept there is none");
+    assert_eq!(
+        creates(&keeping_names(given.clone())).mark.as_deref(),
+        Some(MARK)
+    );
+    assert_eq!(
+        creates(&given).mark,
+        None,
+        "where names are not kept there is none"
+    );
 }
 
 #[test]
 fn one_resolved_create_keeps_the_records_of_the_others() {
-    let intent = CreateIntent { at: at(-10), mark: Some(MARK.into()), ..record(None) };
-    let given = recording(Given::intended().intent(|stands| *stands = intent.clone()), [record(None)]);
+    let intent = CreateIntent {
+        at: at(-10),
+        mark: Some(MARK.into()),
+        ..record(None)
+    };
+    let given = recording(
+        Given::intended().intent(|stands| *stands = intent.clone()),
+        [record(None)],
+    );
     let seen = given.seeing([named(compute("ep-9"), MARK)]);
     assert_eq!(takes(&seen, "ep-9"), vec![record(None), intent.clone()]);
-    let known =
-        |stands: &mut CreateIntent| stands.baseline.iter_mut().for_each(|known| known.extend(["ep-9".to_owned()]));
+    let known = |stands: &mut CreateIntent| {
+        stands
+            .baseline
+            .iter_mut()
+            .for_each(|known| known.extend(["ep-9".to_owned()]))
+    };
     let earlier = recording(Given::intended().intent(known), [record(None)]);
     takes(&earlier.seeing([compute("ep-9")]), "ep-9");
     let answered = seen.remembering(|memory| memory.created = Some("ep-9".into()));
@@ -170,15 +261,23 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
 #[test]
 fn what_people_exclude_is_not_the_result_of_a_create() {
     let excluding = |given: Given, ids: &[&str]| {
-        given.observing(|observed| observed.not_created = ids.iter().map(|id| (*id).to_owned()).collect())
+        given.observing(|observed| {
+            observed.not_created = ids.iter().map(|id| (*id).to_owned()).collect()
+        })
     };
-    let several = || empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
+    let several = || {
+        empty()
+            .declaring(json!({"type": "ReadOnly"}))
+            .seeing([replica("ep-8"), replica("ep-9")])
+    };
     takes(&excluding(several(), &["ep-8"]), "ep-9");
     creates(&excluding(several(), &["ep-8", "ep-9"]));
     let late = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
     excluding(late.clone(), &["ep-9"]).rest().in_sync();
     let command = "dbplane.dev/not-created=ep-5,ep-9";
-    excluding(late, &["ep-5"]).rest().out_of_sync(Reason::StrayCompute, &["ep-9", command]);
+    excluding(late, &["ep-5"])
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &["ep-9", command]);
 }
 
 #[test]
@@ -194,18 +293,32 @@ fn a_late_compute_is_reported_by_a_bound_resource() {
     ];
     reported.out_of_sync(Reason::StrayCompute, &commands);
     reported.until(at(30));
-    given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    given
+        .clone()
+        .after(2 * DAY)
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &["ep-9"]);
     given.clone().claimed("ep-9", false).rest().in_sync();
-    given.observing(|observed| observed.claims.creating = Some(rival("other", -1))).rest().in_sync();
+    given
+        .observing(|observed| observed.claims.creating = Some(rival("other", -1)))
+        .rest()
+        .in_sync();
 }
 
 #[test]
 fn with_marks_only_a_marked_compute_is_reported() {
     let given = keeping_names(recording(bound(), [record(Some(MARK))]));
-    let seen = [replica("ep-1"), replica("ep-8"), named(replica("ep-9"), MARK)];
+    let seen = [
+        replica("ep-1"),
+        replica("ep-8"),
+        named(replica("ep-9"), MARK),
+    ];
     let reported = given.clone().seeing(seen).rest();
     reported.out_of_sync(Reason::StrayCompute, &[" ep-9."]);
-    given.seeing([named(replica("ep-1"), MARK)]).rest().in_sync();
+    given
+        .seeing([named(replica("ep-1"), MARK)])
+        .rest()
+        .in_sync();
 }
 
 #[test]
@@ -213,11 +326,22 @@ fn a_record_is_dropped_after_a_day_without_a_report() {
     let reported = bound().rest();
     reported.in_sync();
     reported.until(at(DAY - 100));
-    assert_eq!(bound().after(DAY - 100).step(), ComputeStep::RecordUnanswered { unanswered: vec![] });
-    let young = CreateIntent { at: at(0), ..record(Some(MARK)) };
+    assert_eq!(
+        bound().after(DAY - 100).step(),
+        ComputeStep::RecordUnanswered { unanswered: vec![] }
+    );
+    let young = CreateIntent {
+        at: at(0),
+        ..record(Some(MARK))
+    };
     let both = recording(bound(), [record(None), young.clone()]);
     both.rest().until(at(DAY - 100));
-    assert_eq!(both.after(DAY - 100).step(), ComputeStep::RecordUnanswered { unanswered: vec![young] });
+    assert_eq!(
+        both.after(DAY - 100).step(),
+        ComputeStep::RecordUnanswered {
+            unanswered: vec![young]
+        }
+    );
 }
 
 mod deleting {
@@ -235,27 +359,49 @@ mod deleting {
     #[test]
     fn a_marked_compute_is_deleted_with_the_resource() {
         let marked = named(replica("ep-9"), MARK);
-        let given =
-            |given: Given| deleting(recording(given.declaring(json!({"type": "ReadOnly"})), [record(Some(MARK))]));
-        takes(&deleted(given(Given::bound())).seeing([marked.clone()]), "ep-9");
+        let given = |given: Given| {
+            deleting(recording(
+                given.declaring(json!({"type": "ReadOnly"})),
+                [record(Some(MARK))],
+            ))
+        };
+        takes(
+            &deleted(given(Given::bound())).seeing([marked.clone()]),
+            "ep-9",
+        );
         takes(&given(empty()).seeing([marked.clone()]), "ep-9");
         let first = given(Given::bound()).seeing([replica("ep-1"), marked.clone()]);
         assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
         let orphaned = first.declaring(json!({"deletion": "Orphan"}));
         assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
-        let bound = given(Given::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
-        let bound = bound.remembering(|memory| memory.deleted = Some(("ep-1".into(), at(-2)))).seeing([marked]);
-        assert_eq!(bound.step(), ComputeStep::Delete { id: "ep-9".into() }, "another was deleted before");
+        let bound = given(Given::bound())
+            .binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
+        let bound = bound
+            .remembering(|memory| memory.deleted = Some(("ep-1".into(), at(-2))))
+            .seeing([marked]);
+        assert_eq!(
+            bound.step(),
+            ComputeStep::Delete { id: "ep-9".into() },
+            "another was deleted before"
+        );
     }
 
     #[test]
     fn a_matching_compute_is_reported_and_not_deleted() {
-        for given in [deleting(empty()).seeing([compute("ep-9")]), deleted(bound()).seeing([replica("ep-9")])] {
-            let ComputeStep::RemoveFinalizerReportingStrays { event } = given.step() else { panic!("another step") };
+        for given in [
+            deleting(empty()).seeing([compute("ep-9")]),
+            deleted(bound()).seeing([replica("ep-9")]),
+        ] {
+            let ComputeStep::RemoveFinalizerReportingStrays { event } = given.step() else {
+                panic!("another step")
+            };
             mentions(&event, &["ep-9", "billed", "console", "spec.computeID"]);
         }
         assert_eq!(
-            deleting(empty()).claimed("ep-9", false).seeing([compute("ep-9")]).step(),
+            deleting(empty())
+                .claimed("ep-9", false)
+                .seeing([compute("ep-9")])
+                .step(),
             ComputeStep::RemoveFinalizer
         );
     }
@@ -264,7 +410,10 @@ mod deleting {
     /// still be carried out.
     #[test]
     fn a_create_whose_settle_time_is_not_over_is_waited_for() {
-        let young = CreateIntent { at: at(-10), ..record(None) };
+        let young = CreateIntent {
+            at: at(-10),
+            ..record(None)
+        };
         let until = later(at(-10), SETTLE);
         let given = deleted(recording(bound(), [young.clone()])).seeing([replica("ep-0")]);
         given.rest().progressing(Reason::ConfirmingCreate);
@@ -280,10 +429,22 @@ mod deleting {
     #[test]
     fn a_record_alone_delays_no_deletion() {
         assert_eq!(deleting(empty()).step(), ComputeStep::RemoveFinalizer);
-        let missing = AccountView::Missing { name: "Account prod".into() };
-        assert_eq!(deleting(empty()).observing(|seen| seen.account = missing).step(), ComputeStep::RemoveFinalizer);
+        let missing = AccountView::Missing {
+            name: "Account prod".into(),
+        };
+        assert_eq!(
+            deleting(empty())
+                .observing(|seen| seen.account = missing)
+                .step(),
+            ComputeStep::RemoveFinalizer
+        );
         let failed = SnapshotState::Failed(lost());
-        assert_eq!(deleting(empty()).observing(|seen| seen.snapshot = failed).step(), ComputeStep::RemoveFinalizer);
+        assert_eq!(
+            deleting(empty())
+                .observing(|seen| seen.snapshot = failed)
+                .step(),
+            ComputeStep::RemoveFinalizer
+        );
         let pending = deleting(empty()).observing(|seen| seen.snapshot = SnapshotState::Pending);
         assert_eq!(pending.decide(), Decision::silent());
     }

@@ -32,12 +32,16 @@ fn own() -> Compute {
 /// A replica that is bound to ep-1 by the answer to its create. ep-9 has the same mark and has been
 /// named for `seconds`.
 fn named_for(seconds: i64) -> Given {
-    let given = Given::bound().declaring(json!({"type": "ReadOnly"})).seeing([own(), named("ep-9")]);
+    let given = Given::bound()
+        .declaring(json!({"type": "ReadOnly"}))
+        .seeing([own(), named("ep-9")]);
     let given = given.remembering(|memory| memory.twins_watched = Some(at(-900)));
-    given.observing(|observed| observed.name_support = NameSupport::Kept).identity(|identity| {
-        identity.made = vec![create(-3600)];
-        identity.twins = [("ep-9".to_owned(), at(-seconds))].into();
-    })
+    given
+        .observing(|observed| observed.name_support = NameSupport::Kept)
+        .identity(|identity| {
+            identity.made = vec![create(-3600)];
+            identity.twins = [("ep-9".to_owned(), at(-seconds))].into();
+        })
 }
 
 fn delete() -> ComputeStep {
@@ -46,7 +50,10 @@ fn delete() -> ComputeStep {
 
 /// The list has one more entry, of which only the identifier can be read.
 fn partial(mut given: Given) -> Given {
-    let entry = UnreadableEntry { id: Some("ep-odd".to_owned()), field: "branch_id".to_owned() };
+    let entry = UnreadableEntry {
+        id: Some("ep-odd".to_owned()),
+        field: "branch_id".to_owned(),
+    };
     if let SnapshotState::Taken { computes, .. } = &mut given.observed.snapshot {
         *computes = Listed::new(computes.shown().to_vec(), vec![entry].into());
     }
@@ -58,19 +65,37 @@ fn it_is_named_at_once_and_since_when_is_recorded() {
     let new = named_for(0).identity(|identity| identity.twins.clear());
     let twins = BTreeMap::from([("ep-9".to_owned(), NOW)]);
     assert_eq!(new.step(), ComputeStep::RecordTwins { twins });
-    let words =
-        ["ep-9", "ep-1", "billed", "spec.computeID", "deletes ep-9 after 2027-01-16", "dbplane.dev/not-created=ep-9"];
+    let words = [
+        "ep-9",
+        "ep-1",
+        "billed",
+        "spec.computeID",
+        "deletes ep-9 after 2027-01-16",
+        "dbplane.dev/not-created=ep-9",
+    ];
     let reported = named_for(0).rest();
     reported.ready();
     reported.out_of_sync(Reason::StrayCompute, &words);
     reported.until(at(30));
     let observed = new.declaring(json!({"management": "Observe"}));
     observed.rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
-    let cleared = ComputeStep::RecordTwins { twins: BTreeMap::new() };
+    let cleared = ComputeStep::RecordTwins {
+        twins: BTreeMap::new(),
+    };
     assert_eq!(named_for(0).seeing([own()]).step(), cleared);
-    named_for(0).identity(|identity| identity.twins.clear()).seeing([own()]).rest().in_sync();
-    let others = with(replica("ep-8"), |compute| compute.name = Some("another".into()));
-    named_for(0).identity(|identity| identity.twins.clear()).seeing([own(), others, replica("ep-7")]).rest().in_sync();
+    named_for(0)
+        .identity(|identity| identity.twins.clear())
+        .seeing([own()])
+        .rest()
+        .in_sync();
+    let others = with(replica("ep-8"), |compute| {
+        compute.name = Some("another".into())
+    });
+    named_for(0)
+        .identity(|identity| identity.twins.clear())
+        .seeing([own(), others, replica("ep-7")])
+        .rest()
+        .in_sync();
 }
 
 #[test]
@@ -79,13 +104,17 @@ fn a_refused_change_stays_the_reason_beside_it() {
     let refused = resized.failed(Action::Change, refused());
     refused.rest().refused(Reason::Refused, &["422"]);
     let report = refused.decide().report.unwrap();
-    let [(Reason::StrayCompute, message)] = report.notices.as_slice() else { panic!("{report:?}") };
+    let [(Reason::StrayCompute, message)] = report.notices.as_slice() else {
+        panic!("{report:?}")
+    };
     assert!(message.contains("ep-9"), "{message}");
 }
 
 #[test]
 fn it_is_deleted_after_it_has_been_named_for_a_day() {
-    named_for(DAY - 1).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    named_for(DAY - 1)
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &["ep-9"]);
     assert_eq!(named_for(DAY).step(), delete());
 }
 
@@ -93,25 +122,48 @@ fn it_is_deleted_after_it_has_been_named_for_a_day() {
 fn the_status_names_twenty_and_the_others_are_kept_until_these_are_gone() {
     let many = (10..40).map(|number| named(&format!("ep-{number}")));
     let many = named_for(0).seeing([own()].into_iter().chain(many));
-    let ComputeStep::RecordTwins { twins } = many.step() else { panic!() };
+    let ComputeStep::RecordTwins { twins } = many.step() else {
+        panic!()
+    };
     assert_eq!(twins.len(), 20);
     let reported = many.identity(|identity| identity.twins = twins.clone());
-    reported.rest().out_of_sync(Reason::StrayCompute, &["ep-39 with this resource, and not before"]);
+    reported.rest().out_of_sync(
+        Reason::StrayCompute,
+        &["ep-39 with this resource, and not before"],
+    );
 }
 
 /// The record may be from a backup, and the resource that uses the compute may be restored later.
 #[test]
 fn a_process_watches_it_before_it_deletes_it() {
-    let since = |watched: Option<Timestamp>| named_for(DAY).remembering(|memory| memory.twins_watched = watched);
+    let since = |watched: Option<Timestamp>| {
+        named_for(DAY).remembering(|memory| memory.twins_watched = watched)
+    };
     for watched in [None, Some(at(-899))] {
-        since(watched).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+        since(watched)
+            .rest()
+            .out_of_sync(Reason::StrayCompute, &["ep-9"]);
     }
     assert_eq!(since(Some(at(-900))).step(), delete());
     let mut memory = Memory::default();
-    let known = ComputeIdentity { twins: [("ep-9".to_owned(), NOW)].into(), ..ComputeIdentity::default() };
+    let known = ComputeIdentity {
+        twins: [("ep-9".to_owned(), NOW)].into(),
+        ..ComputeIdentity::default()
+    };
     let usable = AccountView::Usable { organization: None };
     let mut watch = |paused: bool, account: &AccountView, now: i64| {
-        watch_twins(&mut memory, &known, (&Meta { paused, ..Meta::default() }, account), at(now));
+        watch_twins(
+            &mut memory,
+            &known,
+            (
+                &Meta {
+                    paused,
+                    ..Meta::default()
+                },
+                account,
+            ),
+            at(now),
+        );
         memory.twins_watched
     };
     assert_eq!(watch(false, &usable, 1), Some(at(1)));
@@ -130,26 +182,59 @@ fn whatever_speaks_against_it_keeps_it_and_is_told() {
     for (given, why) in [
         (spec(json!({"deletion": "Orphan"})), "does not delete"),
         (spec(json!({"management": "Observe"})), "does not delete"),
-        (spec(json!({"deletionProtection": true})), "deletionProtection"),
-        (seen(|seen| seen.claims.declared = ["ep-9".to_owned()].into()), "another resource"),
-        (seen(|seen| seen.claims.outside = [("ep-9".to_owned(), holder("outside"))].into()), "another resource"),
-        (seen(|seen| seen.claims.marks = [(MARK.to_owned(), holder("other"))].into()), "another resource"),
+        (
+            spec(json!({"deletionProtection": true})),
+            "deletionProtection",
+        ),
+        (
+            seen(|seen| seen.claims.declared = ["ep-9".to_owned()].into()),
+            "another resource",
+        ),
+        (
+            seen(|seen| seen.claims.outside = [("ep-9".to_owned(), holder("outside"))].into()),
+            "another resource",
+        ),
+        (
+            seen(|seen| seen.claims.marks = [(MARK.to_owned(), holder("other"))].into()),
+            "another resource",
+        ),
         (seen(|seen| seen.claims.incomplete = true), "cannot be read"),
         (bound(|binding| binding.at = at(-10)), "no answer"),
-        (bound(|binding| binding.origin = Origin::Imported), "no answer"),
-        (named_for(DAY).seeing([named("ep-1"), named("ep-9")]), "shows no activity"),
+        (
+            bound(|binding| binding.origin = Origin::Imported),
+            "no answer",
+        ),
+        (
+            named_for(DAY).seeing([named("ep-1"), named("ep-9")]),
+            "shows no activity",
+        ),
         (partial(named_for(DAY)), "cannot be read whole"),
-        (shows(|compute| compute.last_active = Some(at(-9))), "was active"),
-        (shows(|compute| compute.pending_state = Some(ComputeState::Idle)), "changing"),
-        (shows(|compute| compute.role = Role::Primary), "another type"),
+        (
+            shows(|compute| compute.last_active = Some(at(-9))),
+            "was active",
+        ),
+        (
+            shows(|compute| compute.pending_state = Some(ComputeState::Idle)),
+            "changing",
+        ),
+        (
+            shows(|compute| compute.role = Role::Primary),
+            "another type",
+        ),
     ] {
-        given.rest().out_of_sync(Reason::StrayCompute, &["ep-9", why]);
+        given
+            .rest()
+            .out_of_sync(Reason::StrayCompute, &["ep-9", why]);
     }
     let braked = named_for(DAY).observing(|seen| seen.meta.brake = Brake::Paused("wait".into()));
     braked.rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
-    let slowed = named_for(DAY).observing(|seen| seen.meta.brake = Brake::Slowed("wait".into(), at(2)));
+    let slowed =
+        named_for(DAY).observing(|seen| seen.meta.brake = Brake::Slowed("wait".into(), at(2)));
     slowed.rest().until(at(2));
-    named_for(DAY).observing(|seen| seen.meta.paused = true).rest().paused();
+    named_for(DAY)
+        .observing(|seen| seen.meta.paused = true)
+        .rest()
+        .paused();
 }
 
 #[test]
@@ -159,7 +244,9 @@ fn what_the_status_does_not_say_deletes_nothing() {
         identity.twins.clear();
         identity.unanswered = vec![create(-3600)];
     });
-    unanswered.rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    unanswered
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &["ep-9"]);
     let nothing = named_for(DAY).identity(|identity| {
         identity.made.clear();
         identity.twins.clear();
@@ -169,7 +256,9 @@ fn what_the_status_does_not_say_deletes_nothing() {
 
 #[test]
 fn what_others_have_taken_meanwhile_is_named_anew() {
-    let cleared = ComputeStep::RecordTwins { twins: BTreeMap::new() };
+    let cleared = ComputeStep::RecordTwins {
+        twins: BTreeMap::new(),
+    };
     assert_eq!(named_for(DAY).claimed("ep-9", false).step(), cleared);
     let excluded = named_for(DAY).observing(|seen| seen.not_created = ["ep-9".to_owned()].into());
     assert_eq!(excluded.step(), cleared);
@@ -178,12 +267,22 @@ fn what_others_have_taken_meanwhile_is_named_anew() {
 /// A twin that is named again is named for a whole day again.
 #[test]
 fn what_a_list_lacks_is_not_named_and_an_entry_that_cannot_be_read_ends_nothing() {
-    assert_eq!(named_for(DAY).seeing([own()]).step(), ComputeStep::RecordTwins { twins: BTreeMap::new() });
+    assert_eq!(
+        named_for(DAY).seeing([own()]).step(),
+        ComputeStep::RecordTwins {
+            twins: BTreeMap::new()
+        }
+    );
     for id in [Some("ep-9"), None] {
         let mut given = named_for(DAY).seeing([own()]);
-        let entry = UnreadableEntry { id: id.map(str::to_owned), field: "name".to_owned() };
-        given.observed.snapshot =
-            SnapshotState::Taken { at: NOW, computes: Listed::new(vec![own()], vec![entry].into()) };
+        let entry = UnreadableEntry {
+            id: id.map(str::to_owned),
+            field: "name".to_owned(),
+        };
+        given.observed.snapshot = SnapshotState::Taken {
+            at: NOW,
+            computes: Listed::new(vec![own()], vec![entry].into()),
+        };
         given.rest().in_sync();
     }
 }
@@ -196,9 +295,16 @@ fn a_delete_is_repeated_until_a_list_lacks_it() {
     waits.out_of_sync(Reason::StrayCompute, &["ep-9"]);
     waits.until(at(60));
     assert_eq!(deleted.clone().after(60).step(), delete());
-    assert_eq!(deleted.seeing([own()]).step(), ComputeStep::RecordTwins { twins: BTreeMap::new() });
+    assert_eq!(
+        deleted.seeing([own()]).step(),
+        ComputeStep::RecordTwins {
+            twins: BTreeMap::new()
+        }
+    );
     let failed = named_for(DAY).failed(Action::Delete, refused());
-    failed.rest().out_of_sync(Reason::StrayCompute, &["ep-9", "not on this plan"]);
+    failed
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &["ep-9", "not on this plan"]);
     assert_eq!(failed.after(60).step(), delete());
     // The twin's delete says nothing about the bound compute.
     let gone = named_for(DAY).remembering(remembers);
@@ -209,64 +315,120 @@ fn a_delete_is_repeated_until_a_list_lacks_it() {
 #[test]
 fn it_is_deleted_with_its_resource_unless_another_one_has_it() {
     let deleting = |given: Given| given.observing(|seen| seen.meta.deleting = true);
-    assert_eq!(deleting(named_for(0)).step(), ComputeStep::Delete { id: "ep-1".into() });
+    assert_eq!(
+        deleting(named_for(0)).step(),
+        ComputeStep::Delete { id: "ep-1".into() }
+    );
     let first = deleting(named_for(0))
         .remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
         .seeing([named("ep-9")]);
-    let ComputeStep::Bind { binding, .. } = first.step() else { panic!("{:?}", first.step()) };
+    let ComputeStep::Bind { binding, .. } = first.step() else {
+        panic!("{:?}", first.step())
+    };
     assert_eq!(binding.id, "ep-9");
     let unbound = first.clone().identity(|identity| identity.binding = None);
-    let ComputeStep::Bind { binding, .. } = unbound.step() else { panic!("{:?}", unbound.step()) };
+    let ComputeStep::Bind { binding, .. } = unbound.step() else {
+        panic!("{:?}", unbound.step())
+    };
     assert_eq!(binding.id, "ep-9");
-    let declared = first.clone().observing(|seen| seen.claims.declared = ["ep-9".to_owned()].into());
-    let ComputeStep::RemoveFinalizerReportingStrays { event } = declared.step() else { panic!("it is imported") };
+    let declared = first
+        .clone()
+        .observing(|seen| seen.claims.declared = ["ep-9".to_owned()].into());
+    let ComputeStep::RemoveFinalizerReportingStrays { event } = declared.step() else {
+        panic!("it is imported")
+    };
     mentions(&event, &["ep-9"]);
-    assert_eq!(first.claimed("ep-9", false).step(), ComputeStep::RemoveFinalizer);
+    assert_eq!(
+        first.claimed("ep-9", false).step(),
+        ComputeStep::RemoveFinalizer
+    );
     let others = deleting(named_for(0)).claimed("ep-1", true);
-    let ComputeStep::Bind { binding, .. } = others.step() else { panic!("{:?}", others.step()) };
-    assert_eq!(binding.id, "ep-9", "its own one belongs to another resource");
+    let ComputeStep::Bind { binding, .. } = others.step() else {
+        panic!("{:?}", others.step())
+    };
+    assert_eq!(
+        binding.id, "ep-9",
+        "its own one belongs to another resource"
+    );
 }
 
 #[test]
 fn a_resource_whose_compute_is_gone_takes_it() {
-    let asked = crate::decide::memory::Asked { at: NOW, exists: false };
+    let asked = crate::decide::memory::Asked {
+        at: NOW,
+        exists: false,
+    };
     let given = named_for(0).seeing([named("ep-9")]).remembering(|memory| {
         (memory.missing_since, memory.asked) = (Some(at(-120)), Some(asked));
     });
-    let ComputeStep::Bind { binding, made, .. } = given.step() else { panic!("{:?}", given.step()) };
+    let ComputeStep::Bind { binding, made, .. } = given.step() else {
+        panic!("{:?}", given.step())
+    };
     assert_eq!((binding.id.as_str(), made), ("ep-9", vec![create(-3600)]));
 }
 
 /// The answer was lost as well: one compute is bound, and the other is named.
 #[test]
 fn a_create_that_is_found_by_its_mark_is_recorded() {
-    let intent = CreateIntent { baseline: Some(BTreeSet::new()), asked: Some(Settings::default()), ..create(-10) };
-    let given = Given::intended().declaring(json!({"type": "ReadOnly"})).intent(|stands| *stands = intent);
-    let ComputeStep::Bind { binding, made, .. } = given.clone().seeing([named("ep-1"), named("ep-9")]).step() else {
+    let intent = CreateIntent {
+        baseline: Some(BTreeSet::new()),
+        asked: Some(Settings::default()),
+        ..create(-10)
+    };
+    let given = Given::intended()
+        .declaring(json!({"type": "ReadOnly"}))
+        .intent(|stands| *stands = intent);
+    let ComputeStep::Bind { binding, made, .. } =
+        given.clone().seeing([named("ep-1"), named("ep-9")]).step()
+    else {
         panic!("not bound")
     };
     assert_eq!((binding.id.as_str(), made), ("ep-1", vec![create(-10)]));
     let unnamed = given.seeing([replica("ep-1")]).after(60);
-    let ComputeStep::Bind { made, .. } = unnamed.step() else { panic!("not bound") };
+    let ComputeStep::Bind { made, .. } = unnamed.step() else {
+        panic!("not bound")
+    };
     assert_eq!(made, vec![], "what else is new may be anybody's");
 }
 
 #[test]
 fn a_create_is_recorded_with_its_mark_alone() {
-    let full = CreateIntent { baseline: Some(BTreeSet::new()), asked: Some(Settings::default()), ..create(0) };
+    let full = CreateIntent {
+        baseline: Some(BTreeSet::new()),
+        asked: Some(Settings::default()),
+        ..create(0)
+    };
     assert_eq!(full.made_in(&[], &named("ep-1")), vec![create(0)]);
-    assert_eq!(full.made_in(&[], &replica("ep-1")), vec![full.clone()], "the platform shows no name");
+    assert_eq!(
+        full.made_in(&[], &replica("ep-1")),
+        vec![full.clone()],
+        "the platform shows no name"
+    );
     assert_eq!(create(0).made_in(&[], &replica("ep-1")), vec![]);
-    assert_eq!(full.made_in(&[], &compute("ep-1")), vec![], "a branch has one primary");
-    let other = CreateIntent { mark: Some("before".into()), ..create(-10) };
-    assert_eq!(full.made_in(&[other.clone(), create(-5)], &named("ep-1")), vec![other, create(0)]);
-    let long_ago = CreateIntent { mark: Some("before".into()), ..create(-DAY) };
+    assert_eq!(
+        full.made_in(&[], &compute("ep-1")),
+        vec![],
+        "a branch has one primary"
+    );
+    let other = CreateIntent {
+        mark: Some("before".into()),
+        ..create(-10)
+    };
+    assert_eq!(
+        full.made_in(&[other.clone(), create(-5)], &named("ep-1")),
+        vec![other, create(0)]
+    );
+    let long_ago = CreateIntent {
+        mark: Some("before".into()),
+        ..create(-DAY)
+    };
     assert_eq!(full.made_in(&[long_ago], &named("ep-1")), vec![create(0)]);
 }
 
 #[test]
 fn a_record_of_before_is_read() {
-    let record = json!({"binding": {"id": "ep-1", "project": "p-1", "origin": "Created", "at": at(0)}});
+    let record =
+        json!({"binding": {"id": "ep-1", "project": "p-1", "origin": "Created", "at": at(0)}});
     let read: ComputeIdentity = serde_json::from_value(record.clone()).unwrap();
     assert_eq!((&read.made, &read.twins), (&vec![], &BTreeMap::new()));
     assert_eq!(serde_json::to_value(&read).unwrap(), record);
@@ -277,35 +439,64 @@ mod without_marks {
     use super::*;
 
     fn unnamed() -> CreateIntent {
-        let asked = Some(Settings { min: cu(1.), max: cu(1.), ..Settings::default() });
-        CreateIntent { mark: None, baseline: Some(["ep-0".into()].into()), asked, ..create(-10) }
+        let asked = Some(Settings {
+            min: cu(1.),
+            max: cu(1.),
+            ..Settings::default()
+        });
+        CreateIntent {
+            mark: None,
+            baseline: Some(["ep-0".into()].into()),
+            asked,
+            ..create(-10)
+        }
     }
 
     /// A replica that is bound to ep-1 by the answer to a create of 10 s ago.
     fn young() -> Given {
-        let given = Given::bound().declaring(json!({"type": "ReadOnly"})).binding(|binding| binding.at = at(-10));
-        given.identity(|identity| identity.made = vec![unnamed()]).seeing([replica("ep-0"), replica("ep-1")])
+        let given = Given::bound()
+            .declaring(json!({"type": "ReadOnly"}))
+            .binding(|binding| binding.at = at(-10));
+        given
+            .identity(|identity| identity.made = vec![unnamed()])
+            .seeing([replica("ep-0"), replica("ep-1")])
     }
 
     fn beside(edit: impl FnOnce(&mut Compute)) -> Given {
-        young().seeing([replica("ep-0"), replica("ep-1"), with(replica("ep-9"), edit)])
+        young().seeing([
+            replica("ep-0"),
+            replica("ep-1"),
+            with(replica("ep-9"), edit),
+        ])
     }
 
     /// The twin is recorded, and so it is named.
     fn named(given: Given) -> Given {
-        let ComputeStep::RecordTwins { twins } = given.step() else { panic!("{:?}", given.step()) };
+        let ComputeStep::RecordTwins { twins } = given.step() else {
+            panic!("{:?}", given.step())
+        };
         given.identity(|identity| identity.twins = twins)
     }
 
     #[test]
     fn what_is_new_beside_its_own_and_matches_is_reported_and_never_deleted() {
         let given = named(beside(|_| {}));
-        given.rest().out_of_sync(Reason::StrayCompute, &["ep-9", "billed", "dbplane.dev/not-created=ep-9"]);
-        given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+        given.rest().out_of_sync(
+            Reason::StrayCompute,
+            &["ep-9", "billed", "dbplane.dev/not-created=ep-9"],
+        );
+        given
+            .clone()
+            .after(2 * DAY)
+            .rest()
+            .out_of_sync(Reason::StrayCompute, &["ep-9"]);
         let deleted = given.observing(|seen| seen.meta.deleting = true);
-        let deleted =
-            deleted.remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW))).seeing([replica("ep-9")]);
-        let ComputeStep::RemoveFinalizerReportingStrays { event } = deleted.step() else { panic!("another step") };
+        let deleted = deleted
+            .remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
+            .seeing([replica("ep-9")]);
+        let ComputeStep::RemoveFinalizerReportingStrays { event } = deleted.step() else {
+            panic!("another step")
+        };
         mentions(&event, &["ep-9"]);
     }
 
@@ -331,47 +522,78 @@ mod without_marks {
         let identity = young().observed.identity.unwrap();
         assert!(looks_besides(&identity, SETTLE, at(169)));
         assert!(!looks_besides(&identity, SETTLE, at(170)));
-        let marked = ComputeIdentity { made: vec![create(-10)], ..identity };
+        let marked = ComputeIdentity {
+            made: vec![create(-10)],
+            ..identity
+        };
         assert!(!looks_besides(&marked, SETTLE, NOW));
     }
 
     /// ep-9 was there before the last create, and the one before is too old to have made it.
     #[test]
     fn each_create_has_its_own_time() {
-        let before = CreateIntent { at: at(-7200), ..unnamed() };
-        let last = CreateIntent { baseline: Some(["ep-0".into(), "ep-9".into()].into()), ..unnamed() };
-        beside(|_| {}).identity(|identity| identity.made = vec![before, last]).rest().in_sync();
+        let before = CreateIntent {
+            at: at(-7200),
+            ..unnamed()
+        };
+        let last = CreateIntent {
+            baseline: Some(["ep-0".into(), "ep-9".into()].into()),
+            ..unnamed()
+        };
+        beside(|_| {})
+            .identity(|identity| identity.made = vec![before, last])
+            .rest()
+            .in_sync();
     }
 
     #[test]
     fn what_is_recorded_stays_recorded_while_nothing_else_explains_it() {
         let given = named(beside(|_| {})).after(3600);
-        let rival = given.clone().observing(|seen| seen.claims.creating = Some(rival("other", -1)));
+        let rival = given
+            .clone()
+            .observing(|seen| seen.claims.creating = Some(rival("other", -1)));
         rival.rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
         given.clone().seeing([replica("ep-1")]).rest().in_sync();
-        let cleared = ComputeStep::RecordTwins { twins: BTreeMap::new() };
+        let cleared = ComputeStep::RecordTwins {
+            twins: BTreeMap::new(),
+        };
         assert_eq!(given.claimed("ep-9", false).step(), cleared);
     }
 
     /// The binding was not recorded, but this process knows the answer.
     #[test]
     fn an_answer_that_was_not_recorded_is_remembered() {
-        let given = Given::intended().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-1")]).after(60);
+        let given = Given::intended()
+            .declaring(json!({"type": "ReadOnly"}))
+            .seeing([replica("ep-1")])
+            .after(60);
         let made = |given: &Given| match given.step() {
             ComputeStep::Bind { made, .. } => made.len(),
             other => panic!("{other:?}"),
         };
         assert_eq!(made(&given), 0);
-        assert_eq!(made(&given.remembering(|memory| memory.created = Some("ep-1".into()))), 1);
+        assert_eq!(
+            made(&given.remembering(|memory| memory.created = Some("ep-1".into()))),
+            1
+        );
     }
 
     #[test]
     fn a_resource_whose_compute_is_gone_does_not_take_it() {
-        let asked = crate::decide::memory::Asked { at: NOW, exists: false };
-        let given = beside(|_| {}).seeing([replica("ep-0"), replica("ep-9")]).binding(|binding| binding.at = at(-3600));
+        let asked = crate::decide::memory::Asked {
+            at: NOW,
+            exists: false,
+        };
+        let given = beside(|_| {})
+            .seeing([replica("ep-0"), replica("ep-9")])
+            .binding(|binding| binding.at = at(-3600));
         let given = given.remembering(|memory| {
             (memory.missing_since, memory.asked) = (Some(at(-120)), Some(asked));
         });
-        assert!(matches!(given.step(), ComputeStep::Create { .. }), "{:?}", given.step());
+        assert!(
+            matches!(given.step(), ComputeStep::Create { .. }),
+            "{:?}",
+            given.step()
+        );
     }
 }

@@ -8,7 +8,10 @@ const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
 /// The list has one more entry, of which only this identifier can be read.
 fn hiding(mut given: Given, id: Option<&str>) -> Given {
-    let entry = UnreadableEntry { id: id.map(str::to_owned), field: "branch_id".to_owned() };
+    let entry = UnreadableEntry {
+        id: id.map(str::to_owned),
+        field: "branch_id".to_owned(),
+    };
     if let SnapshotState::Taken { computes, .. } = &mut given.observed.snapshot {
         *computes = Listed::new(computes.shown().to_vec(), vec![entry].into());
     }
@@ -23,8 +26,13 @@ fn odd() -> [Option<&'static str>; 2] {
 fn waits(given: &Given) {
     let reported = given.rest();
     reported.unknown(Reason::UnreadableEntries);
-    let Health::Unknown(_, text) = reported.health else { unreachable!() };
-    assert!(text.contains("branch_id") && text.contains("project p-1"), "{text}");
+    let Health::Unknown(_, text) = reported.health else {
+        unreachable!()
+    };
+    assert!(
+        text.contains("branch_id") && text.contains("project p-1"),
+        "{text}"
+    );
 }
 
 fn keeping_names(given: Given) -> Given {
@@ -39,7 +47,11 @@ fn creates(given: &Given) -> CreateIntent {
 }
 
 fn finds(given: &Given, id: &str) {
-    assert!(matches!(given.step(), ComputeStep::Bind { binding, .. } if binding.id == id), "{:?}", given.step());
+    assert!(
+        matches!(given.step(), ComputeStep::Bind { binding, .. } if binding.id == id),
+        "{:?}",
+        given.step()
+    );
 }
 
 fn deleted(given: Given) -> Given {
@@ -61,12 +73,34 @@ fn a_bound_compute_that_may_be_the_entry_is_not_missing() {
         let given = hiding(Given::bound().seeing([compute("ep-0")]), id);
         // The platform's answer from before the entry became unreadable.
         let given = given.remembering(|memory| {
-            (memory.missing_since, memory.asked) = (Some(at(-600)), Some(Asked { at: at(-500), exists: false }));
+            (memory.missing_since, memory.asked) = (
+                Some(at(-600)),
+                Some(Asked {
+                    at: at(-500),
+                    exists: false,
+                }),
+            );
         });
         waits(&given);
-        let (old, now) = (crate::api::ComputeStatus { host: Some("h".into()), ..Default::default() }, given.now);
-        let shown = status(&Report::ready("fine"), &given.spec, &given.observed, &old, now);
-        assert_eq!((shown.host.as_deref(), shown.unseen_since), (Some("h"), Some(NOW)), "{id:?}");
+        let (old, now) = (
+            crate::api::ComputeStatus {
+                host: Some("h".into()),
+                ..Default::default()
+            },
+            given.now,
+        );
+        let shown = status(
+            &Report::ready("fine"),
+            &given.spec,
+            &given.observed,
+            &old,
+            now,
+        );
+        assert_eq!(
+            (shown.host.as_deref(), shown.unseen_since),
+            (Some("h"), Some(NOW)),
+            "{id:?}"
+        );
     }
     let other = hiding(Given::bound().seeing([]), Some("ep-odd"));
     other.rest().unknown(Reason::ComputeNotFound);
@@ -76,7 +110,10 @@ fn a_bound_compute_that_may_be_the_entry_is_not_missing() {
 fn absence_is_not_counted_while_an_entry_may_be_the_compute() {
     let given = Given::bound();
     let mut memory = Memory::default();
-    let entry = UnreadableEntry { id: None, field: "id".to_owned() };
+    let entry = UnreadableEntry {
+        id: None,
+        field: "id".to_owned(),
+    };
     let declared = (&given.spec, GENERATION);
     for (shown, missing) in [
         (Shown::Absent, Some(at(0))),
@@ -98,7 +135,11 @@ fn absence_is_not_counted_while_an_entry_may_be_the_compute() {
 #[test]
 fn without_names_nothing_is_created_beside_an_entry_that_cannot_be_read() {
     for id in odd() {
-        for declared in [json!({}), json!({"type": "ReadOnly"}), json!({"existing": "Adopt"})] {
+        for declared in [
+            json!({}),
+            json!({"type": "ReadOnly"}),
+            json!({"existing": "Adopt"}),
+        ] {
             let given = Given::new().declaring(declared);
             waits(&hiding(given.clone(), id));
             // The create sends a name, but the platform may ignore it.
@@ -115,9 +156,21 @@ fn a_create_that_is_told_by_its_mark_is_made_and_the_absence_of_a_primary_is_not
             let intent = creates(&hiding(keeping_names(Given::new()).declaring(declared), id));
             assert!(intent.baseline.is_none() && intent.mark.is_some());
         }
-        for declared in [json!({"existing": "Adopt"}), json!({"management": "Observe"})] {
-            waits(&hiding(keeping_names(Given::new()).declaring(declared.clone()), id));
-            finds(&hiding(Given::new().declaring(declared).seeing([compute("ep-7")]), id), "ep-7");
+        for declared in [
+            json!({"existing": "Adopt"}),
+            json!({"management": "Observe"}),
+        ] {
+            waits(&hiding(
+                keeping_names(Given::new()).declaring(declared.clone()),
+                id,
+            ));
+            finds(
+                &hiding(
+                    Given::new().declaring(declared).seeing([compute("ep-7")]),
+                    id,
+                ),
+                "ep-7",
+            );
         }
         let exists = hiding(Given::new().seeing([compute("ep-7")]), id);
         exists.rest().stalled(Reason::PrimaryExists, &["ep-7"]);
@@ -130,42 +183,70 @@ fn an_imported_compute_that_may_be_the_entry_is_waited_for() {
     for id in [Some("ep-9"), None] {
         waits(&hiding(given.clone(), id));
     }
-    hiding(given.clone(), Some("ep-odd")).rest().stalled(Reason::ComputeNotFound, &["ep-9"]);
+    hiding(given.clone(), Some("ep-odd"))
+        .rest()
+        .stalled(Reason::ComputeNotFound, &["ep-9"]);
     finds(&hiding(given.seeing([compute("ep-9")]), None), "ep-9");
 }
 
 #[test]
 fn what_a_create_has_made_is_not_concluded_beside_an_entry_that_may_be_it() {
-    let marked =
-        || keeping_names(Given::intended()).intent(|intent| (intent.mark, intent.baseline) = (Some(MARK.into()), None));
+    let marked = || {
+        keeping_names(Given::intended())
+            .intent(|intent| (intent.mark, intent.baseline) = (Some(MARK.into()), None))
+    };
     let named = with(compute("ep-2"), |compute| compute.name = Some(MARK.into()));
     for id in odd() {
         for given in [Given::intended(), marked()] {
             // The result may still appear.
-            hiding(given.clone(), id).rest().progressing(Reason::ConfirmingCreate);
+            hiding(given.clone(), id)
+                .rest()
+                .progressing(Reason::ConfirmingCreate);
             waits(&hiding(given.clone().after(50), id));
-            assert!(matches!(given.after(50).step(), ComputeStep::DropIntent { .. }));
+            assert!(matches!(
+                given.after(50).step(),
+                ComputeStep::DropIntent { .. }
+            ));
         }
         // The matching compute may be somebody else's, and the unreadable entry may be the result.
         waits(&hiding(Given::intended().seeing([compute("ep-2")]), id));
         finds(&hiding(marked().seeing([named.clone()]), id), "ep-2");
-        let answered = Given::intended().seeing([compute("ep-2")]).remembering(|it| it.created = Some("ep-2".into()));
+        let answered = Given::intended()
+            .seeing([compute("ep-2")])
+            .remembering(|it| it.created = Some("ep-2".into()));
         finds(&hiding(answered, id), "ep-2");
-        let refused = hiding(Given::intended().failed(crate::decide::Action::Create, super::refused()), id);
-        assert!(matches!(refused.step(), ComputeStep::DropIntent { .. }), "this process knows that nothing was made");
+        let refused = hiding(
+            Given::intended().failed(crate::decide::Action::Create, super::refused()),
+            id,
+        );
+        assert!(
+            matches!(refused.step(), ComputeStep::DropIntent { .. }),
+            "this process knows that nothing was made"
+        );
     }
     // The platform's answer named the unreadable entry.
-    waits(&hiding(Given::intended().remembering(|memory| memory.created = Some("ep-odd".into())), Some("ep-odd")));
+    waits(&hiding(
+        Given::intended().remembering(|memory| memory.created = Some("ep-odd".into())),
+        Some("ep-odd"),
+    ));
 }
 
 #[test]
 fn an_entry_that_was_there_before_or_is_somebody_elses_is_not_what_a_create_has_made() {
     let over = |given: Given, id| hiding(given.after(50), Some(id));
-    let gives_up =
-        |given: Given| assert!(matches!(given.step(), ComputeStep::DropIntent { .. }), "{:?}", given.decide());
+    let gives_up = |given: Given| {
+        assert!(
+            matches!(given.step(), ComputeStep::DropIntent { .. }),
+            "{:?}",
+            given.decide()
+        )
+    };
     gives_up(over(Given::intended(), "ep-0"));
     gives_up(over(Given::intended().claimed("ep-odd", false), "ep-odd"));
-    gives_up(over(Given::intended().observing(|seen| seen.not_created = ["ep-odd".to_owned()].into()), "ep-odd"));
+    gives_up(over(
+        Given::intended().observing(|seen| seen.not_created = ["ep-odd".to_owned()].into()),
+        "ep-odd",
+    ));
 }
 
 #[test]
@@ -173,7 +254,8 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
     let record = || Given::intended().observed.identity.unwrap().intent.unwrap();
     let recording = |given: Given| given.identity(|identity| identity.unanswered = vec![record()]);
     for id in odd() {
-        let empty = keeping_names(recording(Given::new())).observing(|seen| seen.meta.has_finalizer = true);
+        let empty =
+            keeping_names(recording(Given::new())).observing(|seen| seen.meta.has_finalizer = true);
         waits(&hiding(empty.clone(), id));
         creates(&empty);
         // The record of a bound resource stays, and there is nothing to report.
@@ -181,28 +263,52 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
         bound.rest().in_sync();
     }
     let over = recording(Given::bound()).after(25 * 3600);
-    assert!(matches!(over.step(), ComputeStep::RecordUnanswered { unanswered } if unanswered.is_empty()));
+    assert!(
+        matches!(over.step(), ComputeStep::RecordUnanswered { unanswered } if unanswered.is_empty())
+    );
 }
 
 #[test]
 fn a_deletion_is_sent_and_its_end_is_not_concluded() {
     let gone = |id| hiding(deleted(Given::bound().seeing([compute("ep-0")])), id);
-    let was_deleted =
-        |given: Given, second| given.remembering(|memory| memory.deleted = Some(("ep-1".into(), at(second))));
+    let was_deleted = |given: Given, second| {
+        given.remembering(|memory| memory.deleted = Some(("ep-1".into(), at(second))))
+    };
     for id in [Some("ep-1"), None] {
         assert_eq!(gone(id).step(), ComputeStep::Delete { id: "ep-1".into() });
-        was_deleted(gone(id), -10).rest().progressing(Reason::Deleting);
+        was_deleted(gone(id), -10)
+            .rest()
+            .progressing(Reason::Deleting);
     }
-    assert_eq!(was_deleted(gone(Some("ep-1")), -60).step(), ComputeStep::Delete { id: "ep-1".into() }, "it is listed");
+    assert_eq!(
+        was_deleted(gone(Some("ep-1")), -60).step(),
+        ComputeStep::Delete { id: "ep-1".into() },
+        "it is listed"
+    );
     let unclear = was_deleted(gone(None), -60);
     waits(&unclear);
-    assert!(unclear.decide().report.unwrap().headline().1.contains("spec.deletion to Orphan"));
-    assert_eq!(was_deleted(gone(Some("ep-odd")), -60).step(), ComputeStep::RemoveFinalizer);
+    assert!(
+        unclear
+            .decide()
+            .report
+            .unwrap()
+            .headline()
+            .1
+            .contains("spec.deletion to Orphan")
+    );
+    assert_eq!(
+        was_deleted(gone(Some("ep-odd")), -60).step(),
+        ComputeStep::RemoveFinalizer
+    );
     for id in odd() {
         let begun = deleted(Given::intended());
         waits(&hiding(begun.clone().after(50), id));
         assert_eq!(begun.after(50).step(), ComputeStep::RemoveFinalizer);
-        assert_eq!(hiding(deleted(Given::new()), id).step(), ComputeStep::RemoveFinalizer, "nothing was begun");
+        assert_eq!(
+            hiding(deleted(Given::new()), id).step(),
+            ComputeStep::RemoveFinalizer,
+            "nothing was begun"
+        );
     }
 }
 
@@ -211,8 +317,18 @@ fn what_a_backup_names_is_not_taken_for_gone() {
     let binding = Given::bound().observed.identity.unwrap().binding;
     let intent = Given::intended().observed.identity.unwrap().intent;
     let wishing = |wish: ComputeIdentity| Given::new().observing(|seen| seen.wish = Some(wish));
-    let bound = || wishing(ComputeIdentity { binding: binding.clone(), ..ComputeIdentity::default() });
-    let begun = || wishing(ComputeIdentity { intent: intent.clone(), ..ComputeIdentity::default() });
+    let bound = || {
+        wishing(ComputeIdentity {
+            binding: binding.clone(),
+            ..ComputeIdentity::default()
+        })
+    };
+    let begun = || {
+        wishing(ComputeIdentity {
+            intent: intent.clone(),
+            ..ComputeIdentity::default()
+        })
+    };
     for given in [bound(), begun(), deleted(bound()), deleted(begun())] {
         waits(&hiding(given, None));
     }

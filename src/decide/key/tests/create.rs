@@ -8,9 +8,23 @@ fn finalizer_then_secret_then_key() {
     assert_eq!(given.step(0), KeyStep::Restore { record: None });
     assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
     let unusable = given.but(|_, seen| seen.account = AccountView::Pending);
-    assert_eq!(unusable.decide(0).step, None, "there is no key that it would have to stay for");
-    let (intent, because) = created(Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
-    assert_eq!(intent, KeyIntent { organization: Some("org-1".to_owned()), ..super::intent(NAME, 5) });
+    assert_eq!(
+        unusable.decide(0).step,
+        None,
+        "there is no key that it would have to stay for"
+    );
+    let (intent, because) = created(
+        Given::new()
+            .secret(KeySecretView::Ours(SecretContents::Nothing))
+            .step(5),
+    );
+    assert_eq!(
+        intent,
+        KeyIntent {
+            organization: Some("org-1".to_owned()),
+            ..super::intent(NAME, 5)
+        }
+    );
     assert_eq!(because, None);
 }
 
@@ -18,17 +32,29 @@ fn finalizer_then_secret_then_key() {
 fn a_foreign_secret_is_not_written_and_is_named() {
     let foreign = || KeySecretView::Foreign("Deployment shop's".to_owned());
     let words = ["Secret ci-key", "Deployment shop's", "Delete it"];
-    Given::new().secret(foreign()).stalls(0, Reason::SecretNotOurs, &words);
-    let unsaved = Given::new().secret(foreign()).but(|_, seen| seen.unsaved = Some(key(1)));
+    Given::new()
+        .secret(foreign())
+        .stalls(0, Reason::SecretNotOurs, &words);
+    let unsaved = Given::new()
+        .secret(foreign())
+        .but(|_, seen| seen.unsaved = Some(key(1)));
     unsaved.stalls(0, Reason::SecretNotOurs, &words);
 }
 
 #[test]
 fn the_older_resource_creates_the_secret_and_the_owner_keeps_it() {
     let rival = |given: Given| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
-    rival(Given::new()).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old wants Secret ci-key", "Delete one"]);
+    rival(Given::new()).stalls(
+        0,
+        Reason::ClaimedByAnother,
+        &["ProjectKey old wants Secret ci-key", "Delete one"],
+    );
     let foreign = KeySecretView::Foreign("ProjectKey old's".to_owned());
-    rival(Given::new().secret(foreign)).stalls(0, Reason::ClaimedByAnother, &["Secret ci-key is ProjectKey old's"]);
+    rival(Given::new().secret(foreign)).stalls(
+        0,
+        Reason::ClaimedByAnother,
+        &["Secret ci-key is ProjectKey old's"],
+    );
     let (health, _, _) = rival(Given::in_use()).reported(1);
     assert!(matches!(health, Health::Ready(..)), "{health:?}");
 }
@@ -38,11 +64,18 @@ fn the_accounts_problem_is_reported() {
     let with = |account: AccountView| Given::new().but(|_, seen| seen.account = account);
     let none = AccountView::Usable { organization: None };
     with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationID"]);
-    let missing = AccountView::Missing { name: "Account prod".to_owned() };
+    let missing = AccountView::Missing {
+        name: "Account prod".to_owned(),
+    };
     with(missing).stalls(0, Reason::AccountNotFound, &["Account prod"]);
-    let denied = AccountView::NamespaceNotAllowed { name: "ClusterAccount prod".to_owned() };
+    let denied = AccountView::NamespaceNotAllowed {
+        name: "ClusterAccount prod".to_owned(),
+    };
     with(denied).stalls(0, Reason::NamespaceNotAllowed, &["ClusterAccount prod"]);
-    let unready = AccountView::NotReady { name: "Account prod".to_owned(), message: "a 401".to_owned() };
+    let unready = AccountView::NotReady {
+        name: "Account prod".to_owned(),
+        message: "a 401".to_owned(),
+    };
     assert!(
         matches!(with(unready).reported(0).0, Health::Unknown(Reason::AccountNotReady, text) if text.contains("a 401"))
     );
@@ -61,13 +94,21 @@ fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
 fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
     let given = || {
         Given::new().intent(intent(NAME, 0)).but(|_, seen| {
-            seen.unsaved = Some(KeyIdentity { name: NAME.to_owned(), ..key(1) });
-            seen.account = AccountView::Missing { name: "Account prod".to_owned() };
+            seen.unsaved = Some(KeyIdentity {
+                name: NAME.to_owned(),
+                ..key(1)
+            });
+            seen.account = AccountView::Missing {
+                name: "Account prod".to_owned(),
+            };
         })
     };
     assert_eq!(given().step(0), KeyStep::SaveSecret);
     let (health, _, wake) = given().secret_failed(10).reported(10);
-    assert!(matches!(health, Health::Stalled(Reason::SecretNotWritten, _)));
+    assert!(matches!(
+        health,
+        Health::Stalled(Reason::SecretNotWritten, _)
+    ));
     assert_eq!(wake, Wake::At(at(11)));
     assert_eq!(given().secret_failed(10).step(11), KeyStep::SaveSecret);
 }
@@ -75,32 +116,59 @@ fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
 #[test]
 fn failures_before_the_call_delay_it() {
     let ready = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
-    assert!(matches!(Given::new().secret_failed(10).reported(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
-    assert!(matches!(ready().secret_failed(10).reported(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
+    assert!(matches!(
+        Given::new().secret_failed(10).reported(10).0,
+        Health::Stalled(Reason::SecretNotWritten, _)
+    ));
+    assert!(matches!(
+        ready().secret_failed(10).reported(10).0,
+        Health::Stalled(Reason::SecretNotWritten, _)
+    ));
     let refused = ready().failed(Action::CreateKey, refused(), 10);
     refused.stalls(10, Reason::Forbidden, &["administrators only"]);
     assert_eq!(refused.reported(10).2, Wake::At(at(40)));
     created(refused.step(40));
     // A new spec is tried at once.
     created(refused.but(|_, seen| seen.meta.generation = 2).step(11));
-    let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
+    let throttled = Fault::Throttled {
+        status: 429,
+        retry_after: Some(Duration::from_secs(17)),
+    };
     let throttled = ready().failed(Action::CreateKey, throttled, 10);
-    assert!(matches!(throttled.reported(10).0, Health::Progressing(Reason::PlatformBusy, _)));
+    assert!(matches!(
+        throttled.reported(10).0,
+        Health::Progressing(Reason::PlatformBusy, _)
+    ));
     assert_eq!(throttled.reported(10).2, Wake::At(at(27)));
 }
 
 /// An intent that a process left behind. It began at second 0; the settle time is a minute.
 fn begun() -> Given {
-    Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).intent(intent(NAME, 0))
+    Given::new()
+        .secret(KeySecretView::Ours(SecretContents::Nothing))
+        .intent(intent(NAME, 0))
 }
 
 #[test]
 fn an_intent_whose_key_reached_the_secret_is_recorded() {
-    let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let view = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
+    let arrived = KeyIdentity {
+        name: NAME.to_owned(),
+        ..key(4)
+    };
+    let view = KeySecretView::Ours(SecretContents::Key {
+        key: arrived.clone(),
+        as_declared: true,
+    });
     let (records, _) = record(begun().secret(view).step(1));
     let restored = [NAME.to_owned()].into();
-    assert_eq!(records, KeyRecords { current: Some(arrived), restored, ..KeyRecords::default() });
+    assert_eq!(
+        records,
+        KeyRecords {
+            current: Some(arrived),
+            restored,
+            ..KeyRecords::default()
+        }
+    );
 }
 
 #[test]
@@ -109,35 +177,78 @@ fn an_intent_is_looked_up_by_its_unique_name() {
     // The key exists: it is recorded as lost, which ends the intent, then revoked and replaced.
     let exists = listed(1, &[(3, "ci"), (4, NAME)]);
     let (records, event) = record(begun().listing(exists.clone()).step(2));
-    let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
-    assert_eq!((&records, event), (&KeyRecords { lost: lost.clone(), ..KeyRecords::default() }, None));
-    let given_up = Given::new().records(records).secret(KeySecretView::Ours(SecretContents::Nothing));
+    let lost = vec![LostKey {
+        id: Some(4),
+        ..lost(NAME)
+    }];
+    assert_eq!(
+        (&records, event),
+        (
+            &KeyRecords {
+                lost: lost.clone(),
+                ..KeyRecords::default()
+            },
+            None
+        )
+    );
+    let given_up = Given::new()
+        .records(records)
+        .secret(KeySecretView::Ours(SecretContents::Nothing));
     let without = KeyRecords::default();
     assert_eq!(
         given_up.clone().listing(exists.clone()).step(2),
-        KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: without.clone(), in_use: None }
+        KeyStep::Revoke {
+            id: 4,
+            name: NAME.to_owned(),
+            records: without.clone(),
+            in_use: None
+        }
     );
     created(given_up.records(without).step(2));
-    let replaced = Given::in_use().records(KeyRecords { lost, ..self::records(1) }).listing(exists);
+    let replaced = Given::in_use()
+        .records(KeyRecords {
+            lost,
+            ..self::records(1)
+        })
+        .listing(exists);
     assert_eq!(
         replaced.step(2),
-        KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: self::records(1), in_use: None }
+        KeyStep::Revoke {
+            id: 4,
+            name: NAME.to_owned(),
+            records: self::records(1),
+            in_use: None
+        }
     );
     // Not listed yet: the call may still be in progress.
     let early = begun().listing(listed(1, &[(3, "ci")]));
     let (health, _, wake) = early.reported(2);
-    assert!(matches!(health, Health::Progressing(Reason::ConfirmingCreate, _)));
+    assert!(matches!(
+        health,
+        Health::Progressing(Reason::ConfirmingCreate, _)
+    ));
     assert_eq!(wake, Wake::At(at(60)));
     // A list from before the end of the settle time proves nothing; a new one is needed.
     assert_eq!(early.step(60), KeyStep::ListKeys);
     let (records, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
-    assert_eq!((records, event), (KeyRecords { unanswered: Some(at(0)), ..KeyRecords::default() }, None));
+    assert_eq!(
+        (records, event),
+        (
+            KeyRecords {
+                unanswered: Some(at(0)),
+                ..KeyRecords::default()
+            },
+            None
+        )
+    );
 }
 
 #[test]
 fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
     // The clock of the recording process was behind: by that clock the settle time ended long ago.
-    let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.note_unresolved(Some(at(0)), at(4990)));
+    let seen = begun()
+        .listing(listed(5000, &[]))
+        .but(|_, seen| seen.memory.note_unresolved(Some(at(0)), at(4990)));
     assert_eq!(seen.reported(5000).2, Wake::At(at(5050)));
 }
 
@@ -145,7 +256,10 @@ fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
 fn keys_are_not_listed_again_and_again_while_that_fails() {
     let failing = begun().failed(Action::ListKeys, unanswered(), 10);
     let (health, _, wake) = failing.reported(10);
-    assert!(matches!(health, Health::Unknown(Reason::PlatformUnreachable, _)));
+    assert!(matches!(
+        health,
+        Health::Unknown(Reason::PlatformUnreachable, _)
+    ));
     assert_eq!(wake, Wake::At(at(11)));
     assert_eq!(failing.step(11), KeyStep::ListKeys);
 }
@@ -155,37 +269,77 @@ fn where_nothing_can_be_listed_the_key_is_reported_and_replaced() {
     // The other process that recorded it may be about to create the key and to save it.
     let begun = || begun().listing(KeyListing::NotOffered);
     let (health, _, wake) = begun().reported(59);
-    assert!(matches!(health, Health::Progressing(Reason::ConfirmingCreate, _)));
+    assert!(matches!(
+        health,
+        Health::Progressing(Reason::ConfirmingCreate, _)
+    ));
     assert_eq!(wake, Wake::At(at(60)));
     let own = begun().failed(Action::CreateKey, unanswered(), 1);
-    assert_eq!(record(own.step(1)), record(begun().step(60)), "its own secret is lost for certain");
+    assert_eq!(
+        record(own.step(1)),
+        record(begun().step(60)),
+        "its own secret is lost for certain"
+    );
     let (records, event) = record(begun().step(60));
-    assert_eq!(records.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
+    assert_eq!(
+        records
+            .lost
+            .iter()
+            .map(|key| key.name.as_str())
+            .collect::<Vec<_>>(),
+        [NAME]
+    );
     assert!(event.unwrap().contains(NAME));
-    let next = Given::new().records(records).secret(KeySecretView::Ours(SecretContents::Nothing));
+    let next = Given::new()
+        .records(records)
+        .secret(KeySecretView::Ours(SecretContents::Nothing));
     created(next.listing(KeyListing::NotOffered).step(1));
 }
 
 #[test]
 fn a_refusal_needs_no_list() {
-    for fault in
-        [refused(), Fault::Throttled { status: 429, retry_after: None }, Fault::Transport { message: "refused".into() }]
-    {
+    for fault in [
+        refused(),
+        Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        },
+        Fault::Transport {
+            message: "refused".into(),
+        },
+    ] {
         let (records, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
         assert_eq!((records, event), (KeyRecords::default(), None));
     }
     // These answers leave the outcome unknown. So does 409, because a proxy may have sent the
     // request twice.
-    let conflict = || Fault::Conflict { message: "choose another unique name".to_owned() };
-    for fault in [unanswered(), Fault::Server { status: 503, message: "later".into() }, conflict()] {
-        assert_eq!(begun().failed(Action::CreateKey, fault, 1).step(1), KeyStep::ListKeys);
+    let conflict = || Fault::Conflict {
+        message: "choose another unique name".to_owned(),
+    };
+    for fault in [
+        unanswered(),
+        Fault::Server {
+            status: 503,
+            message: "later".into(),
+        },
+        conflict(),
+    ] {
+        assert_eq!(
+            begun().failed(Action::CreateKey, fault, 1).step(1),
+            KeyStep::ListKeys
+        );
     }
-    let minimal = begun().failed(Action::CreateKey, conflict(), 1).listing(KeyListing::NotOffered);
+    let minimal = begun()
+        .failed(Action::CreateKey, conflict(), 1)
+        .listing(KeyListing::NotOffered);
     assert_eq!(record(minimal.step(1)).0, KeyRecords::default());
 }
 
 fn other_key() -> Fault {
-    Fault::OtherKey { id: 9, message: "which is not called what was asked for".to_owned() }
+    Fault::OtherKey {
+        id: 9,
+        message: "which is not called what was asked for".to_owned(),
+    }
 }
 
 #[test]
@@ -194,39 +348,92 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
     assert_eq!(other().step(1), KeyStep::ListKeys);
     // The answer was for another request: the key with the right name is given up, revoked and
     // replaced.
-    let (records, event) = record(other().listing(listed(1, &[(4, NAME), (9, "theirs")])).step(1));
-    assert_eq!((records.lost, event), (vec![LostKey { id: Some(4), ..lost(NAME) }], None));
+    let (records, event) = record(
+        other()
+            .listing(listed(1, &[(4, NAME), (9, "theirs")]))
+            .step(1),
+    );
+    assert_eq!(
+        (records.lost, event),
+        (
+            vec![LostKey {
+                id: Some(4),
+                ..lost(NAME)
+            }],
+            None
+        )
+    );
     // A key of another project has the name, and is revoked too.
     let (records, _) = record(other().listing(listed(1, &[(9, NAME)])).step(1));
-    let lost_key = LostKey { id: Some(9), ..lost(NAME) };
+    let lost_key = LostKey {
+        id: Some(9),
+        ..lost(NAME)
+    };
     assert_eq!(records.lost, std::slice::from_ref(&lost_key));
-    let waiting = KeyRecords { lost: vec![lost_key], ..self::records(1) };
-    let revoked = Given::in_use().records(waiting).listing(listed(1, &[(9, NAME)]));
+    let waiting = KeyRecords {
+        lost: vec![lost_key],
+        ..self::records(1)
+    };
+    let revoked = Given::in_use()
+        .records(waiting)
+        .listing(listed(1, &[(9, NAME)]));
     assert_eq!(
         revoked.step(2),
-        KeyStep::Revoke { id: 9, name: NAME.to_owned(), records: self::records(1), in_use: None }
+        KeyStep::Revoke {
+            id: 9,
+            name: NAME.to_owned(),
+            records: self::records(1),
+            in_use: None
+        }
     );
 }
 
 #[test]
 fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
-    let another = LostKey { id: Some(9), because: LostBecause::OtherKey, ..lost(NAME) };
-    for listing in [listed(1, &[(9, "cut")]), listed(1, &[]), KeyListing::NotOffered] {
-        let given = || begun().failed(Action::CreateKey, other_key(), 1).listing(listing.clone());
+    let another = LostKey {
+        id: Some(9),
+        because: LostBecause::OtherKey,
+        ..lost(NAME)
+    };
+    for listing in [
+        listed(1, &[(9, "cut")]),
+        listed(1, &[]),
+        KeyListing::NotOffered,
+    ] {
+        let given = || {
+            begun()
+                .failed(Action::CreateKey, other_key(), 1)
+                .listing(listing.clone())
+        };
         let (records, event) = record(given().step(1));
         assert_eq!(records.lost, std::slice::from_ref(&another));
         assert!(event.unwrap().contains("with key 9"));
         // Each attempt may leave one more key, so attempts become rare.
-        let next = given().but(|_, seen| seen.identity = Ok(ProjectKeyIdentity::default())).records(records);
+        let next = given()
+            .but(|_, seen| seen.identity = Ok(ProjectKeyIdentity::default()))
+            .records(records);
         next.stalls(2, Reason::Refused, &["key 9"]);
         assert_eq!(next.reported(2).2, Wake::At(at(31)));
         created(next.step(31));
     }
     // The number alone is not enough to revoke it: the key may belong to somebody else.
-    let records = KeyRecords { lost: vec![another], ..self::records(1) };
-    let (_, sync, _) = Given::in_use().records(records.clone()).listing(listed(1, &[(9, "cut")])).reported(2);
-    assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it")));
-    let deleting = Given::deleting().records(KeyRecords { current: None, ..records }).listing(listed(1, &[(9, "cut")]));
+    let records = KeyRecords {
+        lost: vec![another],
+        ..self::records(1)
+    };
+    let (_, sync, _) = Given::in_use()
+        .records(records.clone())
+        .listing(listed(1, &[(9, "cut")]))
+        .reported(2);
+    assert!(
+        matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it"))
+    );
+    let deleting = Given::deleting()
+        .records(KeyRecords {
+            current: None,
+            ..records
+        })
+        .listing(listed(1, &[(9, "cut")]));
     deleting.stalls(2, Reason::BindingConflict, &["Key 9", "does not revoke it"]);
 }
 
@@ -235,33 +442,78 @@ fn a_successor_looks_for_the_name_alone() {
     // Another process received the answer. That key is unknown here, and none got the name within
     // the settle time.
     let (records, _) = record(begun().listing(listed(60, &[(9, "cut")])).step(60));
-    assert_eq!(records, KeyRecords { unanswered: Some(at(0)), ..KeyRecords::default() });
+    assert_eq!(
+        records,
+        KeyRecords {
+            unanswered: Some(at(0)),
+            ..KeyRecords::default()
+        }
+    );
 }
 
 #[test]
 fn the_outcome_of_this_processs_attempt_is_not_that_of_anothers() {
-    let later = KeyIntent { at: at(1), ..begun().observed.identity.unwrap().intent.unwrap() };
+    let later = KeyIntent {
+        at: at(1),
+        ..begun().observed.identity.unwrap().intent.unwrap()
+    };
     // This process failed to create a key, and another leader began to create this one.
-    let others = begun().failed(Action::CreateKey, refused(), 2).intent(later);
+    let others = begun()
+        .failed(Action::CreateKey, refused(), 2)
+        .intent(later);
     assert_eq!(others.step(2), KeyStep::ListKeys);
 }
 
 #[test]
 fn a_key_that_another_leader_has_given_up_is_not_saved() {
-    let mine = || KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let lost = LostKey { id: Some(4), ..lost(NAME) };
-    let given_up = KeyRecords { lost: vec![lost.clone()], ..KeyRecords::default() };
+    let mine = || KeyIdentity {
+        name: NAME.to_owned(),
+        ..key(4)
+    };
+    let lost = LostKey {
+        id: Some(4),
+        ..lost(NAME)
+    };
+    let given_up = KeyRecords {
+        lost: vec![lost.clone()],
+        ..KeyRecords::default()
+    };
     let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
-    let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved { records: records.clone() };
-    assert_eq!(contents(Given::new().records(given_up.clone())).step(1), left(&given_up));
+    let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved {
+        records: records.clone(),
+    };
+    assert_eq!(
+        contents(Given::new().records(given_up.clone())).step(1),
+        left(&given_up)
+    );
     // It is already revoked, and its successor is in use or begun: neither is changed.
-    let replaced = KeyRecords { lost: vec![lost], ..records(5) };
-    assert_eq!(contents(Given::new().records(records(5)).with_key(5)).step(1), left(&replaced));
+    let replaced = KeyRecords {
+        lost: vec![lost],
+        ..records(5)
+    };
+    assert_eq!(
+        contents(Given::new().records(records(5)).with_key(5)).step(1),
+        left(&replaced)
+    );
     let successor = || intent("ci-c1u57e-vpzc5qrz22arf-00000008", 1);
-    assert_eq!(contents(Given::new().intent(successor())).step(1), left(&given_up));
-    assert_eq!(contents(Given::deleting().records(KeyRecords::default()).intent(successor())).step(1), left(&given_up));
+    assert_eq!(
+        contents(Given::new().intent(successor())).step(1),
+        left(&given_up)
+    );
+    assert_eq!(
+        contents(
+            Given::deleting()
+                .records(KeyRecords::default())
+                .intent(successor())
+        )
+        .step(1),
+        left(&given_up)
+    );
     // A lost key that this leader wrote into the Secret meanwhile is not used.
-    let written = KeySecretView::Ours(SecretContents::Key { key: mine(), as_declared: true });
+    let written = KeySecretView::Ours(SecretContents::Key {
+        key: mine(),
+        as_declared: true,
+    });
     let recorded = |given: Given| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
     let unused = recorded(Given::new().records(given_up).secret(written));
     assert_eq!(unused.step(1), KeyStep::ListKeys);
@@ -281,21 +533,31 @@ fn annotations_that_were_removed_are_restored_from_the_secret() {
 fn no_key_is_created_into_a_secret_that_is_being_deleted() {
     let going = |given: Given| given.but(|_, seen| seen.secret_deleting = true);
     for contents in [SecretContents::Nothing, SecretContents::Altered] {
-        let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(contents))).reported(1);
-        assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted")));
+        let (health, _, wake) =
+            going(Given::new().secret(KeySecretView::Ours(contents))).reported(1);
+        assert!(
+            matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted"))
+        );
         assert_eq!(wake, Wake::OnChange);
     }
     // The key in it is usable as long as it exists. A key in memory stays in memory.
-    assert!(matches!(going(Given::in_use()).reported(1).0, Health::Ready(..)));
-    let unsaved =
-        Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
+    assert!(matches!(
+        going(Given::in_use()).reported(1).0,
+        Health::Ready(..)
+    ));
+    let unsaved = Given::new()
+        .secret(KeySecretView::Ours(SecretContents::Nothing))
+        .but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
 }
 
 /// The records after this many given-up creations.
 fn given_up(count: i64) -> KeyRecords {
     let lost = (1..=count).map(|number| lost(&key(number).name)).collect();
-    KeyRecords { lost, ..KeyRecords::default() }
+    KeyRecords {
+        lost,
+        ..KeyRecords::default()
+    }
 }
 
 #[test]
@@ -304,26 +566,57 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
     let given = Given::new().records(given_up(2)).secret(empty());
     assert_eq!(given.step(1), KeyStep::ListKeys);
     let (first, second) = (key(1).name, key(2).name);
-    let both = given.clone().listing(listed(1, &[(4, &first), (5, &second)]));
-    let records = KeyRecords { lost: vec![lost(&second)], ..KeyRecords::default() };
-    assert_eq!(both.step(1), KeyStep::Revoke { id: 4, name: first, records, in_use: None });
+    let both = given
+        .clone()
+        .listing(listed(1, &[(4, &first), (5, &second)]));
+    let records = KeyRecords {
+        lost: vec![lost(&second)],
+        ..KeyRecords::default()
+    };
+    assert_eq!(
+        both.step(1),
+        KeyStep::Revoke {
+            id: 4,
+            name: first,
+            records,
+            in_use: None
+        }
+    );
     let refused = both.failed(Action::Revoke, refused(), 1);
     refused.stalls(1, Reason::Forbidden, &["403"]);
     // The same if an altered, deleted or revoked key is to be replaced.
-    let altered = Given::in_use().secret(empty()).records(KeyRecords { lost: vec![lost(&second)], ..self::records(1) });
+    let altered = Given::in_use().secret(empty()).records(KeyRecords {
+        lost: vec![lost(&second)],
+        ..self::records(1)
+    });
     assert_eq!(altered.step(1), KeyStep::ListKeys);
 }
 
 #[test]
 fn where_nothing_can_be_revoked_three_keys_are_left_at_most() {
     let empty = || KeySecretView::Ours(SecretContents::Nothing);
-    let given = |count| Given::new().records(given_up(count)).secret(empty()).listing(KeyListing::NotOffered);
+    let given = |count| {
+        Given::new()
+            .records(given_up(count))
+            .secret(empty())
+            .listing(KeyListing::NotOffered)
+    };
     created(given(2).step(1));
     let names: Vec<String> = (1..=3).map(|number| key(number).name).collect();
-    let words: Vec<&str> = names.iter().map(String::as_str).chain(["3 creations", "annotate projectkey"]).collect();
+    let words: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .chain(["3 creations", "annotate projectkey"])
+        .collect();
     given(3).stalls(1, Reason::RevocationUnsupported, &words);
     // Keys that were in use are reported, and do not count as attempts.
-    let retired = |key: LostKey| LostKey { because: LostBecause::Retired, ..key };
-    let rotated = KeyRecords { lost: given_up(3).lost.into_iter().map(retired).collect(), ..KeyRecords::default() };
+    let retired = |key: LostKey| LostKey {
+        because: LostBecause::Retired,
+        ..key
+    };
+    let rotated = KeyRecords {
+        lost: given_up(3).lost.into_iter().map(retired).collect(),
+        ..KeyRecords::default()
+    };
     created(given(0).records(rotated).step(1));
 }

@@ -6,29 +6,85 @@ use crate::decide::Brake;
 
 #[test]
 fn every_key_is_revoked_before_the_finalizer_is_removed() {
-    let all = KeyRecords { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..records(1) };
+    let all = KeyRecords {
+        previous: vec![retired(5, 9000)],
+        lost: vec![lost(&key(8).name)],
+        ..records(1)
+    };
     let live = |keys: &[(i64, &str)]| listed(10, keys);
     let first = Given::deleting().records(all.clone());
     assert_eq!(first.step(10), KeyStep::ListKeys);
     let (five, one, eight) = (key(5).name, key(1).name, key(8).name);
-    let keys = [(5, five.as_str()), (1, one.as_str()), (8, &eight), (9, "laptop")];
-    let without_five = KeyRecords { previous: vec![], ..all };
+    let keys = [
+        (5, five.as_str()),
+        (1, one.as_str()),
+        (8, &eight),
+        (9, "laptop"),
+    ];
+    let without_five = KeyRecords {
+        previous: vec![],
+        ..all
+    };
     let step = first.listing(live(&keys)).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), records: without_five.clone(), in_use: None });
-    let without_one = KeyRecords { current: None, ..without_five.clone() };
-    let step = Given::deleting().records(without_five).listing(live(&keys[1..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), records: without_one.clone(), in_use: None });
-    let step = Given::deleting().records(without_one).listing(live(&keys[2..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), records: KeyRecords::default(), in_use: None });
-    assert_eq!(Given::deleting().records(KeyRecords::default()).step(10), KeyStep::RemoveFinalizer);
+    assert_eq!(
+        step,
+        KeyStep::Revoke {
+            id: 5,
+            name: five.clone(),
+            records: without_five.clone(),
+            in_use: None
+        }
+    );
+    let without_one = KeyRecords {
+        current: None,
+        ..without_five.clone()
+    };
+    let step = Given::deleting()
+        .records(without_five)
+        .listing(live(&keys[1..]))
+        .step(10);
+    assert_eq!(
+        step,
+        KeyStep::Revoke {
+            id: 1,
+            name: one.clone(),
+            records: without_one.clone(),
+            in_use: None
+        }
+    );
+    let step = Given::deleting()
+        .records(without_one)
+        .listing(live(&keys[2..]))
+        .step(10);
+    assert_eq!(
+        step,
+        KeyStep::Revoke {
+            id: 8,
+            name: eight.clone(),
+            records: KeyRecords::default(),
+            in_use: None
+        }
+    );
+    assert_eq!(
+        Given::deleting().records(KeyRecords::default()).step(10),
+        KeyStep::RemoveFinalizer
+    );
 }
 
 #[test]
 fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
     let late = "ci-c1u57e-vpzc5qrz22arf-00001a7e";
     let keys = [(1, &*key(1).name), (7, late)];
-    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), records: records(1), in_use: None };
-    assert_eq!(Given::deleting().listing(listed(10, &keys)).step(10), revoke);
+    let revoke = KeyStep::Revoke {
+        id: 7,
+        name: late.to_owned(),
+        records: records(1),
+        in_use: None,
+    };
+    assert_eq!(
+        Given::deleting().listing(listed(10, &keys)).step(10),
+        revoke
+    );
     // Keys of other resources and other clusters are not revoked.
     for other in [
         "ci-c1u57e-ffffffff-00001a7e",
@@ -36,8 +92,18 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
         "cd-c1u57e-vpzc5qrz22arf-00001a7e",
         "laptop",
     ] {
-        let own = KeyStep::Revoke { id: 1, name: key(1).name, records: KeyRecords::default(), in_use: None };
-        assert_eq!(Given::deleting().listing(listed(10, &[(7, other), (1, &key(1).name)])).step(10), own);
+        let own = KeyStep::Revoke {
+            id: 1,
+            name: key(1).name,
+            records: KeyRecords::default(),
+            in_use: None,
+        };
+        assert_eq!(
+            Given::deleting()
+                .listing(listed(10, &[(7, other), (1, &key(1).name)]))
+                .step(10),
+            own
+        );
     }
 }
 
@@ -45,35 +111,72 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
 fn orphan_leaves_them() {
     let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
     assert_eq!(orphan(Given::deleting()).step(1), KeyStep::RemoveFinalizer);
-    assert_eq!(orphan(Given::deleting().intent(intent(NAME, 0))).step(1), KeyStep::RemoveFinalizer);
-    let gone = AccountView::Missing { name: "Account prod".to_owned() };
-    assert_eq!(orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1), KeyStep::RemoveFinalizer);
+    assert_eq!(
+        orphan(Given::deleting().intent(intent(NAME, 0))).step(1),
+        KeyStep::RemoveFinalizer
+    );
+    let gone = AccountView::Missing {
+        name: "Account prod".to_owned(),
+    };
+    assert_eq!(
+        orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1),
+        KeyStep::RemoveFinalizer
+    );
 }
 
 #[test]
 fn an_obstacle_is_reported_with_the_advice_to_orphan() {
     let with = |account: AccountView| Given::deleting().but(|_, seen| seen.account = account);
-    let gone = AccountView::Missing { name: "Account prod".to_owned() };
+    let gone = AccountView::Missing {
+        name: "Account prod".to_owned(),
+    };
     with(gone).stalls(1, Reason::AccountNotFound, &["Account prod", "Orphan"]);
-    with(AccountView::Usable { organization: None }).stalls(1, Reason::OrganizationMissing, &["Orphan"]);
+    with(AccountView::Usable { organization: None }).stalls(
+        1,
+        Reason::OrganizationMissing,
+        &["Orphan"],
+    );
     assert_eq!(with(AccountView::Pending).decide(1), Decision::silent());
     let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
     renamed.stalls(1, Reason::BindingConflict, &[&key(1).name, "Orphan"]);
     let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(1).0, Health::Paused(_)));
     let unprotected = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
-    assert!(matches!(unprotected.reported(1).0, Health::Progressing(Reason::Deleting, _)));
+    assert!(matches!(
+        unprotected.reported(1).0,
+        Health::Progressing(Reason::Deleting, _)
+    ));
 }
 
 #[test]
 fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
-    let given = |probe| Given::deleting().listing(KeyListing::NotOffered).probe(probe);
+    let given = |probe| {
+        Given::deleting()
+            .listing(KeyListing::NotOffered)
+            .probe(probe)
+    };
     assert_eq!(given(Probe::NotAsked(None)).step(100), KeyStep::Probe);
-    let refused_once = Probe::Refused { at: at(100), since: at(100), was_accepted: true };
-    for probe in [Probe::Accepted(at(100)), Probe::NotAsked(Some(at(100))), refused_once] {
+    let refused_once = Probe::Refused {
+        at: at(100),
+        since: at(100),
+        was_accepted: true,
+    };
+    for probe in [
+        Probe::Accepted(at(100)),
+        Probe::NotAsked(Some(at(100))),
+        refused_once,
+    ] {
         let waiting = given(probe);
-        let words = [key(1).name, "The resource is deleted once".to_owned(), "Orphan".to_owned()];
-        waiting.stalls(101, Reason::RevocationUnsupported, &words.each_ref().map(String::as_str));
+        let words = [
+            key(1).name,
+            "The resource is deleted once".to_owned(),
+            "Orphan".to_owned(),
+        ];
+        waiting.stalls(
+            101,
+            Reason::RevocationUnsupported,
+            &words.each_ref().map(String::as_str),
+        );
         assert_eq!(waiting.reported(101).2, Wake::At(at(115)));
         assert_eq!(waiting.step(115), KeyStep::Probe);
     }
@@ -84,81 +187,169 @@ fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
 #[test]
 fn keys_that_cannot_be_checked_are_named() {
     let blind = |given: Given| given.listing(KeyListing::NotOffered);
-    let words = [key(1).name, "cannot check this".to_owned(), "Orphan".to_owned()];
+    let words = [
+        key(1).name,
+        "cannot check this".to_owned(),
+        "Orphan".to_owned(),
+    ];
     let words = words.each_ref().map(String::as_str);
     // The Secret was deleted or has another key by now, so a check would test that one.
-    blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(Given::deleting().secret(KeySecretView::Absent)).stalls(
+        1,
+        Reason::RevocationUnsupported,
+        &words,
+    );
     blind(Given::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
-    let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
-    let words = [key(8).name, format!("dbplane.dev/revoked-keys={}", key(8).name)];
+    let lost_too = KeyRecords {
+        current: None,
+        lost: vec![lost(&key(8).name)],
+        ..KeyRecords::default()
+    };
+    let words = [
+        key(8).name,
+        format!("dbplane.dev/revoked-keys={}", key(8).name),
+    ];
     let words = words.each_ref().map(String::as_str);
     blind(Given::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
 }
 
 #[test]
 fn a_list_that_is_not_offered_is_asked_for_again() {
-    let mut given = Given::deleting().listing(KeyListing::NotOffered).secret(KeySecretView::Absent);
+    let mut given = Given::deleting()
+        .listing(KeyListing::NotOffered)
+        .secret(KeySecretView::Absent);
     given.observed.not_offered_until = Some(at(120));
     assert_eq!(given.reported(1).2, Wake::At(at(120)));
     // The answer was temporary.
-    assert_eq!(Given::deleting().secret(KeySecretView::Absent).step(120), KeyStep::ListKeys);
+    assert_eq!(
+        Given::deleting().secret(KeySecretView::Absent).step(120),
+        KeyStep::ListKeys
+    );
 }
 
 #[test]
 fn an_open_creation_is_resolved_first() {
-    let begun =
-        || Given::deleting().records(KeyRecords::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
+    let begun = || {
+        Given::deleting()
+            .records(KeyRecords::default())
+            .secret(KeySecretView::Absent)
+            .intent(intent(NAME, 0))
+    };
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    let exists = KeyRecords { lost: vec![LostKey { id: Some(4), ..lost(NAME) }], ..KeyRecords::default() };
-    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { records: exists, event: None });
-    assert_eq!(begun().listing(listed(1, &[])).reported(1).2, Wake::At(at(60)));
-    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyRecords::default());
-    assert_eq!(begun().listing(KeyListing::NotOffered).reported(59).2, Wake::At(at(60)));
+    let exists = KeyRecords {
+        lost: vec![LostKey {
+            id: Some(4),
+            ..lost(NAME)
+        }],
+        ..KeyRecords::default()
+    };
+    assert_eq!(
+        begun().listing(listed(1, &[(4, NAME)])).step(1),
+        KeyStep::Record {
+            records: exists,
+            event: None
+        }
+    );
+    assert_eq!(
+        begun().listing(listed(1, &[])).reported(1).2,
+        Wake::At(at(60))
+    );
+    assert_eq!(
+        record(begun().listing(listed(60, &[])).step(60)).0,
+        KeyRecords::default()
+    );
+    assert_eq!(
+        begun().listing(KeyListing::NotOffered).reported(59).2,
+        Wake::At(at(60))
+    );
     let (after, event) = record(begun().listing(KeyListing::NotOffered).step(60));
     assert_eq!(after.lost, [lost(NAME)]);
     assert!(event.unwrap().contains(NAME));
     // The key is in the Secret: it is recorded, then revoked like any other.
-    let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let arrived_secret = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
-    assert_eq!(record(begun().secret(arrived_secret).step(1)).0.current, Some(arrived));
+    let arrived = KeyIdentity {
+        name: NAME.to_owned(),
+        ..key(4)
+    };
+    let arrived_secret = KeySecretView::Ours(SecretContents::Key {
+        key: arrived.clone(),
+        as_declared: true,
+    });
+    assert_eq!(
+        record(begun().secret(arrived_secret).step(1)).0.current,
+        Some(arrived)
+    );
 }
 
 #[test]
 fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
     // In a namespace that is being deleted, its Secret could no longer be written.
-    let unsaved = KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let given = |given: Given| given.secret(KeySecretView::Absent).but(|_, seen| seen.unsaved = Some(unsaved.clone()));
+    let unsaved = KeyIdentity {
+        name: NAME.to_owned(),
+        ..key(4)
+    };
+    let given = |given: Given| {
+        given
+            .secret(KeySecretView::Absent)
+            .but(|_, seen| seen.unsaved = Some(unsaved.clone()))
+    };
     for open in [
-        given(Given::deleting().records(KeyRecords::default()).intent(intent(NAME, 0))),
+        given(
+            Given::deleting()
+                .records(KeyRecords::default())
+                .intent(intent(NAME, 0)),
+        ),
         given(Given::deleting().records(KeyRecords::default())),
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
     // It replaced another key, which is revoked as well.
-    let replaced = KeyRecords { current: Some(key(3)), ..KeyRecords::default() };
+    let replaced = KeyRecords {
+        current: Some(key(3)),
+        ..KeyRecords::default()
+    };
     let records = record(given(Given::deleting().records(replaced)).step(1)).0;
-    let previous: Vec<_> = records.previous.iter().map(|key| (key.id, key.since, key.retire_at)).collect();
-    assert_eq!((records.rotated_at, previous), (Some(unsaved.at), vec![(3, unsaved.at, unsaved.at)]));
+    let previous: Vec<_> = records
+        .previous
+        .iter()
+        .map(|key| (key.id, key.since, key.retire_at))
+        .collect();
+    assert_eq!(
+        (records.rotated_at, previous),
+        (Some(unsaved.at), vec![(3, unsaved.at, unsaved.at)])
+    );
     assert_eq!(records.organization.as_deref(), Some("org-1"));
-    let recorded = KeyRecords { current: Some(unsaved.clone()), ..KeyRecords::default() };
+    let recorded = KeyRecords {
+        current: Some(unsaved.clone()),
+        ..KeyRecords::default()
+    };
     let next = given(Given::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);
     // Without a call to revoke keys, the check uses the secret in memory.
-    assert_eq!(given(Given::deleting().records(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
+    assert_eq!(
+        given(Given::deleting().records(recorded))
+            .listing(KeyListing::NotOffered)
+            .step(1),
+        KeyStep::Probe
+    );
 }
 
 #[test]
 fn failures_delay_the_deletion_without_a_loop() {
     let listing = Given::deleting().failed(Action::ListKeys, unanswered(), 10);
     assert_eq!(listing.reported(10).2, Wake::At(at(11)));
-    let revoking = Given::deleting().listing(listed(10, &[(1, &key(1).name)])).failed(Action::Revoke, refused(), 10);
+    let revoking = Given::deleting()
+        .listing(listed(10, &[(1, &key(1).name)]))
+        .failed(Action::Revoke, refused(), 10);
     revoking.stalls(10, Reason::Forbidden, &["administrators only"]);
 }
 
 #[test]
 fn a_paused_deletion_stays_paused_whatever_is_observed() {
-    let paused = || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
-    let gone = AccountView::Missing { name: "Account prod".to_owned() };
+    let paused =
+        || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
+    let gone = AccountView::Missing {
+        name: "Account prod".to_owned(),
+    };
     for given in [
         paused(),
         paused().listing(listed(1, &[(1, &key(1).name)])),
@@ -169,16 +360,29 @@ fn a_paused_deletion_stays_paused_whatever_is_observed() {
         given.stalls(1, Reason::DeletionPaused, &["wait"]);
         assert_eq!(given.reported(1).2, Wake::OnChange);
     }
-    assert_eq!(paused().but(|spec, _| spec.deletion = KeyDeletion::Orphan).step(1), KeyStep::RemoveFinalizer);
+    assert_eq!(
+        paused()
+            .but(|spec, _| spec.deletion = KeyDeletion::Orphan)
+            .step(1),
+        KeyStep::RemoveFinalizer
+    );
     let live = || paused().listing(listed(1, &[(1, &key(1).name)]));
     let confirmed = live().but(|_, seen| seen.meta.brake = Brake::Confirmed);
     assert!(matches!(confirmed.step(1), KeyStep::Revoke { id: 1, .. }));
-    assert!(matches!(live().but(|_, seen| seen.limits.deletes_per_minute = 0).step(1), KeyStep::Revoke { .. }));
+    assert!(matches!(
+        live()
+            .but(|_, seen| seen.limits.deletes_per_minute = 0)
+            .step(1),
+        KeyStep::Revoke { .. }
+    ));
 }
 
 #[test]
 fn rotation_is_not_paused() {
-    let due = Given::in_use().records(KeyRecords { previous: vec![retired(5, 0)], ..records(1) });
+    let due = Given::in_use().records(KeyRecords {
+        previous: vec![retired(5, 0)],
+        ..records(1)
+    });
     let due = due.listing(listed(10, &[(5, &key(5).name), (1, &key(1).name)]));
     let due = due.but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     assert!(matches!(due.step(10), KeyStep::Revoke { id: 5, .. }));
@@ -187,9 +391,16 @@ fn rotation_is_not_paused() {
 #[test]
 fn keys_that_cannot_be_read_are_not_revoked() {
     for fault in [
-        Fault::Unauthorized { message: "no".to_owned() },
-        Fault::Server { status: 500, message: "broken".to_owned() },
-        Fault::Transport { message: "no route".to_owned() },
+        Fault::Unauthorized {
+            message: "no".to_owned(),
+        },
+        Fault::Server {
+            status: 500,
+            message: "broken".to_owned(),
+        },
+        Fault::Transport {
+            message: "no route".to_owned(),
+        },
         unanswered(),
     ] {
         let unread = Given::deleting().failed(Action::ListKeys, fault, 10);
@@ -200,24 +411,57 @@ fn keys_that_cannot_be_read_are_not_revoked() {
 
 #[test]
 fn keys_that_cannot_be_revoked_are_released_with_their_project() {
-    let given = || Given::deleting().listing(KeyListing::NotOffered).but(|_, seen| seen.project_gone = true);
-    let KeyStep::ReleaseWithProject { event } = given().step(1) else { panic!("another step") };
-    assert!(["aged-wind-123456", &key(1).name, "transferred"].iter().all(|word| event.contains(word)), "{event}");
-    let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
-    assert!(matches!(given().records(lost_too).step(1), KeyStep::ReleaseWithProject { .. }));
+    let given = || {
+        Given::deleting()
+            .listing(KeyListing::NotOffered)
+            .but(|_, seen| seen.project_gone = true)
+    };
+    let KeyStep::ReleaseWithProject { event } = given().step(1) else {
+        panic!("another step")
+    };
+    assert!(
+        ["aged-wind-123456", &key(1).name, "transferred"]
+            .iter()
+            .all(|word| event.contains(word)),
+        "{event}"
+    );
+    let lost_too = KeyRecords {
+        current: None,
+        lost: vec![lost(&key(8).name)],
+        ..KeyRecords::default()
+    };
+    assert!(matches!(
+        given().records(lost_too).step(1),
+        KeyStep::ReleaseWithProject { .. }
+    ));
     // A key that can be revoked is revoked, with or without its project.
     let listed = given().listing(listed(10, &[(1, &key(1).name)]));
     assert!(matches!(listed.step(10), KeyStep::Revoke { id: 1, .. }));
-    assert_eq!(given().listing(KeyListing::NotRead).step(1), KeyStep::ListKeys);
+    assert_eq!(
+        given().listing(KeyListing::NotRead).step(1),
+        KeyStep::ListKeys
+    );
     for (what, given) in [
-        ("the checks do not show it", given().but(|_, seen| seen.project_gone = false)),
-        ("another platform", given().but(|_, seen| seen.platform = Some("https://other.example/api/v2".to_owned()))),
+        (
+            "the checks do not show it",
+            given().but(|_, seen| seen.project_gone = false),
+        ),
+        (
+            "another platform",
+            given().but(|_, seen| seen.platform = Some("https://other.example/api/v2".to_owned())),
+        ),
         ("paused", given().but(|_, seen| seen.meta.paused = true)),
-        ("not being deleted", given().but(|_, seen| seen.meta.deleting = false)),
+        (
+            "not being deleted",
+            given().but(|_, seen| seen.meta.deleting = false),
+        ),
     ] {
         let step = given.decide(1).step;
         assert!(
-            !matches!(step, Some(KeyStep::ReleaseWithProject { .. } | KeyStep::RemoveFinalizer)),
+            !matches!(
+                step,
+                Some(KeyStep::ReleaseWithProject { .. } | KeyStep::RemoveFinalizer)
+            ),
             "{what}: {step:?}"
         );
     }

@@ -4,13 +4,21 @@ use super::*;
 
 /// Key 1 in use, key 5 kept for the overlap, key 8 lost.
 fn given(annotation: &str) -> Given {
-    let records = KeyRecords { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..records(1) };
-    Given::in_use().records(records).but(|_, seen| seen.revoked = Some(annotation.to_owned()))
+    let records = KeyRecords {
+        previous: vec![retired(5, 9000)],
+        lost: vec![lost(&key(8).name)],
+        ..records(1)
+    };
+    Given::in_use()
+        .records(records)
+        .but(|_, seen| seen.revoked = Some(annotation.to_owned()))
 }
 
 fn left_of(given: &Given) -> (Vec<String>, String) {
     match given.step(1) {
-        KeyStep::Acknowledge { records, event } => (records.names().map(str::to_owned).collect(), event),
+        KeyStep::Acknowledge { records, event } => {
+            (records.names().map(str::to_owned).collect(), event)
+        }
         other => panic!("not acknowledged: {other:?}"),
     }
 }
@@ -38,8 +46,16 @@ fn only_the_named_keys_are_dropped() {
             names
         };
         let owned = |names: &[&String]| sorted(names.iter().map(|name| (*name).clone()).collect());
-        assert_eq!(sorted(left_of(&given(annotation)).0), owned(in_use), "{annotation}");
-        assert_eq!(sorted(left_of(&deleting(given(annotation))).0), owned(at_the_end), "{annotation}, deleting");
+        assert_eq!(
+            sorted(left_of(&given(annotation)).0),
+            owned(in_use),
+            "{annotation}"
+        );
+        assert_eq!(
+            sorted(left_of(&deleting(given(annotation))).0),
+            owned(at_the_end),
+            "{annotation}, deleting"
+        );
     }
 }
 
@@ -47,7 +63,10 @@ fn only_the_named_keys_are_dropped() {
 fn the_event_names_dropped_and_unknown_keys() {
     let unknown = "These do not name a key that has to be revoked by hand";
     let (_, event) = left_of(&given(&format!("{},laptop", key(8).name)));
-    assert!(event.contains(&key(8).name) && event.contains(&format!("{unknown}: laptop.")), "{event}");
+    assert!(
+        event.contains(&key(8).name) && event.contains(&format!("{unknown}: laptop.")),
+        "{event}"
+    );
     for annotation in [key(8).name.as_str(), "all"] {
         let (_, event) = left_of(&given(annotation));
         assert!(!event.contains(unknown), "{event}");
@@ -60,37 +79,78 @@ fn the_event_names_dropped_and_unknown_keys() {
 fn what_is_said_counts_once() {
     let (eight, nine) = (key(8).name, key(9).name);
     let taken_into_account = |annotation: &str, lost_now: &[&String]| {
-        let KeyStep::Acknowledge { records, .. } = given(annotation).step(1) else { panic!("{annotation}") };
+        let KeyStep::Acknowledge { records, .. } = given(annotation).step(1) else {
+            panic!("{annotation}")
+        };
         let lost = lost_now.iter().map(|name| lost(name)).collect();
         given(annotation).records(KeyRecords { lost, ..records })
     };
     for annotation in ["all", eight.as_str()] {
         let standing = taken_into_account(annotation, &[]);
-        let named = standing.observed.identity.as_ref().unwrap().records.acknowledged.clone().unwrap().keys;
+        let named = standing
+            .observed
+            .identity
+            .as_ref()
+            .unwrap()
+            .records
+            .acknowledged
+            .clone()
+            .unwrap()
+            .keys;
         assert_eq!(named, std::slice::from_ref(&eight), "{annotation}");
         let later = taken_into_account(annotation, &[&nine]);
-        assert!(!matches!(later.step(1), KeyStep::Acknowledge { .. }), "{annotation} says nothing of a later loss");
-        let text = later.but(|_, seen| seen.listing = KeyListing::NotOffered).reported(1).1;
-        let Sync::OutOfSync(Reason::RevocationUnsupported, text) = text else { panic!("{text:?}") };
-        assert!(text.contains(&format!("--overwrite 'dbplane.dev/revoked-keys={nine}'")), "{text}");
+        assert!(
+            !matches!(later.step(1), KeyStep::Acknowledge { .. }),
+            "{annotation} says nothing of a later loss"
+        );
+        let text = later
+            .but(|_, seen| seen.listing = KeyListing::NotOffered)
+            .reported(1)
+            .1;
+        let Sync::OutOfSync(Reason::RevocationUnsupported, text) = text else {
+            panic!("{text:?}")
+        };
+        assert!(
+            text.contains(&format!("--overwrite 'dbplane.dev/revoked-keys={nine}'")),
+            "{text}"
+        );
         assert!(!text.contains("Remove it first"), "{text}");
     }
     // The annotation named it before it was lost.
     let early = taken_into_account(&nine, &[&nine]);
-    let text = early.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).reported(1).1;
-    assert!(matches!(&text, Sync::OutOfSync(_, text) if text.contains("Remove it first")), "{text:?}");
+    let text = early
+        .clone()
+        .but(|_, seen| seen.listing = KeyListing::NotOffered)
+        .reported(1)
+        .1;
+    assert!(
+        matches!(&text, Sync::OutOfSync(_, text) if text.contains("Remove it first")),
+        "{text:?}"
+    );
     // Once the annotation is gone, the same value can be set again.
     let gone = early.but(|_, seen| seen.revoked = None);
-    let KeyStep::Record { records, event: None } = gone.clone().step(1) else { panic!() };
+    let KeyStep::Record {
+        records,
+        event: None,
+    } = gone.clone().step(1)
+    else {
+        panic!()
+    };
     assert_eq!((records.acknowledged, records.lost.len()), (None, 1));
-    assert_eq!(deleting(gone).step(1), KeyStep::ListKeys, "what is said does not matter any more");
+    assert_eq!(
+        deleting(gone).step(1),
+        KeyStep::ListKeys,
+        "what is said does not matter any more"
+    );
     let nothing = given("").but(|_, seen| seen.revoked = None);
     assert_eq!(nothing.step(1), KeyStep::ListKeys, "nothing was said");
 }
 
 #[test]
 fn it_needs_no_account_and_waits_for_an_open_creation() {
-    let missing = AccountView::Missing { name: "Account prod".to_owned() };
+    let missing = AccountView::Missing {
+        name: "Account prod".to_owned(),
+    };
     left_of(&given("all").but(|_, seen| seen.account = missing.clone()));
     left_of(&deleting(given("all")).but(|_, seen| seen.account = missing));
     let open = given("all").intent(intent(NAME, 0));

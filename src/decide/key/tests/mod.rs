@@ -39,43 +39,86 @@ fn at(second: i64) -> Timestamp {
 
 /// The key with this number.
 fn key(id: i64) -> KeyIdentity {
-    KeyIdentity { id, name: format!("ci-c1u57e-vpzc5qrz22arf-{id:08x}"), at: at(0), created_at: None, created_by: None }
+    KeyIdentity {
+        id,
+        name: format!("ci-c1u57e-vpzc5qrz22arf-{id:08x}"),
+        at: at(0),
+        created_at: None,
+        created_by: None,
+    }
 }
 
 fn retired(id: i64, retire_at: i64) -> RetiredKey {
     let name = key(id).name;
-    RetiredKey { id, name, since: at(0), retire_at: at(retire_at), rotated: false, worked: false, last_use: None }
+    RetiredKey {
+        id,
+        name,
+        since: at(0),
+        retire_at: at(retire_at),
+        rotated: false,
+        worked: false,
+        last_use: None,
+    }
 }
 
 fn lost(name: &str) -> LostKey {
-    LostKey { id: None, name: name.to_owned(), since: at(0), because: LostBecause::Unanswered, unlisted: None }
+    LostKey {
+        id: None,
+        name: name.to_owned(),
+        since: at(0),
+        because: LostBecause::Unanswered,
+        unlisted: None,
+    }
 }
 
 fn intent(name: &str, second: i64) -> KeyIntent {
-    KeyIntent { name: name.to_owned(), at: at(second), ..KeyIntent::default() }
+    KeyIntent {
+        name: name.to_owned(),
+        at: at(second),
+        ..KeyIntent::default()
+    }
 }
 
 fn entry(id: i64, name: &str) -> KeyEntry {
-    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
+    KeyEntry {
+        id,
+        name: name.to_owned(),
+        project_id: None,
+        created_at: None,
+        last_used_at: None,
+        last_used_from: None,
+    }
 }
 
 fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
-    KeyListing::Read { at: at(second), keys: keys.iter().map(|(id, name)| entry(*id, name)).collect() }
+    KeyListing::Read {
+        at: at(second),
+        keys: keys.iter().map(|(id, name)| entry(*id, name)).collect(),
+    }
 }
 
 /// The records, with the account's organization.
 fn ours(records: KeyRecords) -> KeyRecords {
-    KeyRecords { organization: Some("org-1".to_owned()), ..records }
+    KeyRecords {
+        organization: Some("org-1".to_owned()),
+        ..records
+    }
 }
 
 fn records(current: i64) -> KeyRecords {
-    KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
+    KeyRecords {
+        current: Some(key(current)),
+        ..KeyRecords::default()
+    }
 }
 
 /// The records, marked as known only from an annotation or a Secret.
 fn from_secret(records: KeyRecords) -> KeyRecords {
     let restored = records.names().map(str::to_owned).collect();
-    KeyRecords { restored, ..records }
+    KeyRecords {
+        restored,
+        ..records
+    }
 }
 
 /// A rotation that revokes the previous key at the end of the overlap.
@@ -116,7 +159,9 @@ impl Given {
             uid: UID.to_owned(),
             identity: Ok(ProjectKeyIdentity::default()),
             is_wish: false,
-            account: AccountView::Usable { organization: Some("org-1".to_owned()) },
+            account: AccountView::Usable {
+                organization: Some("org-1".to_owned()),
+            },
             platform: Some(HERE.to_owned()),
             project_gone: false,
             accounts: Vec::new(),
@@ -138,7 +183,10 @@ impl Given {
             cluster: "c1u57e".parse().unwrap(),
             draw: 7,
         };
-        Self { spec: serde_json::from_value(spec).unwrap(), observed }
+        Self {
+            spec: serde_json::from_value(spec).unwrap(),
+            observed,
+        }
     }
 
     /// Key 1 is in use and in its Secret.
@@ -156,15 +204,24 @@ impl Given {
     /// On the account's platform, unless the records name another one.
     fn records(mut self, records: KeyRecords) -> Self {
         let platform = records.platform.clone().or_else(|| Some(HERE.to_owned()));
-        let records = KeyRecords { platform, ..records };
-        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { records, ..identity });
+        let records = KeyRecords {
+            platform,
+            ..records
+        };
+        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity {
+            records,
+            ..identity
+        });
         self
     }
 
     fn intent(mut self, intent: KeyIntent) -> Self {
         let platform = intent.platform.clone().or_else(|| Some(HERE.to_owned()));
         let intent = Some(KeyIntent { platform, ..intent });
-        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { intent, ..identity });
+        self.observed.identity = self
+            .observed
+            .identity
+            .map(|identity| ProjectKeyIdentity { intent, ..identity });
         self
     }
 
@@ -174,7 +231,10 @@ impl Given {
     }
 
     fn with_key(self, id: i64) -> Self {
-        self.secret(KeySecretView::Ours(SecretContents::Key { key: key(id), as_declared: true }))
+        self.secret(KeySecretView::Ours(SecretContents::Key {
+            key: key(id),
+            as_declared: true,
+        }))
     }
 
     fn listing(mut self, listing: KeyListing) -> Self {
@@ -190,16 +250,26 @@ impl Given {
     }
 
     fn failed(mut self, action: Action, fault: Fault, second: i64) -> Self {
-        if let Some(intent) = self.observed.identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()) {
+        if let Some(intent) = self
+            .observed
+            .identity
+            .as_ref()
+            .ok()
+            .and_then(|identity| identity.intent.as_ref())
+        {
             self.observed.memory.recorded(action, intent.at);
         }
-        self.observed.memory.failed(action, Problem::Platform(fault), 1, at(second));
+        self.observed
+            .memory
+            .failed(action, Problem::Platform(fault), 1, at(second));
         self
     }
 
     fn secret_failed(mut self, second: i64) -> Self {
         let problem = Problem::Secret("Secret ci-key could not be written: no".to_owned());
-        self.observed.memory.failed(Action::WriteSecret, problem, 1, at(second));
+        self.observed
+            .memory
+            .failed(Action::WriteSecret, problem, 1, at(second));
         self
     }
 
@@ -220,7 +290,9 @@ impl Given {
 
     fn step(&self, second: i64) -> KeyStep {
         let choice = self.decide(second);
-        choice.step.unwrap_or_else(|| panic!("no step, but {:?}", choice.report))
+        choice
+            .step
+            .unwrap_or_else(|| panic!("no step, but {:?}", choice.report))
     }
 
     /// The report of a decision without a step.
@@ -234,7 +306,9 @@ impl Given {
     #[track_caller]
     fn stalls(&self, second: i64, reason: Reason, words: &[&str]) {
         let (health, _, _) = self.reported(second);
-        let Health::Stalled(found, message) = health else { panic!("not stalled: {health:?}") };
+        let Health::Stalled(found, message) = health else {
+            panic!("not stalled: {health:?}")
+        };
         assert_eq!(found, reason, "{message}");
         for word in words {
             assert!(message.contains(word), "{word:?} is missing: {message}");
@@ -244,7 +318,9 @@ impl Given {
 
 /// Removes [`HERE`] from a step, because the tables omit the platform.
 fn without_platform(mut step: KeyStep) -> KeyStep {
-    let here = |platform: &mut Option<String>| *platform = platform.take().filter(|platform| platform != HERE);
+    let here = |platform: &mut Option<String>| {
+        *platform = platform.take().filter(|platform| platform != HERE)
+    };
     match &mut step {
         KeyStep::CreateKey { intent, .. } => here(&mut intent.platform),
         KeyStep::GiveUpRefused { records, .. }
@@ -258,11 +334,16 @@ fn without_platform(mut step: KeyStep) -> KeyStep {
 }
 
 fn refused() -> Fault {
-    Fault::Forbidden { status: 403, message: "administrators only".to_owned() }
+    Fault::Forbidden {
+        status: 403,
+        message: "administrators only".to_owned(),
+    }
 }
 
 fn unanswered() -> Fault {
-    Fault::Unknown { message: "the connection was closed".to_owned() }
+    Fault::Unknown {
+        message: "the connection was closed".to_owned(),
+    }
 }
 
 fn record(choice: KeyStep) -> (KeyRecords, Option<String>) {
@@ -274,7 +355,9 @@ fn record(choice: KeyStep) -> (KeyRecords, Option<String>) {
 
 fn created(step: KeyStep) -> (KeyIntent, Option<String>) {
     match step {
-        KeyStep::CreateKey { intent, because, .. } => (intent, because),
+        KeyStep::CreateKey {
+            intent, because, ..
+        } => (intent, because),
         other => panic!("not the creation of a key: {other:?}"),
     }
 }

@@ -6,62 +6,114 @@ use crate::api::KeyDeletion;
 const OTHER_UID: &str = "ffffffff-4e5f-6071-8293-a4b5c6d7e8f9";
 
 fn from_backup(key: KeyIdentity) -> KeySecretView {
-    KeySecretView::Restored { key, version: "7".to_owned() }
+    KeySecretView::Restored {
+        key,
+        version: "7".to_owned(),
+    }
 }
 
 fn adopted(id: i64) -> KeyStep {
-    KeyStep::AdoptSecret { key: Some(key(id).name), version: "7".to_owned() }
+    KeyStep::AdoptSecret {
+        key: Some(key(id).name),
+        version: "7".to_owned(),
+    }
 }
 
 /// A resource that was restored at second 0 with its annotations.
 fn restored() -> Given {
-    Given::new().records(from_secret(records(1))).but(|_, seen| seen.uid = OTHER_UID.to_owned())
+    Given::new()
+        .records(from_secret(records(1)))
+        .but(|_, seen| seen.uid = OTHER_UID.to_owned())
 }
 
 #[test]
 fn a_secret_with_a_recorded_key_is_adopted() {
-    let known = KeyRecords { previous: vec![retired(5, 9000)], ..records(1) };
+    let known = KeyRecords {
+        previous: vec![retired(5, 9000)],
+        ..records(1)
+    };
     for id in [1, 5] {
-        assert_eq!(restored().records(known.clone()).secret(from_backup(key(id))).step(1), adopted(id));
+        assert_eq!(
+            restored()
+                .records(known.clone())
+                .secret(from_backup(key(id)))
+                .step(1),
+            adopted(id)
+        );
     }
     // A key whose creation was in progress, written to its Secret before it was recorded.
-    let begun = Given::new().intent(intent(&key(4).name, 0)).secret(from_backup(key(4)));
+    let begun = Given::new()
+        .intent(intent(&key(4).name, 0))
+        .secret(from_backup(key(4)));
     assert_eq!(begun.step(1), adopted(4));
     // Another resource that names the Secret changes nothing: the Secret contains this resource's
     // key.
-    let rival = restored().secret(from_backup(key(1))).but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
+    let rival = restored()
+        .secret(from_backup(key(1)))
+        .but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
     assert_eq!(rival.step(1), adopted(1));
     // Then everything is as before: nothing is created, and nothing is revoked.
-    assert!(matches!(restored().with_key(1).reported(1).0, Health::Ready(..)));
+    assert!(matches!(
+        restored().with_key(1).reported(1).0,
+        Health::Ready(..)
+    ));
 }
 
 #[test]
 fn an_empty_secret_that_was_made_for_the_resource_is_adopted() {
-    let empty = || KeySecretView::Unowned { version: "7".to_owned() };
-    let step = KeyStep::AdoptSecret { key: None, version: "7".to_owned() };
+    let empty = || KeySecretView::Unowned {
+        version: "7".to_owned(),
+    };
+    let step = KeyStep::AdoptSecret {
+        key: None,
+        version: "7".to_owned(),
+    };
     // The Secret was made before the key: no key is recorded.
-    for given in [Given::new(), restored(), Given::new().intent(intent(NAME, 0))] {
+    for given in [
+        Given::new(),
+        restored(),
+        Given::new().intent(intent(NAME, 0)),
+    ] {
         assert_eq!(given.clone().secret(empty()).step(1), step);
-        let deleting = given.secret(empty()).but(|_, seen| seen.meta.deleting = true);
-        assert_eq!(deleting.step(1), step, "Kubernetes deletes it with its owner");
+        let deleting = given
+            .secret(empty())
+            .but(|_, seen| seen.meta.deleting = true);
+        assert_eq!(
+            deleting.step(1),
+            step,
+            "Kubernetes deletes it with its owner"
+        );
     }
 }
 
 #[test]
 fn a_secret_with_any_other_key_is_foreign() {
-    let renamed = KeyIdentity { name: key(2).name, ..key(1) };
+    let renamed = KeyIdentity {
+        name: key(2).name,
+        ..key(1)
+    };
     let renumbered = KeyIdentity { id: 2, ..key(1) };
     for other in [key(2), renamed, renumbered] {
         let given = restored().secret(from_backup(other));
-        given.stalls(1, Reason::SecretNotOurs, &["Secret ci-key", "earlier resource", "does not change it"]);
+        given.stalls(
+            1,
+            Reason::SecretNotOurs,
+            &["Secret ci-key", "earlier resource", "does not change it"],
+        );
     }
-    let lost_only = KeyRecords { lost: vec![lost(&key(1).name)], ..KeyRecords::default() };
-    Given::new().records(lost_only).secret(from_backup(key(1))).stalls(
+    let lost_only = KeyRecords {
+        lost: vec![lost(&key(1).name)],
+        ..KeyRecords::default()
+    };
+    Given::new()
+        .records(lost_only)
+        .secret(from_backup(key(1)))
+        .stalls(1, Reason::SecretNotOurs, &["does not change it"]);
+    Given::new().secret(from_backup(key(1))).stalls(
         1,
         Reason::SecretNotOurs,
         &["does not change it"],
     );
-    Given::new().secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["does not change it"]);
 }
 
 #[test]
@@ -69,20 +121,29 @@ fn adopting_waits_after_a_failure_and_while_paused() {
     let failing = restored().secret(from_backup(key(1))).secret_failed(10);
     failing.stalls(10, Reason::SecretNotWritten, &["ci-key"]);
     assert_eq!(failing.step(11), adopted(1));
-    let paused = restored().secret(from_backup(key(1))).but(|_, seen| seen.meta.paused = true);
+    let paused = restored()
+        .secret(from_backup(key(1)))
+        .but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(1).0, Health::Paused(_)));
-    let unsaved = restored().secret(from_backup(key(1))).but(|_, seen| seen.unsaved = Some(key(2)));
+    let unsaved = restored()
+        .secret(from_backup(key(1)))
+        .but(|_, seen| seen.unsaved = Some(key(2)));
     assert_eq!(unsaved.intent(intent(&key(2).name, 0)).step(1), adopted(1));
 }
 
 #[test]
 fn a_secret_that_a_backup_may_restore_after_its_resource_is_waited_for() {
     let (health, _, wake) = restored().reported(1);
-    assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("backup")));
+    assert!(
+        matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("backup"))
+    );
     assert_eq!(wake, Wake::At(at(60)));
     assert_eq!(restored().step(60), KeyStep::PrepareSecret);
     // The deleted Secret of a resource that was not restored is replaced at once.
-    assert_eq!(Given::new().records(records(1)).step(1), KeyStep::PrepareSecret);
+    assert_eq!(
+        Given::new().records(records(1)).step(1),
+        KeyStep::PrepareSecret
+    );
 }
 
 #[test]
@@ -100,21 +161,47 @@ fn a_deletion_adopts_the_secret_so_that_it_is_deleted_too() {
 #[test]
 fn a_key_that_is_listed_under_another_number_is_not_said_to_be_gone() {
     let name = key(1).name;
-    let lost = KeyRecords { lost: vec![LostKey { id: Some(9), ..lost(&name) }], ..KeyRecords::default() };
-    let given = Given::deleting().records(from_secret(lost)).listing(listed(1, &[(1, &name)]));
-    given.stalls(1, Reason::BindingConflict, &[&name, "under another number", "in the platform's console"]);
+    let lost = KeyRecords {
+        lost: vec![LostKey {
+            id: Some(9),
+            ..lost(&name)
+        }],
+        ..KeyRecords::default()
+    };
+    let given = Given::deleting()
+        .records(from_secret(lost))
+        .listing(listed(1, &[(1, &name)]));
+    given.stalls(
+        1,
+        Reason::BindingConflict,
+        &[&name, "under another number", "in the platform's console"],
+    );
 }
 
 #[test]
 fn a_name_that_was_not_issued_here_is_reported_alike_whether_a_list_was_read() {
     const FOREIGN: &str = "ci-0ther0-vpzc5qrz22arf-00000001";
     for because in [LostBecause::Retired, LostBecause::OtherKey] {
-        let lost = LostKey { id: Some(9), because, ..lost(FOREIGN) };
-        let known = KeyRecords { lost: vec![lost], restored: [FOREIGN.to_owned()].into(), ..records(1) };
+        let lost = LostKey {
+            id: Some(9),
+            because,
+            ..lost(FOREIGN)
+        };
+        let known = KeyRecords {
+            lost: vec![lost],
+            restored: [FOREIGN.to_owned()].into(),
+            ..records(1)
+        };
         let given = || Given::in_use().records(known.clone());
         let unread = given().listing(KeyListing::NotRead).reported(1).1;
-        assert!(matches!(unread, Sync::OutOfSync(Reason::KeyOfAnotherCluster, _)), "{unread:?}");
-        for keys in [[(1, key(1).name), (4, FOREIGN.to_owned())], [(1, key(1).name), (9, "laptop".to_owned())]] {
+        assert!(
+            matches!(unread, Sync::OutOfSync(Reason::KeyOfAnotherCluster, _)),
+            "{unread:?}"
+        );
+        for keys in [
+            [(1, key(1).name), (4, FOREIGN.to_owned())],
+            [(1, key(1).name), (9, "laptop".to_owned())],
+        ] {
             let keys: Vec<_> = keys.iter().map(|(id, name)| (*id, name.as_str())).collect();
             assert_eq!(given().listing(listed(1, &keys)).reported(1).1, unread);
         }
@@ -123,9 +210,18 @@ fn a_name_that_was_not_issued_here_is_reported_alike_whether_a_list_was_read() {
 
 #[test]
 fn a_refused_key_that_is_listed_under_another_number_does_not_count_as_revoked() {
-    let refused = Probe::Refused { at: at(20), since: at(0), was_accepted: true };
-    let given = Given::in_use().probe(refused).listing(listed(20, &[(7, &key(1).name)]));
+    let refused = Probe::Refused {
+        at: at(20),
+        since: at(0),
+        was_accepted: true,
+    };
+    let given = Given::in_use()
+        .probe(refused)
+        .listing(listed(20, &[(7, &key(1).name)]));
     let (health, _, wake) = given.reported(20);
-    assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)), "{health:?}");
+    assert!(
+        matches!(health, Health::Unknown(Reason::KeyRevoked, _)),
+        "{health:?}"
+    );
     assert_eq!(wake, Wake::At(at(35)));
 }

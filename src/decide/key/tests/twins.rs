@@ -3,7 +3,12 @@
 use super::*;
 
 fn revoke(records: KeyRecords) -> KeyStep {
-    KeyStep::Revoke { id: 7, name: key(1).name, records, in_use: None }
+    KeyStep::Revoke {
+        id: 7,
+        name: key(1).name,
+        records,
+        in_use: None,
+    }
 }
 
 #[test]
@@ -11,12 +16,28 @@ fn the_second_key_of_a_name_is_revoked_where_the_recorded_one_is_listed() {
     let name = key(1).name;
     let both = || listed(10, &[(1, &name), (7, &name)]);
     assert_eq!(Given::in_use().listing(both()).step(10), revoke(records(1)));
-    assert_eq!(Given::deleting().listing(both()).step(10), revoke(records(1)));
-    let failed = Given::in_use().listing(both()).failed(Action::Revoke, refused(), 10);
+    assert_eq!(
+        Given::deleting().listing(both()).step(10),
+        revoke(records(1))
+    );
+    let failed = Given::in_use()
+        .listing(both())
+        .failed(Action::Revoke, refused(), 10);
     let (_, sync, _) = failed.reported(10);
-    assert!(matches!(sync, Sync::OutOfSync(Reason::Forbidden, _)), "{sync:?}");
-    let lost = KeyRecords { lost: vec![LostKey { id: Some(1), ..lost(&name) }], ..KeyRecords::default() };
-    let replaced = Given::new().records(lost.clone()).secret(KeySecretView::Ours(SecretContents::Nothing));
+    assert!(
+        matches!(sync, Sync::OutOfSync(Reason::Forbidden, _)),
+        "{sync:?}"
+    );
+    let lost = KeyRecords {
+        lost: vec![LostKey {
+            id: Some(1),
+            ..lost(&name)
+        }],
+        ..KeyRecords::default()
+    };
+    let replaced = Given::new()
+        .records(lost.clone())
+        .secret(KeySecretView::Ours(SecretContents::Nothing));
     assert_eq!(replaced.listing(both()).step(10), revoke(lost));
 }
 
@@ -24,9 +45,17 @@ fn the_second_key_of_a_name_is_revoked_where_the_recorded_one_is_listed() {
 #[test]
 fn both_keys_of_a_creation_without_an_answer_are_revoked() {
     let name = key(1).name;
-    let unknown = ours(KeyRecords { lost: vec![lost(&name)], ..KeyRecords::default() });
-    let given = Given::new().records(unknown).secret(KeySecretView::Ours(SecretContents::Nothing));
-    let step = given.clone().listing(listed(10, &[(1, &name), (7, &name)])).step(10);
+    let unknown = ours(KeyRecords {
+        lost: vec![lost(&name)],
+        ..KeyRecords::default()
+    });
+    let given = Given::new()
+        .records(unknown)
+        .secret(KeySecretView::Ours(SecretContents::Nothing));
+    let step = given
+        .clone()
+        .listing(listed(10, &[(1, &name), (7, &name)]))
+        .step(10);
     assert!(matches!(step, KeyStep::Revoke { id: 7, .. }), "{step:?}");
     let step = given.listing(listed(20, &[(1, &name)])).step(20);
     assert!(matches!(step, KeyStep::Revoke { id: 1, .. }), "{step:?}");
@@ -39,9 +68,24 @@ fn what_may_not_be_a_second_key_of_the_resource_is_left() {
     let rests = |given: Given| assert_eq!(given.decide(10).step, None);
     rests(Given::in_use().listing(listed(10, &[(1, &name), (7, "laptop")])));
     // The recorded number may be wrong, or the list may lack it.
-    let alone = Given::in_use().listing(listed(10, &[(7, &name)])).decide(10).step;
+    let alone = Given::in_use()
+        .listing(listed(10, &[(7, &name)]))
+        .decide(10)
+        .step;
     assert!(!matches!(alone, Some(KeyStep::Revoke { .. })), "{alone:?}");
-    rests(Given::in_use().records(from_secret(records(1))).listing(both()));
-    rests(Given::in_use().but(|_, seen| seen.cluster = "0ther0".parse().unwrap()).listing(both()));
-    rests(Given::in_use().but(|_, seen| seen.meta.name = "another".to_owned()).listing(both()));
+    rests(
+        Given::in_use()
+            .records(from_secret(records(1)))
+            .listing(both()),
+    );
+    rests(
+        Given::in_use()
+            .but(|_, seen| seen.cluster = "0ther0".parse().unwrap())
+            .listing(both()),
+    );
+    rests(
+        Given::in_use()
+            .but(|_, seen| seen.meta.name = "another".to_owned())
+            .listing(both()),
+    );
 }

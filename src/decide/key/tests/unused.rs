@@ -19,14 +19,23 @@ fn when_unused() -> Rotation {
 
 /// Key 5 was replaced by key 1 at second 0, with an overlap of an hour.
 fn given() -> Given {
-    let previous = vec![RetiredKey { rotated: true, ..retired(5, HOUR) }];
-    let given = Given::in_use().records(KeyRecords { previous, ..records(1) });
+    let previous = vec![RetiredKey {
+        rotated: true,
+        ..retired(5, HOUR)
+    }];
+    let given = Given::in_use().records(KeyRecords {
+        previous,
+        ..records(1)
+    });
     given.but(|spec, _| spec.rotation = Some(when_unused()))
 }
 
 /// The same, and the lists have shown this last use since then.
 fn watched(since: i64, last_used: Option<i64>) -> Given {
-    let last_use = Some(LastUse { at: last_used.map(at), since: at(since) });
+    let last_use = Some(LastUse {
+        at: last_used.map(at),
+        since: at(since),
+    });
     given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].last_use = last_use)
 }
 
@@ -34,21 +43,28 @@ fn watched(since: i64, last_used: Option<i64>) -> Given {
 fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
     let (after, event) = record(given.step(second));
     assert_eq!((event, after.current), (None, Some(key(1))));
-    let RetiredKey { last_use, worked, .. } = &after.previous[0];
+    let RetiredKey {
+        last_use, worked, ..
+    } = &after.previous[0];
     let of = |seen: &LastUse| (seen.at.map(Timestamp::as_second), seen.since.as_second());
     (last_use.as_ref().map(of), *worked)
 }
 
 /// The platform lists keys, and shows when key 5 was last used.
 fn used(second: i64, last_used: Option<i64>) -> KeyListing {
-    let KeyListing::Read { at: begun, keys } = listed(second, &[(1, &key(1).name), (5, &key(5).name)]) else {
+    let KeyListing::Read { at: begun, keys } =
+        listed(second, &[(1, &key(1).name), (5, &key(5).name)])
+    else {
         panic!()
     };
     let mut keys = keys.into_parts().0;
     keys[0].last_used_at = Some(at(second));
     keys[1].last_used_at = last_used.map(at);
     keys[1].last_used_from = last_used.map(|_| "192.0.2.7".to_owned());
-    KeyListing::Read { at: begun, keys: keys.into() }
+    KeyListing::Read {
+        at: begun,
+        keys: keys.into(),
+    }
 }
 
 /// The list was read at that time, and there is no newer one.
@@ -62,7 +78,13 @@ fn checked(given: Given, second: i64) -> Given {
 }
 
 fn revocation(given: &Given, second: i64) -> Option<String> {
-    let KeyStep::Revoke { id: 5, records: after, in_use, .. } = given.step(second) else {
+    let KeyStep::Revoke {
+        id: 5,
+        records: after,
+        in_use,
+        ..
+    } = given.step(second)
+    else {
         panic!("{:?}", given.step(second))
     };
     assert_eq!(after, records(1));
@@ -71,7 +93,11 @@ fn revocation(given: &Given, second: i64) -> Option<String> {
 
 #[test]
 fn a_key_is_looked_at_when_it_can_first_be_unused() {
-    assert_eq!(given().step(1), KeyStep::ListKeys, "whether the platform shows its use is told at once");
+    assert_eq!(
+        given().step(1),
+        KeyStep::ListKeys,
+        "whether the platform shows its use is told at once"
+    );
     let over = 2 * HOUR + PAUSE;
     for (since, last_used, again) in [
         // At any offset of the platform's clock.
@@ -83,20 +109,35 @@ fn a_key_is_looked_at_when_it_can_first_be_unused() {
         (23 * HOUR, Some(23 * HOUR), 24 * HOUR),
     ] {
         let listing = used(since + 1, last_used);
-        let waiting = checked(watched(since, last_used).listing(listing.clone()), 24 * HOUR).reported(since + 1);
+        let waiting = checked(
+            watched(since, last_used).listing(listing.clone()),
+            24 * HOUR,
+        )
+        .reported(since + 1);
         assert_eq!(waiting.2, Wake::At(at(again)), "{listing:?}");
         assert_eq!(waiting.1, Sync::InSync);
         let older = known(checked(watched(since, last_used), 24 * HOUR), listing);
         assert_eq!(older.reported(since + 1).2, Wake::At(at(again)));
     }
     // Not before the overlap is over.
-    let long = Rotation { overlap: Length("20h".to_owned()), ..when_unused() };
+    let long = Rotation {
+        overlap: Length("20h".to_owned()),
+        ..when_unused()
+    };
     let previous = vec![RetiredKey {
         rotated: true,
-        last_use: Some(LastUse { at: Some(at(0)), since: at(1) }),
+        last_use: Some(LastUse {
+            at: Some(at(0)),
+            since: at(1),
+        }),
         ..retired(5, 20 * HOUR)
     }];
-    let long = given().records(KeyRecords { previous, ..records(1) }).but(|spec, _| spec.rotation = Some(long));
+    let long = given()
+        .records(KeyRecords {
+            previous,
+            ..records(1)
+        })
+        .but(|spec, _| spec.rotation = Some(long));
     let waiting = checked(long.listing(used(4 * HOUR, Some(0))), 24 * HOUR).reported(4 * HOUR);
     assert_eq!(waiting.2, Wake::At(at(20 * HOUR)));
 }
@@ -107,9 +148,24 @@ fn each_other_last_use_starts_the_time_again() {
     let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
     let day = 24 * HOUR;
     for (what, given, second, expected) in [
-        ("the first list", given().listing(used(1, Some(-day))), 1, (Some((Some(-day), 1)), true)),
-        ("never used", given().listing(used(1, None)), 1, (Some((None, 1)), false)),
-        ("used", watched(1, Some(0)).listing(used(HOUR, Some(9))), HOUR, (Some((Some(9), HOUR)), true)),
+        (
+            "the first list",
+            given().listing(used(1, Some(-day))),
+            1,
+            (Some((Some(-day), 1)), true),
+        ),
+        (
+            "never used",
+            given().listing(used(1, None)),
+            1,
+            (Some((None, 1)), false),
+        ),
+        (
+            "used",
+            watched(1, Some(0)).listing(used(HOUR, Some(9))),
+            HOUR,
+            (Some((Some(9), HOUR)), true),
+        ),
         (
             "used by a clock behind ours",
             watched(1, Some(-day)).listing(used(HOUR, Some(9 - day))),
@@ -122,11 +178,36 @@ fn each_other_last_use_starts_the_time_again() {
             HOUR,
             (Some((Some(9 + day), HOUR)), true),
         ),
-        ("an earlier use", watched(1, Some(9)).listing(used(HOUR, Some(3))), HOUR, (Some((Some(3), HOUR)), true)),
-        ("used for the first time", watched(1, None).listing(used(HOUR, Some(9))), HOUR, (Some((Some(9), HOUR)), true)),
-        ("not in the list", watched(1, Some(0)).listing(listed(HOUR, &both[..1])), HOUR, (None, true)),
-        ("no use is shown", watched(1, Some(0)).listing(listed(HOUR, &both)), HOUR, (None, true)),
-        ("no list is offered", watched(1, None).listing(KeyListing::NotOffered), HOUR, (None, false)),
+        (
+            "an earlier use",
+            watched(1, Some(9)).listing(used(HOUR, Some(3))),
+            HOUR,
+            (Some((Some(3), HOUR)), true),
+        ),
+        (
+            "used for the first time",
+            watched(1, None).listing(used(HOUR, Some(9))),
+            HOUR,
+            (Some((Some(9), HOUR)), true),
+        ),
+        (
+            "not in the list",
+            watched(1, Some(0)).listing(listed(HOUR, &both[..1])),
+            HOUR,
+            (None, true),
+        ),
+        (
+            "no use is shown",
+            watched(1, Some(0)).listing(listed(HOUR, &both)),
+            HOUR,
+            (None, true),
+        ),
+        (
+            "no list is offered",
+            watched(1, None).listing(KeyListing::NotOffered),
+            HOUR,
+            (None, false),
+        ),
         (
             "never, and it was used before",
             watched(1, Some(0)).listing(used(HOUR, None)),
@@ -150,16 +231,28 @@ fn it_is_recorded_no_more_often_than_that_is_needed() {
     let since = HOUR;
     let another = |second: i64| watched(since, Some(0)).listing(used(second, Some(9)));
     let early = checked(another(since + PAUSE - 1), 24 * HOUR);
-    assert_eq!(early.reported(since + PAUSE - 1).2, Wake::At(at(since + PAUSE)));
-    assert_eq!(noted(&another(since + PAUSE), since + PAUSE).0, Some((Some(9), since + PAUSE)));
+    assert_eq!(
+        early.reported(since + PAUSE - 1).2,
+        Wake::At(at(since + PAUSE))
+    );
+    assert_eq!(
+        noted(&another(since + PAUSE), since + PAUSE).0,
+        Some((Some(9), since + PAUSE))
+    );
     // An earlier list says nothing about later uses.
-    assert_eq!(known(given(), used(1, None)).step(1), without_platform(record_of(1, None)));
+    assert_eq!(
+        known(given(), used(1, None)).step(1),
+        without_platform(record_of(1, None))
+    );
     let older = known(watched(since, Some(0)), used(since + PAUSE - 1, Some(9)));
     assert_eq!(older.step(since + PAUSE), KeyStep::ListKeys);
 }
 
 fn record_of(since: i64, last_used: Option<i64>) -> KeyStep {
-    KeyStep::Record { records: watched(since, last_used).observed.identity.unwrap().records, event: None }
+    KeyStep::Record {
+        records: watched(since, last_used).observed.identity.unwrap().records,
+        event: None,
+    }
 }
 
 /// Returns when the key is revoked. Consumers use it every ten minutes until that time, and a list
@@ -172,8 +265,10 @@ fn revoked_at(skew: i64, used_until: i64) -> i64 {
         while let Some(KeyStep::Record { records, .. }) = given.decide(second).step {
             given = given.records(records);
         }
-        if let KeyStep::Revoke { id: 5, in_use, .. } =
-            checked(given.clone(), 48 * HOUR).decide(second).step.unwrap_or(KeyStep::Probe)
+        if let KeyStep::Revoke { id: 5, in_use, .. } = checked(given.clone(), 48 * HOUR)
+            .decide(second)
+            .step
+            .unwrap_or(KeyStep::Probe)
         {
             assert_eq!(in_use, None);
             return second;
@@ -185,10 +280,17 @@ fn revoked_at(skew: i64, used_until: i64) -> i64 {
 #[test]
 fn the_clock_of_the_platform_may_be_days_apart() {
     let day = 24 * HOUR;
-    for (used_until, revoked) in [(0, 2 * HOUR + PAUSE), (5 * HOUR, 7 * HOUR + 2 * PAUSE), (day, day)] {
+    for (used_until, revoked) in [
+        (0, 2 * HOUR + PAUSE),
+        (5 * HOUR, 7 * HOUR + 2 * PAUSE),
+        (day, day),
+    ] {
         for skew in [0, -day, day, -2 * HOUR, 2 * HOUR] {
             let at = revoked_at(skew, used_until);
-            assert!(at >= (used_until + 2 * HOUR).min(day) && at <= revoked, "{skew} {used_until}: {at}");
+            assert!(
+                at >= (used_until + 2 * HOUR).min(day) && at <= revoked,
+                "{skew} {used_until}: {at}"
+            );
         }
     }
 }
@@ -196,11 +298,17 @@ fn the_clock_of_the_platform_may_be_days_apart() {
 #[test]
 fn never_used_is_not_known_of_a_key_that_was_seen_to_work() {
     let day = 24 * HOUR;
-    let worked = given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].worked = true);
+    let worked =
+        given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].worked = true);
     let waiting = checked(worked.clone().listing(used(HOUR, None)), 2 * day).reported(HOUR);
     assert_eq!(waiting.2, Wake::At(at(day)));
-    let Health::Ready(_, text) = waiting.0 else { panic!() };
-    assert!(text.contains("does not show when it was last used"), "{text}");
+    let Health::Ready(_, text) = waiting.0 else {
+        panic!()
+    };
+    assert!(
+        text.contains("does not show when it was last used"),
+        "{text}"
+    );
     let why = revocation(&worked.listing(used(day, None)), day).unwrap();
     assert!(why.contains("does not show"), "{why}");
 }
@@ -209,26 +317,54 @@ fn never_used_is_not_known_of_a_key_that_was_seen_to_work() {
 fn which_keys_were_seen_to_work() {
     let rotating = |given: Given| {
         let due = given.but(|spec, _| spec.rotation = Some(rotation("1h", "1m")));
-        let KeyStep::CreateKey { intent, .. } = due.step(2 * HOUR) else { panic!() };
+        let KeyStep::CreateKey { intent, .. } = due.step(2 * HOUR) else {
+            panic!()
+        };
         intent
     };
     let worked = |given: &Given, intent: &KeyIntent| {
-        let after = given.observed.identity.clone().unwrap().records.succeeded_by(key(2), intent);
+        let after = given
+            .observed
+            .identity
+            .clone()
+            .unwrap()
+            .records
+            .succeeded_by(key(2), intent);
         (after.previous[0].worked, after.tried)
     };
     let mine = |last_used: Option<i64>| {
-        let KeyListing::Read { at: begun, keys } = listed(HOUR, &[(1, &key(1).name)]) else { panic!() };
+        let KeyListing::Read { at: begun, keys } = listed(HOUR, &[(1, &key(1).name)]) else {
+            panic!()
+        };
         let mut keys = keys.into_parts().0;
         keys[0].last_used_at = last_used.map(at);
-        KeyListing::Read { at: begun, keys: keys.into() }
+        KeyListing::Read {
+            at: begun,
+            keys: keys.into(),
+        }
     };
-    let account = KeyAccount { label: "Account prod".into(), users: Vec::new(), follows: true };
-    let tried = |id: i64| KeyRecords { tried: Some(id), ..records(1) };
+    let account = KeyAccount {
+        label: "Account prod".into(),
+        users: Vec::new(),
+        follows: true,
+    };
+    let tried = |id: i64| KeyRecords {
+        tried: Some(id),
+        ..records(1)
+    };
     for (what, given, expected) in [
         ("nothing is known", Given::in_use(), false),
         ("it is listed", Given::in_use().listing(mine(None)), false),
-        ("its use is listed", Given::in_use().listing(mine(Some(1))), true),
-        ("an account works with it", Given::in_use().but(|_, seen| seen.accounts = vec![account.clone()]), true),
+        (
+            "its use is listed",
+            Given::in_use().listing(mine(Some(1))),
+            true,
+        ),
+        (
+            "an account works with it",
+            Given::in_use().but(|_, seen| seen.accounts = vec![account.clone()]),
+            true,
+        ),
         ("it was tried", Given::in_use().records(tried(1)), true),
         ("another one was", Given::in_use().records(tried(7)), false),
     ] {
@@ -245,14 +381,29 @@ fn a_list_that_shows_it_unused_has_it_revoked_and_an_old_one_does_not() {
     assert_eq!(revocation(&given().listing(unused(over)), over), None);
     // The key may have been used since the list.
     assert_eq!(known(given(), unused(HOUR)).step(over), KeyStep::ListKeys);
-    assert_eq!(known(given(), unused(over)).step(over + 20), KeyStep::ListKeys);
-    assert_eq!(given().listing(unused(over)).step(over + 31), KeyStep::ListKeys);
-    let KeyStep::ListKeys = given().listing(unused(over - 1)).step(over) else { panic!() };
+    assert_eq!(
+        known(given(), unused(over)).step(over + 20),
+        KeyStep::ListKeys
+    );
+    assert_eq!(
+        given().listing(unused(over)).step(over + 31),
+        KeyStep::ListKeys
+    );
+    let KeyStep::ListKeys = given().listing(unused(over - 1)).step(over) else {
+        panic!()
+    };
     // The revocation waits for a failing list, and the key stays.
-    let failing = checked(known(given(), unused(over)), over).failed(Action::ListKeys, unanswered(), over + HOUR);
+    let failing = checked(known(given(), unused(over)), over).failed(
+        Action::ListKeys,
+        unanswered(),
+        over + HOUR,
+    );
     let (health, sync, wake) = failing.reported(over + HOUR);
     assert!(matches!(health, Health::Ready(..)));
-    assert!(matches!(sync, Sync::OutOfSync(Reason::PlatformUnreachable, _)));
+    assert!(matches!(
+        sync,
+        Sync::OutOfSync(Reason::PlatformUnreachable, _)
+    ));
     assert_eq!(wake, Wake::At(at(over + HOUR + 1)));
 }
 
@@ -260,14 +411,31 @@ fn a_list_that_shows_it_unused_has_it_revoked_and_an_old_one_does_not() {
 fn at_the_deadline_it_is_revoked_and_that_is_told() {
     let day = 24 * HOUR;
     let in_use = watched(day - 60, Some(day - 60)).listing(used(day - 1, Some(day - 60)));
-    assert_eq!(checked(in_use.clone(), day).reported(day - 1).2, Wake::At(at(day)));
+    assert_eq!(
+        checked(in_use.clone(), day).reported(day - 1).2,
+        Wake::At(at(day))
+    );
     let why = revocation(&in_use, day).unwrap();
-    assert!(why.contains("deadline") && why.contains("192.0.2.7") && why.contains("1970-01-01T23:59:00Z"), "{why}");
-    assert_eq!(known(given(), used(1, Some(0))).step(day), KeyStep::ListKeys, "what is told is from now");
+    assert!(
+        why.contains("deadline")
+            && why.contains("192.0.2.7")
+            && why.contains("1970-01-01T23:59:00Z"),
+        "{why}"
+    );
+    assert_eq!(
+        known(given(), used(1, Some(0))).step(day),
+        KeyStep::ListKeys,
+        "what is told is from now"
+    );
     let never = checked(watched(1, None).listing(used(day, None)), day);
-    assert_eq!(revocation(&never, day), None, "it was not used since it was replaced");
+    assert_eq!(
+        revocation(&never, day),
+        None,
+        "it was not used since it was replaced"
+    );
     // A use that is no longer recorded is still reported.
-    let used_again = revocation(&watched(1, Some(0)).listing(used(day, Some(day - 60))), day).unwrap();
+    let used_again =
+        revocation(&watched(1, Some(0)).listing(used(day, Some(day - 60))), day).unwrap();
     assert!(used_again.contains("1970-01-01T23:59:00Z"), "{used_again}");
 }
 
@@ -278,37 +446,74 @@ fn where_the_platform_shows_no_use_the_deadline_counts_and_that_is_said() {
     let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
     let says = |given: &Given, words: &str| {
         let (health, _, wake) = checked(given.clone(), day).reported(3 * HOUR);
-        let Health::Ready(_, text) = health else { panic!("{health:?}") };
-        assert!(text.contains(words) && text.contains("1970-01-02T00:00:00Z"), "{text}");
+        let Health::Ready(_, text) = health else {
+            panic!("{health:?}")
+        };
+        assert!(
+            text.contains(words) && text.contains("1970-01-02T00:00:00Z"),
+            "{text}"
+        );
         wake
     };
-    for listing in [listed(3 * HOUR, &both), listed(3 * HOUR, &both[..1]), KeyListing::NotOffered] {
-        let wake = says(&given().listing(listing.clone()), "the platform does not show when it was last used");
+    for listing in [
+        listed(3 * HOUR, &both),
+        listed(3 * HOUR, &both[..1]),
+        KeyListing::NotOffered,
+    ] {
+        let wake = says(
+            &given().listing(listing.clone()),
+            "the platform does not show when it was last used",
+        );
         assert_eq!(wake, Wake::At(at(day)), "{listing:?}");
     }
-    says(&watched(3 * HOUR, Some(1)).listing(used(3 * HOUR, Some(1))), "until it was not used for 2h");
+    says(
+        &watched(3 * HOUR, Some(1)).listing(used(3 * HOUR, Some(1))),
+        "until it was not used for 2h",
+    );
     let why = revocation(&given().listing(listed(day, &both)), day).unwrap();
     assert!(why.contains("does not show"), "{why}");
     // A list without the key may be incomplete.
     assert!(revocation(&given().listing(listed(day, &both[..1])), day).is_some());
     let (left, event) = record(given().listing(KeyListing::NotOffered).step(day));
     assert!(event.unwrap().contains("Revoke it in the console"));
-    assert_eq!((left.previous.len(), left.lost[0].because), (0, LostBecause::Retired));
+    assert_eq!(
+        (left.previous.len(), left.lost[0].because),
+        (0, LostBecause::Retired)
+    );
 }
 
 #[test]
 fn what_the_spec_says_now_counts() {
     let listing = || used(HOUR, Some(HOUR));
-    let after_overlap = given().listing(listing()).but(|spec, _| spec.rotation = Some(rotation("720h", "1h")));
+    let after_overlap = given()
+        .listing(listing())
+        .but(|spec, _| spec.rotation = Some(rotation("720h", "1h")));
     assert_eq!(revocation(&after_overlap, HOUR), None);
-    let not_declared = given().listing(listing()).but(|spec, _| spec.rotation = None);
+    let not_declared = given()
+        .listing(listing())
+        .but(|spec, _| spec.rotation = None);
     assert_eq!(revocation(&not_declared, HOUR), None);
-    let longer = Rotation { deadline: Some(Length("48h".to_owned())), ..when_unused() };
-    let longer = checked(watched(24 * HOUR, Some(0)).listing(used(24 * HOUR, Some(0))), 30 * HOUR)
-        .but(|spec, _| spec.rotation = Some(longer));
-    assert_eq!(longer.reported(24 * HOUR).2, Wake::At(at(26 * HOUR + PAUSE)));
+    let longer = Rotation {
+        deadline: Some(Length("48h".to_owned())),
+        ..when_unused()
+    };
+    let longer = checked(
+        watched(24 * HOUR, Some(0)).listing(used(24 * HOUR, Some(0))),
+        30 * HOUR,
+    )
+    .but(|spec, _| spec.rotation = Some(longer));
+    assert_eq!(
+        longer.reported(24 * HOUR).2,
+        Wake::At(at(26 * HOUR + PAUSE))
+    );
     let revoke_at = |given: &Given| {
-        let said = status(&Report::ready("a"), &given.observed, &ProjectKeyStatus::default(), &given.spec, at(1));
+        let said = status(
+            &Report::ready("a"),
+            &given.observed,
+            &ProjectKeyStatus::default(),
+            &given.spec,
+            at(1),
+        );
         said.previous_keys[0].revoke_at
     };
     assert_eq!(revoke_at(&given()), Some(at(24 * HOUR)));
@@ -319,10 +524,25 @@ fn what_the_spec_says_now_counts() {
 #[test]
 fn a_key_that_was_of_no_use_any_more_is_not_waited_for() {
     // Its Secret was altered, so no client has it.
-    let replaced = KeyRecords { previous: vec![retired(5, 1)], ..records(1) };
+    let replaced = KeyRecords {
+        previous: vec![retired(5, 1)],
+        ..records(1)
+    };
     assert_eq!(given().records(replaced).step(1), KeyStep::ListKeys);
-    let previous = vec![RetiredKey { rotated: true, ..retired(6, HOUR) }, retired(5, 1)];
-    let both = given().records(KeyRecords { previous, ..records(1) });
+    let previous = vec![
+        RetiredKey {
+            rotated: true,
+            ..retired(6, HOUR)
+        },
+        retired(5, 1),
+    ];
+    let both = given().records(KeyRecords {
+        previous,
+        ..records(1)
+    });
     let listing = used(2, Some(1));
-    assert!(matches!(both.listing(listing).step(2), KeyStep::Revoke { id: 5, .. }), "neither delays the other");
+    assert!(
+        matches!(both.listing(listing).step(2), KeyStep::Revoke { id: 5, .. }),
+        "neither delays the other"
+    );
 }

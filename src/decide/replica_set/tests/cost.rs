@@ -7,7 +7,14 @@ use crate::decide::cron::tests::{MOST_TO_READ, work_of};
 
 #[test]
 fn no_template_makes_a_set_look_for_times() {
-    for times in ["* * * * *", "0 3 30 2 *", "0 3 29 2 *", "0 3 30W 2 *", "30 2 * 3 SUNL", "0 3 * 2 MON#5"] {
+    for times in [
+        "* * * * *",
+        "0 3 30 2 *",
+        "0 3 29 2 *",
+        "0 3 30W 2 *",
+        "30 2 * 3 SUNL",
+        "0 3 * 2 MON#5",
+    ] {
         for zone in ["UTC", "Europe/Berlin", "Africa/Casablanca"] {
             let entry = |number: usize| json!({"name": format!("e-{number}"), "start": times, "end": times, "timeZone": zone, "size": {"fixed": 1}});
             let template = json!({
@@ -20,7 +27,13 @@ fn no_template_makes_a_set_look_for_times() {
             let given = Given::new(spec(100, &json!({}), &template), computes);
             let (evaluations, looks) = work_of(|| {
                 let report = given.decide().report.unwrap();
-                status(&report, &given.spec, &given.observed, &ReadReplicaSetStatus::default(), NOW);
+                status(
+                    &report,
+                    &given.spec,
+                    &given.observed,
+                    &ReadReplicaSetStatus::default(),
+                    NOW,
+                );
             });
             // Each entry has two schedules.
             assert!(

@@ -30,15 +30,30 @@ fn how_the_replicas_stand_together() {
     let with = |more: Value| Given::of(2, [replica(0, &json!({})), replica(1, &more)]);
     let why = "Compute reads-1: The plan is too small.";
     for (given, kind, reason, message) in [
-        (Given::of(0, []), "ready", Reason::Available, "Replicas: 0 declared, 0 ready, 0 up to date.".to_owned()),
-        (Given::of(1, ready(1)), "ready", Reason::Available, "Replicas: 1 declared, 1 ready, 1 up to date.".to_owned()),
+        (
+            Given::of(0, []),
+            "ready",
+            Reason::Available,
+            "Replicas: 0 declared, 0 ready, 0 up to date.".to_owned(),
+        ),
+        (
+            Given::of(1, ready(1)),
+            "ready",
+            Reason::Available,
+            "Replicas: 1 declared, 1 ready, 1 up to date.".to_owned(),
+        ),
         (
             Given::of(2, ready(1)),
             "progressing",
             Reason::Creating,
             "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
         ),
-        (with(starting()), "progressing", Reason::Updating, "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned()),
+        (
+            with(starting()),
+            "progressing",
+            Reason::Updating,
+            "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
+        ),
         (
             Given::of(1, ready(2)),
             "progressing",
@@ -71,9 +86,18 @@ fn how_the_replicas_stand_together() {
 #[test]
 fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
     let given = Given::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
-    let message = "Replicas: 2 declared, 1 ready, 1 up to date. 1 cannot be read, see their conditions.".to_owned();
-    assert_eq!(health(&given), ("unknown", Reason::ReplicaNotReady, message.clone()));
-    assert_eq!(told(&given).sync, Sync::Refused(Reason::ReplicaNotReady, message), "a person is needed for it");
+    let message =
+        "Replicas: 2 declared, 1 ready, 1 up to date. 1 cannot be read, see their conditions."
+            .to_owned();
+    assert_eq!(
+        health(&given),
+        ("unknown", Reason::ReplicaNotReady, message.clone())
+    );
+    assert_eq!(
+        told(&given).sync,
+        Sync::Refused(Reason::ReplicaNotReady, message),
+        "a person is needed for it"
+    );
     let before = crate::api::ReadReplicaSetStatus::default();
     let shown = super::super::status(&told(&given), &given.spec, &given.observed, &before, NOW);
     assert_eq!((shown.replicas, shown.ready_replicas), (2, 1));
@@ -82,16 +106,27 @@ fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
 #[test]
 fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     let size = json!({"size": {"fixed": 2}});
-    let waits = conditioned("Synced", "False", "WaitingForDisruption", "It waits for the window.");
+    let waits = conditioned(
+        "Synced",
+        "False",
+        "WaitingForDisruption",
+        "It waits for the window.",
+    );
     let more = json!({
         "spec": size, "status": {"conditions": [conditioned("Ready", "True", "Available", ""), waits]},
     });
-    let given = Given::new(spec(2, &json!({}), &size), [replica(0, &more), replica(1, &json!({}))]);
+    let given = Given::new(
+        spec(2, &json!({}), &size),
+        [replica(0, &more), replica(1, &json!({}))],
+    );
     assert_eq!(given.does(), "rests", "the others wait for it");
     assert_eq!(health(&given).0, "ready");
     let report = told(&given);
     let message = "Compute reads-0: It waits for the window.".to_owned();
-    assert_eq!(report.sync, Sync::OutOfSync(Reason::WaitingForDisruption, message));
+    assert_eq!(
+        report.sync,
+        Sync::OutOfSync(Reason::WaitingForDisruption, message)
+    );
     assert_eq!(report.waits_for(), Some(Reason::WaitingForDisruption));
 }
 
@@ -99,47 +134,90 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
 #[test]
 fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
     let size = json!({"size": {"fixed": 2}});
-    let said = |kind: &str, status: &str, reason: &str| conditioned(kind, status, reason, "The plan is too small.");
+    let said = |kind: &str, status: &str, reason: &str| {
+        conditioned(kind, status, reason, "The plan is too small.")
+    };
     let refused = |reason: &str| {
-        [said("Ready", "True", "Available"), said("Synced", "False", reason), said("Stalled", "True", reason)]
+        [
+            said("Ready", "True", "Available"),
+            said("Synced", "False", reason),
+            said("Stalled", "True", reason),
+        ]
     };
     let changed = json!({"spec": size, "status": {"conditions": refused("Refused")}});
     let gone = |conditions: Value| json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}, "status": {"conditions": conditions}});
-    let stuck = |reason: &str| gone(json!([said("Ready", "False", reason), said("Stalled", "True", reason)]));
+    let stuck = |reason: &str| {
+        gone(json!([
+            said("Ready", "False", reason),
+            said("Stalled", "True", reason)
+        ]))
+    };
     let of_three = |first: &Value| {
-        Given::new(spec(3, &json!({}), &size), [replica(0, first), replica(1, &json!({})), replica(2, &json!({}))])
+        Given::new(
+            spec(3, &json!({}), &size),
+            [
+                replica(0, first),
+                replica(1, &json!({})),
+                replica(2, &json!({})),
+            ],
+        )
     };
     let and_one = |more: &Value| Given::of(1, [replica(0, &json!({})), replica(1, more)]);
     for (given, reason) in [
         (of_three(&changed), Reason::Refused),
         (and_one(&stuck("Refused")), Reason::Refused),
         (and_one(&stuck("DeletionPaused")), Reason::DeletionPaused),
-        (and_one(&stuck("DeletionProtected")), Reason::DeletionProtected),
+        (
+            and_one(&stuck("DeletionProtected")),
+            Reason::DeletionProtected,
+        ),
     ] {
-        assert_eq!((given.does().as_str(), health(&given).0), ("rests", "ready"));
+        assert_eq!(
+            (given.does().as_str(), health(&given).0),
+            ("rests", "ready")
+        );
         let message = |number| format!("Compute reads-{number}: The plan is too small.");
         let number = if given.spec.replicas == 3 { 0 } else { 1 };
         assert_eq!(told(&given).sync, Sync::Refused(reason, message(number)));
     }
     // A replica in deletion without a problem.
     for (leaves, sync) in [
-        (gone(json!([said("Ready", "False", "Deleting"), said("Reconciling", "True", "Deleting")])), Sync::InSync),
+        (
+            gone(json!([
+                said("Ready", "False", "Deleting"),
+                said("Reconciling", "True", "Deleting")
+            ])),
+            Sync::InSync,
+        ),
         (
             gone(json!([
                 said("Ready", "True", "Available"),
                 said("Synced", "Unknown", "Paused"),
                 said("Paused", "True", "Paused")
             ])),
-            Sync::OutOfSync(Reason::Paused, "Compute reads-1: The plan is too small.".to_owned()),
+            Sync::OutOfSync(
+                Reason::Paused,
+                "Compute reads-1: The plan is too small.".to_owned(),
+            ),
         ),
     ] {
         assert_eq!(told(&and_one(&leaves)).sync, sync);
     }
     // An unknown state of another replica hides nothing.
-    let dark = merged(json!({"status": {"state": "failed"}}), not_ready("Unknown", None));
-    let hidden = Given::new(spec(2, &json!({}), &size), [replica(0, &changed), replica(1, &dark)]);
+    let dark = merged(
+        json!({"status": {"state": "failed"}}),
+        not_ready("Unknown", None),
+    );
+    let hidden = Given::new(
+        spec(2, &json!({}), &size),
+        [replica(0, &changed), replica(1, &dark)],
+    );
     assert_eq!(health(&hidden).0, "unknown");
-    assert!(matches!(told(&hidden).sync, Sync::Refused(Reason::Refused, _)), "{:?}", told(&hidden));
+    assert!(
+        matches!(told(&hidden).sync, Sync::Refused(Reason::Refused, _)),
+        "{:?}",
+        told(&hidden)
+    );
 }
 
 #[test]
@@ -149,17 +227,28 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
         conditioned("Synced", "Unknown", "Paused", "By a person."),
         conditioned("Paused", "True", "Paused", "By a person."),
     ];
-    let given = Given::of(2, [replica(0, &json!({"status": {"conditions": paused}})), replica(1, &json!({}))]);
+    let given = Given::of(
+        2,
+        [
+            replica(0, &json!({"status": {"conditions": paused}})),
+            replica(1, &json!({})),
+        ],
+    );
     assert_eq!(health(&given).0, "ready");
-    assert_eq!(told(&given).sync, Sync::OutOfSync(Reason::Paused, "Compute reads-0: By a person.".to_owned()));
+    assert_eq!(
+        told(&given).sync,
+        Sync::OutOfSync(Reason::Paused, "Compute reads-0: By a person.".to_owned())
+    );
 }
 
 #[test]
 fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
     use super::super::super::memory::Problem;
     let refused = |given: Given, action| {
-        let failed =
-            |seen: &mut SetObserved| seen.memory.failed(action, Problem::Object("not admitted".into()), 3, NOW);
+        let failed = |seen: &mut SetObserved| {
+            seen.memory
+                .failed(action, Problem::Object("not admitted".into()), 3, NOW)
+        };
         let report = told(&given.observing(failed));
         let refused = |sync: &Sync| matches!(sync, Sync::Refused(Reason::Refused, text) if text == "not admitted");
         match report.health {
@@ -169,50 +258,100 @@ fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
         matches!(report.health, Health::Ready(..))
     };
     let size = json!({"size": {"fixed": 2}});
-    assert!(refused(Given::of(1, ready(2)), Action::Delete), "one too many");
-    assert!(refused(Given::new(spec(2, &json!({}), &size), ready(2)), Action::Change), "with another size");
-    assert!(!refused(Given::of(3, ready(2)), Action::Create), "one too few");
-    assert!(!refused(Given::of(1, [replica(0, &json!({})), replica(1, &starting())]), Action::Delete));
+    assert!(
+        refused(Given::of(1, ready(2)), Action::Delete),
+        "one too many"
+    );
+    assert!(
+        refused(
+            Given::new(spec(2, &json!({}), &size), ready(2)),
+            Action::Change
+        ),
+        "with another size"
+    );
+    assert!(
+        !refused(Given::of(3, ready(2)), Action::Create),
+        "one too few"
+    );
+    assert!(!refused(
+        Given::of(1, [replica(0, &json!({})), replica(1, &starting())]),
+        Action::Delete
+    ));
 }
 
 #[test]
 fn what_a_replica_said_of_an_older_spec_holds_nothing_back() {
     let size = json!({"size": {"fixed": 2}});
-    let waits = conditioned("Synced", "False", "WaitingForDisruption", "It waits for the window.");
+    let waits = conditioned(
+        "Synced",
+        "False",
+        "WaitingForDisruption",
+        "It waits for the window.",
+    );
     let conditions = json!([conditioned("Ready", "True", "Available", ""), waits]);
-    let older = json!({"metadata": {"generation": 2}, "spec": size, "status": {"conditions": conditions}});
-    let given = Given::new(spec(2, &json!({}), &size), [replica(0, &older), replica(1, &json!({"spec": size}))]);
+    let older =
+        json!({"metadata": {"generation": 2}, "spec": size, "status": {"conditions": conditions}});
+    let given = Given::new(
+        spec(2, &json!({}), &size),
+        [replica(0, &older), replica(1, &json!({"spec": size}))],
+    );
     let message = "Replicas: 2 declared, 2 ready, 1 up to date.".to_owned();
     assert_eq!(health(&given), ("progressing", Reason::Updating, message));
 }
 
 #[test]
 fn the_status_counts() {
-    let leaving = replica(3, &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}));
+    let leaving = replica(
+        3,
+        &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}),
+    );
     let old = replica(1, &former());
     let new = replica(2, &json!({"status": {"host": null, "conditions": []}}));
-    let given = Given::of(2, [replica(0, &json!({})), old, new, leaving])
-        .observing(|seen| (seen.connection_secret, seen.unused_secrets) = (Some("db".into()), vec!["old".into()]));
+    let given = Given::of(2, [replica(0, &json!({})), old, new, leaving]).observing(|seen| {
+        (seen.connection_secret, seen.unused_secrets) = (Some("db".into()), vec!["old".into()])
+    });
     let status = |given: &Given| {
-        let before = crate::api::ReadReplicaSetStatus { connection_secret: Some("was".into()), ..Default::default() };
+        let before = crate::api::ReadReplicaSetStatus {
+            connection_secret: Some("was".into()),
+            ..Default::default()
+        };
         super::super::status(&told(given), &given.spec, &given.observed, &before, NOW)
     };
     let shown = status(&given);
-    let numbers = (shown.replicas, shown.ready_replicas, shown.updated_replicas, shown.hosts);
+    let numbers = (
+        shown.replicas,
+        shown.ready_replicas,
+        shown.updated_replicas,
+        shown.hosts,
+    );
     assert_eq!(numbers, (3, 2, 1, 2));
     assert_eq!(shown.selector.as_deref(), Some("app=reads"));
     assert_eq!(shown.connection_secret.as_deref(), Some("db"));
     assert_eq!(shown.binding.unwrap().name, "db");
-    assert_eq!((shown.unused_secrets, shown.observed_generation), (vec!["old".to_owned()], Some(3)));
+    assert_eq!(
+        (shown.unused_secrets, shown.observed_generation),
+        (vec!["old".to_owned()], Some(3))
+    );
     let going = status(&given.observing(|seen| seen.meta.deleting = true));
-    assert_eq!(going.connection_secret.as_deref(), Some("was"), "nobody looks any more");
+    assert_eq!(
+        going.connection_secret.as_deref(),
+        Some("was"),
+        "nobody looks any more"
+    );
 }
 
 #[test]
 fn a_schedule_of_the_template_that_never_comes_is_reported_without_a_replica() {
     let restart = |schedule: &str| json!({"maintenance": {"restart": {"schedule": schedule}}});
     let report = |schedule: &str| told(&Given::new(spec(0, &json!({}), &restart(schedule)), []));
-    let Sync::Refused(Reason::InvalidSchedule, text) = report("0 0 30 2 *").sync else { panic!("not reported") };
-    assert!(text.starts_with("spec.template.spec.maintenance is not followed: the schedule \"0 0 30 2 *\""), "{text}");
+    let Sync::Refused(Reason::InvalidSchedule, text) = report("0 0 30 2 *").sync else {
+        panic!("not reported")
+    };
+    assert!(
+        text.starts_with(
+            "spec.template.spec.maintenance is not followed: the schedule \"0 0 30 2 *\""
+        ),
+        "{text}"
+    );
     assert_eq!(report("0 0 29 2 *").sync, Sync::InSync);
 }

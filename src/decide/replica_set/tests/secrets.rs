@@ -14,9 +14,16 @@ fn given(connection: &Value, computes: Vec<Arc<Compute>>) -> Given {
     let count = u32::try_from(computes.len()).unwrap();
     let mut connection = connection.clone();
     connection["secretName"] = json!("reads-db");
-    Given::new(spec(count, &json!({"connection": connection}), &json!({})), computes).observing(|seen| {
+    Given::new(
+        spec(count, &json!({"connection": connection}), &json!({})),
+        computes,
+    )
+    .observing(|seen| {
         seen.secret = SecretView::Absent;
-        seen.credentials = CredentialsView::Found { user: "app".into(), password: "s3:c/t".into() };
+        seen.credentials = CredentialsView::Found {
+            user: "app".into(),
+            password: "s3:c/t".into(),
+        };
     })
 }
 
@@ -32,13 +39,17 @@ fn written(given: &Given) -> ConnectionSecret {
 }
 
 fn entry(secret: &ConnectionSecret, name: &str) -> Option<String> {
-    secret.data.get(name).map(|text| text.as_secret().expose_secret().to_owned())
+    secret
+        .data
+        .get(name)
+        .map(|text| text.as_secret().expose_secret().to_owned())
 }
 
 #[test]
 fn one_secret_leads_to_all_replicas() {
     let secret = written(&given(&whole(), ready(2)));
-    let expect = |name: &str, text: &str| assert_eq!(entry(&secret, name).as_deref(), Some(text), "{name}");
+    let expect =
+        |name: &str, text: &str| assert_eq!(entry(&secret, name).as_deref(), Some(text), "{name}");
     expect("host", "ep-0.example,ep-1.example");
     expect("port", "5432");
     expect("computeID", "ep-0,ep-1");
@@ -58,8 +69,11 @@ fn one_secret_leads_to_all_replicas() {
 
 #[test]
 fn a_client_reads_the_uri() {
-    let config = Config::from_str(&entry(&written(&given(&whole(), ready(3))), "uri").unwrap()).unwrap();
-    let hosts: Vec<_> = ["ep-0.example", "ep-1.example", "ep-2.example"].map(|name| Host::Tcp(name.to_owned())).into();
+    let config =
+        Config::from_str(&entry(&written(&given(&whole(), ready(3))), "uri").unwrap()).unwrap();
+    let hosts: Vec<_> = ["ep-0.example", "ep-1.example", "ep-2.example"]
+        .map(|name| Host::Tcp(name.to_owned()))
+        .into();
     assert_eq!(config.get_hosts(), hosts);
     assert_eq!(config.get_ports(), [5432, 5432, 5432]);
     assert_eq!(config.get_load_balance_hosts(), LoadBalanceHosts::Random);
@@ -69,20 +83,45 @@ fn a_client_reads_the_uri() {
 
 #[test]
 fn poolers_are_used_where_they_are_shown() {
-    let pooled = |number: u32| replica(number, &json!({"status": {"pooledHost": format!("pool-{number}.example")}}));
+    let pooled = |number: u32| {
+        replica(
+            number,
+            &json!({"status": {"pooledHost": format!("pool-{number}.example")}}),
+        )
+    };
     let both = given(&json!({"pooled": true}), vec![pooled(0), pooled(1)]);
     let secret = written(&both);
-    assert_eq!(entry(&secret, "host").as_deref(), Some("pool-0.example,pool-1.example"));
-    assert_eq!(entry(&secret, "direct-host").as_deref(), Some("ep-0.example,ep-1.example"));
-    assert_eq!(entry(&secret, "pooled-host").as_deref(), Some("pool-0.example,pool-1.example"));
-    let one = given(&json!({"pooled": true}), vec![pooled(0), replica(1, &json!({}))]);
+    assert_eq!(
+        entry(&secret, "host").as_deref(),
+        Some("pool-0.example,pool-1.example")
+    );
+    assert_eq!(
+        entry(&secret, "direct-host").as_deref(),
+        Some("ep-0.example,ep-1.example")
+    );
+    assert_eq!(
+        entry(&secret, "pooled-host").as_deref(),
+        Some("pool-0.example,pool-1.example")
+    );
+    let one = given(
+        &json!({"pooled": true}),
+        vec![pooled(0), replica(1, &json!({}))],
+    );
     let secret = written(&one);
-    assert_eq!(entry(&secret, "host").as_deref(), Some("pool-0.example,ep-1.example"));
+    assert_eq!(
+        entry(&secret, "host").as_deref(),
+        Some("pool-0.example,ep-1.example")
+    );
     assert_eq!(entry(&secret, "pooled-host"), None);
     let settled = one.observing(|seen| seen.secret = SecretView::Ours(secret));
-    let Sync::OutOfSync(reason, message) = settled.decide().report.unwrap().sync else { panic!("in sync") };
+    let Sync::OutOfSync(reason, message) = settled.decide().report.unwrap().sync else {
+        panic!("in sync")
+    };
     assert_eq!(reason, Reason::ConnectionIncomplete);
-    assert!(message.contains("no pooled host of compute ep-1,"), "{message}");
+    assert!(
+        message.contains("no pooled host of compute ep-1,"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -94,14 +133,29 @@ fn the_secret_follows_the_replicas() {
         given(&whole(), computes).observing(|seen| seen.secret = SecretView::Ours(stands))
     };
     assert_eq!(then(ready(2)).does(), "rests");
-    assert_eq!(entry(&written(&then(ready(1))), "host").as_deref(), Some("ep-0.example"));
+    assert_eq!(
+        entry(&written(&then(ready(1))), "host").as_deref(),
+        Some("ep-0.example")
+    );
     let mut leaving = ready(2);
-    leaving[1] = replica(1, &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}));
+    leaving[1] = replica(
+        1,
+        &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}),
+    );
     let mut leaving = then(leaving);
     leaving.spec.replicas = 1;
-    assert_eq!(entry(&written(&leaving), "host").as_deref(), Some("ep-0.example"), "nobody is led to what goes");
-    let Some(SetStep::WriteConnection { secret, without }) = then(Vec::new()).decide().step else { panic!("rests") };
-    assert!(entry(&secret, "uri").is_none() && without.contains("uri") && without.contains("host"), "{without:?}");
+    assert_eq!(
+        entry(&written(&leaving), "host").as_deref(),
+        Some("ep-0.example"),
+        "nobody is led to what goes"
+    );
+    let Some(SetStep::WriteConnection { secret, without }) = then(Vec::new()).decide().step else {
+        panic!("rests")
+    };
+    assert!(
+        entry(&secret, "uri").is_none() && without.contains("uri") && without.contains("host"),
+        "{without:?}"
+    );
 }
 
 #[test]
@@ -112,15 +166,27 @@ fn there_is_no_secret_before_there_is_a_host() {
 
 #[test]
 fn what_is_not_ours_is_not_written() {
-    let foreign = given(&whole(), ready(1)).observing(|seen| seen.secret = SecretView::Foreign("not dbplane's".into()));
+    let foreign = given(&whole(), ready(1))
+        .observing(|seen| seen.secret = SecretView::Foreign("not dbplane's".into()));
     let choice = foreign.decide();
-    assert_eq!((choice.step, choice.report.unwrap().headline().0), (None, Reason::SecretNotOurs));
+    assert_eq!(
+        (choice.step, choice.report.unwrap().headline().0),
+        (None, Reason::SecretNotOurs)
+    );
 }
 
 #[test]
 fn missing_credentials_are_told() {
-    let given = given(&whole(), ready(1)).observing(|seen| seen.credentials = CredentialsView::NoSecret);
+    let given =
+        given(&whole(), ready(1)).observing(|seen| seen.credentials = CredentialsView::NoSecret);
     let secret = written(&given);
-    let told = given.observing(|seen| seen.secret = SecretView::Ours(secret)).decide().report.unwrap();
-    assert!(matches!(told.sync, Sync::OutOfSync(Reason::ConnectionIncomplete, _)), "{told:?}");
+    let told = given
+        .observing(|seen| seen.secret = SecretView::Ours(secret))
+        .decide()
+        .report
+        .unwrap();
+    assert!(
+        matches!(told.sync, Sync::OutOfSync(Reason::ConnectionIncomplete, _)),
+        "{told:?}"
+    );
 }

@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Entry, Page, Pagination, SettingsBody, lenient, parse, texts, times};
+use super::{
+    DecodeError, Entries, Entry, Page, Pagination, SettingsBody, lenient, parse, texts, times,
+};
 use crate::domain::{
-    Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation, PoolerMode,
-    PostgresSettings, Role, Settings, Support, SuspendAfter,
+    Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation,
+    PoolerMode, PostgresSettings, Role, Settings, Support, SuspendAfter,
 };
 use crate::platform::Answer;
 
@@ -167,7 +169,11 @@ impl ComputeItem {
             (None, true) => NameSupport::Offered,
             (None, false) => NameSupport::Unseen,
         };
-        Support { names, scale_to_zero, settings: self.settings.as_ref().is_some_and(SettingsItem::is_shown) }
+        Support {
+            names,
+            scale_to_zero,
+            settings: self.settings.as_ref().is_some_and(SettingsItem::is_shown),
+        }
     }
 }
 
@@ -175,7 +181,9 @@ impl ComputeItem {
 fn state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ComputeState>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     Ok(match serde_json::from_str::<Option<String>>(raw) {
-        Ok(word) => word.filter(|word| !word.is_empty()).map(|word| texts::cleaned(word).into()),
+        Ok(word) => word
+            .filter(|word| !word.is_empty())
+            .map(|word| texts::cleaned(word).into()),
         Err(_) => Some(no_state()),
     })
 }
@@ -193,9 +201,13 @@ fn role(wire: &str) -> Role {
 
 /// Unaltered, because they are sent back when one of them changes. `None` if they are too large.
 fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings> {
-    let texts = settings.into_iter().filter_map(|(name, SettingText(text))| Some((name, text?)));
+    let texts = settings
+        .into_iter()
+        .filter_map(|(name, SettingText(text))| Some((name, text?)));
     let settings: BTreeMap<_, _> = texts.collect();
-    let fits = settings.iter().all(|(name, text)| name.len() <= LONGEST_SETTING_NAME && text.len() <= LONGEST_SETTING);
+    let fits = settings
+        .iter()
+        .all(|(name, text)| name.len() <= LONGEST_SETTING_NAME && text.len() <= LONGEST_SETTING);
     (fits && settings.len() <= MOST_SETTINGS).then_some(PostgresSettings(settings))
 }
 
@@ -207,10 +219,15 @@ fn place(compute: &mut Compute, project: &str) {
 }
 
 /// The answer to GET /projects/{project}/endpoints.
-pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, DecodeError> {
+pub(in crate::platform::http) fn computes(
+    body: &[u8],
+    project: &str,
+) -> Result<Page<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
     let mut page = Page::of(list.endpoints, list.pagination);
-    page.items.iter_mut().for_each(|compute| place(compute, project));
+    page.items
+        .iter_mut()
+        .for_each(|compute| place(compute, project));
     Ok(page)
 }
 
@@ -262,12 +279,17 @@ impl Entry for OperationItem {
 pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
     let item: AnswerItem = parse(body)?;
     let compute = item.endpoint.map(|item| {
-        let mut compute = item.into_compute().map_err(|field| DecodeError::missing("endpoint", field))?;
+        let mut compute = item
+            .into_compute()
+            .map_err(|field| DecodeError::missing("endpoint", field))?;
         place(&mut compute, project);
         Ok(compute)
     });
     let operations = item.operations.unwrap_or_default().kept.into_iter();
-    Ok(Answer { compute: compute.transpose()?, operations: operations.map(OperationItem::into_operation).collect() })
+    Ok(Answer {
+        compute: compute.transpose()?,
+        operations: operations.map(OperationItem::into_operation).collect(),
+    })
 }
 
 #[derive(Deserialize)]
@@ -277,9 +299,18 @@ struct OperationList {
 
 /// The answer to GET /projects/{project}/operations, newest first.
 pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Listed<Operation>, DecodeError> {
-    let Entries { mut kept, unreadable, .. } = parse::<OperationList>(body)?.operations;
+    let Entries {
+        mut kept,
+        unreadable,
+        ..
+    } = parse::<OperationList>(body)?.operations;
     kept.sort_by_key(|operation| Reverse(operation.created_at));
-    Ok(Listed::new(kept.into_iter().map(OperationItem::into_operation).collect(), unreadable.into()))
+    Ok(Listed::new(
+        kept.into_iter()
+            .map(OperationItem::into_operation)
+            .collect(),
+        unreadable.into(),
+    ))
 }
 
 /// The body of a create: `{"endpoint": {…}}`, without undeclared members.
@@ -334,7 +365,10 @@ struct Change<'a> {
 impl<'a> From<&'a ComputeChange> for ChangeBody<'a> {
     fn from(change: &'a ComputeChange) -> Self {
         Self {
-            endpoint: Change { branch_id: change.branch_id.as_deref(), attributes: Attributes::from(&change.settings) },
+            endpoint: Change {
+                branch_id: change.branch_id.as_deref(),
+                attributes: Attributes::from(&change.settings),
+            },
         }
     }
 }

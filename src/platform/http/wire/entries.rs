@@ -49,7 +49,11 @@ pub(super) struct Entries<T> {
 
 impl<T> Default for Entries<T> {
     fn default() -> Self {
-        Self { kept: Vec::new(), unreadable: Vec::new(), count: 0 }
+        Self {
+            kept: Vec::new(),
+            unreadable: Vec::new(),
+            count: 0,
+        }
     }
 }
 
@@ -76,10 +80,15 @@ impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
         let mut entries = Entries::default();
         while entries.count < MOST_ENTRIES {
             // Invalid JSON makes the whole list unreadable; JSON of another form only this entry.
-            let Some(json) = array.next_element::<&RawValue>()? else { return Ok(entries) };
+            let Some(json) = array.next_element::<&RawValue>()? else {
+                return Ok(entries);
+            };
             match read::<T>(json.get()) {
                 Ok(entry) => entries.kept.push(entry),
-                Err(field) => entries.unreadable.push(UnreadableEntry { id: T::id(json.get()), field }),
+                Err(field) => entries.unreadable.push(UnreadableEntry {
+                    id: T::id(json.get()),
+                    field,
+                }),
             }
             entries.count += 1;
         }
@@ -94,7 +103,9 @@ impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
 /// `Err` is the unreadable field.
 fn read<T: Entry>(json: &str) -> Result<T, String> {
     let wire = parse(json.as_bytes()).map_err(|DecodeError { path, message }| {
-        let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+        let missing = message
+            .strip_prefix("missing field `")
+            .and_then(|rest| rest.split('`').next());
         match (missing, path.as_str()) {
             (Some(field), _) => field.to_owned(),
             (None, ".") => "of another form".to_owned(),
@@ -131,9 +142,17 @@ mod tests {
     }
 
     fn of(json: &str) -> Option<(Vec<u8>, Vec<String>, usize)> {
-        let Entries { kept, unreadable, count } = serde_json::from_str::<Entries<Small>>(json).ok()?;
+        let Entries {
+            kept,
+            unreadable,
+            count,
+        } = serde_json::from_str::<Entries<Small>>(json).ok()?;
         let kept = kept.into_iter().map(|Small(number)| number).collect();
-        Some((kept, unreadable.iter().map(ToString::to_string).collect(), count))
+        Some((
+            kept,
+            unreadable.iter().map(ToString::to_string).collect(),
+            count,
+        ))
     }
 
     #[test]
@@ -168,7 +187,11 @@ mod tests {
             (r#"{"id":"a","size":null}"#, "a (size)".to_owned()),
             (r#"{"id":"a","size":"x"}"#, "a (of another form)".to_owned()),
         ] {
-            assert_eq!(of(&format!("[1,{odd},3]")), Some((vec![1, 3], vec![expected], 3)), "{odd}");
+            assert_eq!(
+                of(&format!("[1,{odd},3]")),
+                Some((vec![1, 3], vec![expected], 3)),
+                "{odd}"
+            );
         }
     }
 

@@ -46,7 +46,10 @@ pub(super) struct KeyRecord {
 
 /// The answer to a key create. No error contains any part of the body, because it includes the
 /// secret.
-pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<CreatedKey, DecodeError> {
+pub(in crate::platform::http) fn created(
+    body: &[u8],
+    name: &str,
+) -> Result<CreatedKey, DecodeError> {
     let record: KeyRecord = serde_json::from_slice(body)
         .map_err(|_| DecodeError::new(".", "not the object that a key's creation should return"))?;
     Ok(CreatedKey {
@@ -65,11 +68,18 @@ pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<Crea
 
 /// The difference between a created key and the request. A member that the answer lacks is no
 /// difference. The text contains no part of the body.
-pub(in crate::platform::http) fn difference(key: &CreatedKey, name: &str, project: &str) -> Option<&'static str> {
+pub(in crate::platform::http) fn difference(
+    key: &CreatedKey,
+    name: &str,
+    project: &str,
+) -> Option<&'static str> {
     if key.name != name {
         return Some("which is not called what was asked for");
     }
-    key.project_id.as_ref().is_some_and(|found| found != project).then_some("which is of another project")
+    key.project_id
+        .as_ref()
+        .is_some_and(|found| found != project)
+        .then_some("which is of another project")
 }
 
 /// A text in the answer to a create, an object in the list.
@@ -79,7 +89,9 @@ fn creator(value: &RawValue) -> Option<String> {
         id: String,
     }
     let text = || serde_json::from_str(value.get()).ok();
-    text().or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id)).map(texts::cleaned)
+    text()
+        .or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id))
+        .map(texts::cleaned)
 }
 
 impl Entry for KeyEntry {
@@ -93,7 +105,9 @@ impl Entry for KeyEntry {
             created_at: record.created_at,
             last_used_at: record.last_used_at,
             // A key that was never used has an empty address.
-            last_used_from: record.last_used_from_addr.filter(|address| !address.is_empty()),
+            last_used_from: record
+                .last_used_from_addr
+                .filter(|address| !address.is_empty()),
         })
     }
 
@@ -130,7 +144,10 @@ mod tests {
         let key = created(body, "asked").unwrap();
         assert_eq!(key.id, i64::MAX);
         assert_eq!(key.secret.expose_secret(), "s3cret");
-        assert_eq!((key.name.as_str(), key.created_by.as_deref()), ("n", Some("user_01h")));
+        assert_eq!(
+            (key.name.as_str(), key.created_by.as_deref()),
+            ("n", Some("user_01h"))
+        );
         assert!(!format!("{key:?}").contains("s3cret"));
     }
 
@@ -148,7 +165,10 @@ mod tests {
             assert_eq!(error.path, path, "{body}");
             assert!(!format!("{error:?}").contains("canary"), "{error:?}");
         }
-        assert_eq!(created(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name, "asked");
+        assert_eq!(
+            created(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name,
+            "asked"
+        );
     }
 
     #[test]
@@ -156,13 +176,25 @@ mod tests {
         let name = "which is not called what was asked for";
         let project = "which is of another project";
         for (body, expected) in [
-            (r#"{"id":1,"key":"x","name":"asked","project_id":"p"}"#, None),
+            (
+                r#"{"id":1,"key":"x","name":"asked","project_id":"p"}"#,
+                None,
+            ),
             (r#"{"id":1,"key":"x"}"#, None),
             (r#"{"id":1,"key":"x","name":7,"project_id":7}"#, None),
-            (r#"{"id":1,"key":"x","name":"aske","project_id":"p"}"#, Some(name)),
-            (r#"{"id":1,"key":"x","name":"","project_id":"p"}"#, Some(name)),
+            (
+                r#"{"id":1,"key":"x","name":"aske","project_id":"p"}"#,
+                Some(name),
+            ),
+            (
+                r#"{"id":1,"key":"x","name":"","project_id":"p"}"#,
+                Some(name),
+            ),
             (r#"{"id":1,"key":"x","name":"Asked"}"#, Some(name)),
-            (r#"{"id":1,"key":"x","name":"asked","project_id":"q"}"#, Some(project)),
+            (
+                r#"{"id":1,"key":"x","name":"asked","project_id":"q"}"#,
+                Some(project),
+            ),
             (r#"{"id":1,"key":"x","project_id":"q"}"#, Some(project)),
         ] {
             let key = created(body.as_bytes(), "asked").unwrap();
@@ -172,12 +204,16 @@ mod tests {
 
     #[test]
     fn the_list_is_a_bare_array() {
-        let body = br#"[{"id":9007199254740993,"name":"a","created_by":{"id":"u","name":"x","image":""},
+        let body =
+            br#"[{"id":9007199254740993,"name":"a","created_by":{"id":"u","name":"x","image":""},
             "last_used_at":null,"last_used_from_addr":"","created_at":"2025-01-02 nonsense"}]"#;
         let entries = keys(body).unwrap().items;
         assert_eq!(entries[0].id, 9_007_199_254_740_993);
         assert_eq!(entries[0].created_at, None);
-        assert_eq!((entries[0].last_used_at, &entries[0].last_used_from), (None, &None));
+        assert_eq!(
+            (entries[0].last_used_at, &entries[0].last_used_from),
+            (None, &None)
+        );
         assert!(keys(b"{}").is_err());
     }
 
@@ -186,13 +222,32 @@ mod tests {
         for (odd, expected) in [
             (r#"{"id":2}"#, "2 (name)"),
             (r#"{"id":"2","name":7}"#, "2 (name)"),
-            (r#"{"id":2,"name":"b","project_id":"No Project"}"#, "2 (project_id)"),
-            (r#"{"name":"b"}"#, "one whose identifier cannot be read (id)"),
-            ("null", "one whose identifier cannot be read (of another form)"),
+            (
+                r#"{"id":2,"name":"b","project_id":"No Project"}"#,
+                "2 (project_id)",
+            ),
+            (
+                r#"{"name":"b"}"#,
+                "one whose identifier cannot be read (id)",
+            ),
+            (
+                "null",
+                "one whose identifier cannot be read (of another form)",
+            ),
         ] {
-            let page = keys(format!(r#"[{{"id":1,"name":"a"}},{odd},{{"id":3,"name":"c"}}]"#).as_bytes()).unwrap();
-            assert_eq!(page.items.iter().map(|key| key.id).collect::<Vec<_>>(), [1, 3], "{odd}");
-            assert_eq!((page.unreadable[0].to_string().as_str(), page.entries), (expected, 3), "{odd}");
+            let page =
+                keys(format!(r#"[{{"id":1,"name":"a"}},{odd},{{"id":3,"name":"c"}}]"#).as_bytes())
+                    .unwrap();
+            assert_eq!(
+                page.items.iter().map(|key| key.id).collect::<Vec<_>>(),
+                [1, 3],
+                "{odd}"
+            );
+            assert_eq!(
+                (page.unreadable[0].to_string().as_str(), page.entries),
+                (expected, 3),
+                "{odd}"
+            );
         }
     }
 
@@ -200,17 +255,31 @@ mod tests {
     fn when_and_from_where_a_key_was_last_used() {
         let body = br#"[{"id":1,"name":"a","last_used_at":"2025-01-02T03:04:05Z","last_used_from_addr":"192.0.2.7, 2001:db8::7"},
             {"id":2,"name":"b","last_used_at":"yesterday","last_used_from_addr":7},{"id":3,"name":"c"}]"#;
-        let used: Vec<_> =
-            keys(body).unwrap().items.into_iter().map(|key| (key.last_used_at, key.last_used_from)).collect();
+        let used: Vec<_> = keys(body)
+            .unwrap()
+            .items
+            .into_iter()
+            .map(|key| (key.last_used_at, key.last_used_from))
+            .collect();
         let at = "2025-01-02T03:04:05Z".parse().ok();
-        assert_eq!(used, [(at, Some("192.0.2.7, 2001:db8::7".to_owned())), (None, None), (None, None)]);
+        assert_eq!(
+            used,
+            [
+                (at, Some("192.0.2.7, 2001:db8::7".to_owned())),
+                (None, None),
+                (None, None)
+            ]
+        );
     }
 
     #[test]
     fn a_creator_is_a_text_or_an_object() {
-        for (json, expected) in
-            [(r#""u""#, Some("u")), (r#"{"id":"u","name":7}"#, Some("u")), (r#"{"id":7}"#, None), ("7", None)]
-        {
+        for (json, expected) in [
+            (r#""u""#, Some("u")),
+            (r#"{"id":"u","name":7}"#, Some("u")),
+            (r#"{"id":7}"#, None),
+            ("7", None),
+        ] {
             let value = RawValue::from_string(json.to_owned()).unwrap();
             assert_eq!(creator(&value).as_deref(), expected, "{json}");
         }

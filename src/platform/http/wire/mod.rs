@@ -36,7 +36,10 @@ pub(super) struct DecodeError {
 
 impl DecodeError {
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+        Self {
+            path: path.into(),
+            message: message.into(),
+        }
     }
 
     /// The identity of an object is missing.
@@ -63,8 +66,17 @@ pub(super) struct Page<T> {
 
 impl<T> Page<T> {
     fn of(entries: Entries<T>, pagination: Option<Pagination>) -> Self {
-        let Entries { kept, unreadable, count } = entries;
-        Self { items: kept, unreadable, entries: count, cursor: pagination.and_then(Pagination::cursor) }
+        let Entries {
+            kept,
+            unreadable,
+            count,
+        } = entries;
+        Self {
+            items: kept,
+            unreadable,
+            entries: count,
+            cursor: pagination.and_then(Pagination::cursor),
+        }
     }
 }
 
@@ -79,7 +91,9 @@ struct Pagination {
 
 impl Pagination {
     fn cursor(self) -> Option<String> {
-        self.cursor.or(self.next).filter(|cursor| !cursor.is_empty())
+        self.cursor
+            .or(self.next)
+            .filter(|cursor| !cursor.is_empty())
     }
 }
 
@@ -100,7 +114,9 @@ fn reason(error: &serde_json::Error) -> String {
             let text = error.to_string();
             let starts = |starts: [&str; 2]| starts.iter().any(|start| text.starts_with(start));
             match text.rsplit_once(", expected ") {
-                Some((_, expected)) if starts(["invalid ", "unknown "]) => format!("expected {expected}"),
+                Some((_, expected)) if starts(["invalid ", "unknown "]) => {
+                    format!("expected {expected}")
+                }
                 _ if starts(["missing field", "duplicate field"]) => text,
                 _ => format!("of another form, {place}"),
             }

@@ -26,7 +26,11 @@ impl Entry for Project {
     type Wire = ProjectItem;
 
     fn of(item: ProjectItem) -> Result<Self, &'static str> {
-        Ok(Self { id: item.id.ok_or("id")?, name: item.name, organization_id: item.org_id })
+        Ok(Self {
+            id: item.id.ok_or("id")?,
+            name: item.name,
+            organization_id: item.org_id,
+        })
     }
 }
 
@@ -45,7 +49,10 @@ mod tests {
         let page =
             projects(br#"{"projects":[{"id":"a"},{"id":"b","name":null,"org_id":7,"new":{}}],"pagination":null}"#);
         let page = page.unwrap();
-        assert_eq!(page.items.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(
+            page.items.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(),
+            ["a", "b"]
+        );
         assert_eq!(page.items[1].organization_id, None);
         assert_eq!(page.cursor, None);
     }
@@ -58,14 +65,20 @@ mod tests {
             (r#"{"projects":null,"pagination":{"cursor":""}}"#, None),
             (r#"{"projects":[],"pagination":[]}"#, None),
         ] {
-            assert_eq!(projects(body.as_bytes()).unwrap().cursor.as_deref(), expected, "{body}");
+            assert_eq!(
+                projects(body.as_bytes()).unwrap().cursor.as_deref(),
+                expected,
+                "{body}"
+            );
         }
     }
 
     #[test]
     fn a_project_without_its_id_is_told_and_the_others_are_read() {
-        let page =
-            projects(br#"{"projects":[{"id":"a"},{"name":"b"},{"id":7},{"id":"c","org_id":"No Org"}]}"#).unwrap();
+        let page = projects(
+            br#"{"projects":[{"id":"a"},{"name":"b"},{"id":7},{"id":"c","org_id":"No Org"}]}"#,
+        )
+        .unwrap();
         let unreadable: Vec<_> = page.unreadable.iter().map(ToString::to_string).collect();
         let nameless = "one whose identifier cannot be read (id)";
         assert_eq!((page.items.len(), page.entries), (1, 4));

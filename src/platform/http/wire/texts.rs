@@ -19,13 +19,24 @@ const LONGEST_SECRET: usize = 16 * 1024;
 /// An identifier. Empty counts as not reported.
 pub fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    exact(deserializer, LONGEST_IDENTIFIER, fits, "1 to 60 of a-z, 0-9 and -")
+    exact(
+        deserializer,
+        LONGEST_IDENTIFIER,
+        fits,
+        "1 to 60 of a-z, 0-9 and -",
+    )
 }
 
 /// A host, optionally with a port. Empty counts as not reported.
 pub fn host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
-    exact(deserializer, LONGEST_HOST, fits, "a host name of at most 253 characters")
+    let fits =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
+    exact(
+        deserializer,
+        LONGEST_HOST,
+        fits,
+        "a host name of at most 253 characters",
+    )
 }
 
 /// Null, absent or not a text: not reported. An invalid text is an error, which does not quote it.
@@ -36,9 +47,9 @@ fn exact<'de, D: Deserializer<'de>>(
     expected: &str,
 ) -> Result<Option<String>, D::Error> {
     match reported(deserializer)? {
-        Some(text) if text.len() > longest || !text.chars().all(fits) => {
-            Err(D::Error::invalid_value(Unexpected::Other("text"), &expected))
-        }
+        Some(text) if text.len() > longest || !text.chars().all(fits) => Err(
+            D::Error::invalid_value(Unexpected::Other("text"), &expected),
+        ),
         text => Ok(text.filter(|text| !text.is_empty())),
     }
 }

@@ -7,7 +7,8 @@ use crate::text::is_hidden;
 
 /// A compute with one field replaced.
 fn compute(field: &str, value: &Value) -> Value {
-    let mut item = json!({"id": "ep-a", "project_id": "p", "branch_id": "br-a", "type": "read_write"});
+    let mut item =
+        json!({"id": "ep-a", "project_id": "p", "branch_id": "br-a", "type": "read_write"});
     match field {
         "read_write_pooled_host" => item["hosts"] = json!({field: value}),
         field => item[field] = value.clone(),
@@ -18,8 +19,13 @@ fn compute(field: &str, value: &Value) -> Value {
 /// The only entry of a list, or its unreadable field.
 fn only<T>(page: Result<Page<T>, DecodeError>) -> Result<T, String> {
     let mut page = page.unwrap();
-    assert_eq!((page.entries, page.items.len() + page.unreadable.len()), (1, 1));
-    page.items.pop().ok_or_else(|| page.unreadable.remove(0).field)
+    assert_eq!(
+        (page.entries, page.items.len() + page.unreadable.len()),
+        (1, 1)
+    );
+    page.items
+        .pop()
+        .ok_or_else(|| page.unreadable.remove(0).field)
 }
 
 fn read_compute(field: &str, value: &Value) -> Result<Compute, String> {
@@ -37,40 +43,89 @@ fn read_key(field: &str, value: &Value) -> Result<(), String> {
     let mut item = json!({"id": 1, "name": "n", "key": "s3cret"});
     item[field] = value.clone();
     only(keys(json!([item]).to_string().as_bytes()))?;
-    created(item.to_string().as_bytes(), "n").map(drop).map_err(|error| error.path)
+    created(item.to_string().as_bytes(), "n")
+        .map(drop)
+        .map_err(|error| error.path)
 }
 
 /// An altered identifier or host could belong to another object.
 #[test]
 fn what_identifies_is_as_it_was_sent_or_the_answer_is_unreadable() {
     let long = "a".repeat(61);
-    let ids = ["a b", "a\nlevel=error msg=forged", "a/../b", "..", "A", "a\u{1b}[31m", "a\u{202e}b", "ü", &long];
+    let ids = [
+        "a b",
+        "a\nlevel=error msg=forged",
+        "a/../b",
+        "..",
+        "A",
+        "a\u{1b}[31m",
+        "a\u{202e}b",
+        "ü",
+        &long,
+    ];
     for field in ["id", "project_id", "branch_id"] {
         for id in ids {
-            assert_eq!(read_compute(field, &json!(id)).unwrap_err(), field, "{id:?}");
+            assert_eq!(
+                read_compute(field, &json!(id)).unwrap_err(),
+                field,
+                "{id:?}"
+            );
         }
     }
     for id in ids {
-        assert!(read_project("id", &json!(id)).is_err() && read_project("org_id", &json!(id)).is_err(), "{id:?}");
+        assert!(
+            read_project("id", &json!(id)).is_err() && read_project("org_id", &json!(id)).is_err(),
+            "{id:?}"
+        );
         assert!(read_key("project_id", &json!(id)).is_err(), "{id:?}");
         let changed = json!({"endpoint": compute("id", &json!(id))});
         let error = answer(changed.to_string().as_bytes(), "p").unwrap_err();
-        assert!(error.message.contains("1 to 60 of a-z, 0-9 and -") && !error.message.contains("forged"), "{error:?}");
+        assert!(
+            error.message.contains("1 to 60 of a-z, 0-9 and -")
+                && !error.message.contains("forged"),
+            "{error:?}"
+        );
     }
-    for host in
-        ["h\n", "h i", "h/", "h@evil", "h?x", "h\u{1b}", "ü.example", &"h".repeat(254), &"h".repeat(2 * 1024 * 1024)]
-    {
+    for host in [
+        "h\n",
+        "h i",
+        "h/",
+        "h@evil",
+        "h?x",
+        "h\u{1b}",
+        "ü.example",
+        &"h".repeat(254),
+        &"h".repeat(2 * 1024 * 1024),
+    ] {
         assert_eq!(read_compute("host", &json!(host)).unwrap_err(), "host");
         // The pooled host is optional, so an invalid one is not reported.
-        assert_eq!(read_compute("read_write_pooled_host", &json!(host)).unwrap().pooled_host, None);
+        assert_eq!(
+            read_compute("read_write_pooled_host", &json!(host))
+                .unwrap()
+                .pooled_host,
+            None
+        );
     }
-    for host in ["ep-a.eu.platform.example", "127.0.0.1:5432", "[::1]:5432", &"h".repeat(253)] {
-        assert_eq!(read_compute("host", &json!(host)).unwrap().host.as_deref(), Some(host));
+    for host in [
+        "ep-a.eu.platform.example",
+        "127.0.0.1:5432",
+        "[::1]:5432",
+        &"h".repeat(253),
+    ] {
+        assert_eq!(
+            read_compute("host", &json!(host)).unwrap().host.as_deref(),
+            Some(host)
+        );
     }
     for nothing in [json!(""), json!(null), json!(7), json!({})] {
         assert_eq!(read_compute("host", &nothing).unwrap().host, None);
-        assert_eq!(read_compute("project_id", &nothing).unwrap().project_id, "p");
-        assert!(read_project("org_id", &nothing).is_ok() && read_key("project_id", &nothing).is_ok());
+        assert_eq!(
+            read_compute("project_id", &nothing).unwrap().project_id,
+            "p"
+        );
+        assert!(
+            read_project("org_id", &nothing).is_ok() && read_key("project_id", &nothing).is_ok()
+        );
         assert_eq!(read_compute("id", &nothing).unwrap_err(), "id");
     }
 }
@@ -79,18 +134,37 @@ fn what_identifies_is_as_it_was_sent_or_the_answer_is_unreadable() {
 fn a_new_key_that_cannot_be_sent_is_none() {
     for key in ["", "a\nb", "a\u{7f}", &"a".repeat(16 * 1024 + 1)] {
         let body = json!({"id": 1, "key": key});
-        assert_eq!(created(body.to_string().as_bytes(), "n").unwrap_err().path, "key", "{}", key.len());
+        assert_eq!(
+            created(body.to_string().as_bytes(), "n").unwrap_err().path,
+            "key",
+            "{}",
+            key.len()
+        );
     }
 }
 
 #[test]
 fn settings_are_kept_as_they_are_or_not_read() {
     let settings = |settings: Value| read_compute("settings", &json!({"pg_settings": settings}));
-    let many = |count: usize| (0..count).map(|index| (format!("s{index}"), json!("v"))).collect::<Value>();
+    let many = |count: usize| {
+        (0..count)
+            .map(|index| (format!("s{index}"), json!("v")))
+            .collect::<Value>()
+    };
     let kept = settings(json!({"a": "1\n2"})).unwrap().settings.postgres.0;
-    assert_eq!(kept["a"], "1\n2", "they are sent back when another one changes");
-    assert_eq!(settings(many(1000)).unwrap().settings.postgres.0.len(), 1000);
-    for large in [many(1001), json!({"a": "v".repeat(8 * 1024 + 1)}), json!({"a".repeat(129): "v"})] {
+    assert_eq!(
+        kept["a"], "1\n2",
+        "they are sent back when another one changes"
+    );
+    assert_eq!(
+        settings(many(1000)).unwrap().settings.postgres.0.len(),
+        1000
+    );
+    for large in [
+        many(1001),
+        json!({"a": "v".repeat(8 * 1024 + 1)}),
+        json!({"a".repeat(129): "v"}),
+    ] {
         assert_eq!(settings(large).unwrap_err(), "settings.pg_settings");
     }
 }
@@ -98,10 +172,29 @@ fn settings_are_kept_as_they_are_or_not_read() {
 /// All texts of a compute, except those that are compared and sent back.
 fn texts(compute: Compute) -> Vec<String> {
     let state = |state: ComputeState| state.to_string();
-    let mode = compute.settings.pooler_mode.map(|mode: PoolerMode| mode.to_string());
+    let mode = compute
+        .settings
+        .pooler_mode
+        .map(|mode: PoolerMode| mode.to_string());
     let pending = compute.pending_state.map(state);
-    let others = [compute.region, compute.host, compute.pooled_host, compute.name, pending, mode].into_iter().flatten();
-    others.chain([compute.id, compute.project_id, compute.branch_id, state(compute.current_state)]).collect()
+    let others = [
+        compute.region,
+        compute.host,
+        compute.pooled_host,
+        compute.name,
+        pending,
+        mode,
+    ]
+    .into_iter()
+    .flatten();
+    others
+        .chain([
+            compute.id,
+            compute.project_id,
+            compute.branch_id,
+            state(compute.current_state),
+        ])
+        .collect()
 }
 
 fn nasty() -> impl Strategy<Value = String> {

@@ -23,7 +23,9 @@ fn read(text: &str) -> Option<Timestamp> {
 /// Both are rejected.
 fn in_utc(text: &str) -> Option<Timestamp> {
     let (_, time_of_day) = text.split_once(['T', 't', ' '])?;
-    let plain = time_of_day.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | ','));
+    let plain = time_of_day
+        .chars()
+        .all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | ','));
     let time: DateTime = text.parse().ok().filter(|_| plain)?;
     TimeZone::UTC.to_timestamp(time).ok()
 }
@@ -43,7 +45,10 @@ mod tests {
 
     fn of(value: &Value) -> Option<String> {
         let body = json!({"at": value}).to_string();
-        serde_json::from_str::<Item>(&body).unwrap().at.map(|at| at.to_string())
+        serde_json::from_str::<Item>(&body)
+            .unwrap()
+            .at
+            .map(|at| at.to_string())
     }
 
     #[test]
@@ -52,9 +57,15 @@ mod tests {
             (json!("2025-02-07T07:00:05Z"), "2025-02-07T07:00:05Z"),
             (json!("2025-02-07T07:00:05z"), "2025-02-07T07:00:05Z"),
             (json!("2025-02-07T09:00:05+02:00"), "2025-02-07T07:00:05Z"),
-            (json!("2025-02-07 07:00:05.25+00"), "2025-02-07T07:00:05.25Z"),
+            (
+                json!("2025-02-07 07:00:05.25+00"),
+                "2025-02-07T07:00:05.25Z",
+            ),
             (json!("2025-02-07T07:00:05"), "2025-02-07T07:00:05Z"),
-            (json!("2025-02-07T07:00:05.123456789"), "2025-02-07T07:00:05.123456789Z"),
+            (
+                json!("2025-02-07T07:00:05.123456789"),
+                "2025-02-07T07:00:05.123456789Z",
+            ),
             (json!("2025-02-07 07:00:05"), "2025-02-07T07:00:05Z"),
             (json!("2025-02-07T07:00"), "2025-02-07T07:00:00Z"),
             (json!(" 2025-02-07T07:00:05 "), "2025-02-07T07:00:05Z"),

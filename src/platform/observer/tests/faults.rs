@@ -15,21 +15,47 @@ async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_befo
     fixture.after(1.0).await;
     let kept = fixture.read("ep-000").snapshot.unwrap();
     let many = (128 << 10) / Computes::weight(&compute("ep-000", "br")) + 1;
-    *fixture.fake.computes.lock().unwrap() = (0..many).map(|it| compute(&format!("ep-{it:03}"), "br")).collect();
+    *fixture.fake.computes.lock().unwrap() = (0..many)
+        .map(|it| compute(&format!("ep-{it:03}"), "br"))
+        .collect();
     assert_eq!(fixture.after(31.0).await, ["ep-000"]);
     let view = fixture.read("ep-000");
-    assert!(view.snapshot == Some(kept), "the last one that there was room for");
-    assert!(matches!(view.fault, Some(Fault::TooLarge { .. })), "{:?}", view.fault);
-    assert!(fixture.observers.too_large("a").unwrap().contains("project p"));
+    assert!(
+        view.snapshot == Some(kept),
+        "the last one that there was room for"
+    );
+    assert!(
+        matches!(view.fault, Some(Fault::TooLarge { .. })),
+        "{:?}",
+        view.fault
+    );
+    assert!(
+        fixture
+            .observers
+            .too_large("a")
+            .unwrap()
+            .contains("project p")
+    );
     assert_eq!(fixture.observers.too_large("b"), None);
     // Two lists use up the memory, so the third one is not even read.
     let asked = |fixture: &Fixture| fixture.fake.count();
     fixture.fake.computes.lock().unwrap().truncate(2);
-    let another = |of: &str| Source { of: of.to_owned(), ..fixture.source.clone() };
-    let ask = |of: &str| fixture.observers.read(&another(of), &of.to_owned(), Interest::default());
+    let another = |of: &str| Source {
+        of: of.to_owned(),
+        ..fixture.source.clone()
+    };
+    let ask = |of: &str| {
+        fixture
+            .observers
+            .read(&another(of), &of.to_owned(), Interest::default())
+    };
     ask("q");
     sleep(Duration::from_secs(61)).await;
-    assert_eq!((ask("q").fault, fixture.observers.too_large("a")), (None, None), "what shrinks again is kept again");
+    assert_eq!(
+        (ask("q").fault, fixture.observers.too_large("a")),
+        (None, None),
+        "what shrinks again is kept again"
+    );
     let before = asked(&fixture);
     ask("r");
     sleep(Duration::from_millis(100)).await;
@@ -52,8 +78,14 @@ async fn faults_trigger_once_and_are_retried_less_and_less_often() {
     assert_eq!(fixture.after(600.0).await, Vec::<String>::new());
     let attempts = fixture.fake.count() - before;
     assert!((10..=20).contains(&attempts), "{attempts}");
-    fixture.fake.fail(Fault::Transport { message: "down".to_owned() });
-    assert_eq!(fixture.after(60.0).await, ["ep-000", "ep-001"], "another kind");
+    fixture.fake.fail(Fault::Transport {
+        message: "down".to_owned(),
+    });
+    assert_eq!(
+        fixture.after(60.0).await,
+        ["ep-000", "ep-001"],
+        "another kind"
+    );
     fixture.fake.fail(None);
     assert_eq!(fixture.after(60.0).await, ["ep-000", "ep-001"], "recovery");
     assert_eq!(fixture.read("ep-000").fault, None);
@@ -71,7 +103,11 @@ async fn a_fault_answers_a_request_once_and_is_not_retried_at_once() {
         fixture.ask("ep-000", since(written));
         assert_eq!(fixture.after(0.1).await, Vec::<String>::new());
     }
-    assert!(fixture.fake.count() - before <= 5, "{:?}", fixture.fake.gaps());
+    assert!(
+        fixture.fake.count() - before <= 5,
+        "{:?}",
+        fixture.fake.gaps()
+    );
     // A later write causes one more attempt.
     fixture.after(120.0).await;
     let before = fixture.fake.count();
@@ -83,7 +119,10 @@ async fn a_fault_answers_a_request_once_and_is_not_retried_at_once() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_obeyed() {
     let mut fixture = Fixture::settled(1).await;
-    let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(100)) };
+    let throttled = Fault::Throttled {
+        status: 429,
+        retry_after: Some(Duration::from_secs(100)),
+    };
     fixture.fake.fail(throttled);
     fixture.ask("ep-000", since(fixture.tick()));
     fixture.after(1.0).await;
@@ -98,11 +137,30 @@ async fn retry_after_is_obeyed() {
 async fn a_refused_key_stops_reading_until_the_gate_opens() {
     let mut fixture = Fixture::settled(1).await;
     fixture.fake.fail(unauthorized());
-    let new = NewCompute { branch_id: "b".to_owned(), role: Role::Replica, name: None, settings: Settings::default() };
-    assert!(fixture.source.platform.create_compute("p", &new).await.is_err());
+    let new = NewCompute {
+        branch_id: "b".to_owned(),
+        role: Role::Replica,
+        name: None,
+        settings: Settings::default(),
+    };
+    assert!(
+        fixture
+            .source
+            .platform
+            .create_compute("p", &new)
+            .await
+            .is_err()
+    );
     let asked = fixture.fake.count();
-    assert_eq!(fixture.after(0.1).await, ["ep-000"], "triggered at once, although another call met the 401");
-    assert_eq!(fixture.read("ep-000").fault.map(|fault| fault.kind()), Some("key_in_doubt"));
+    assert_eq!(
+        fixture.after(0.1).await,
+        ["ep-000"],
+        "triggered at once, although another call met the 401"
+    );
+    assert_eq!(
+        fixture.read("ep-000").fault.map(|fault| fault.kind()),
+        Some("key_in_doubt")
+    );
     fixture.source.platform.refused();
     assert_eq!(fixture.after(0.1).await, ["ep-000"]);
     assert_eq!(fixture.read("ep-000").fault, Some(unauthorized()));
@@ -111,7 +169,13 @@ async fn a_refused_key_stops_reading_until_the_gate_opens() {
     fixture.after(3600.0).await;
     assert_eq!(fixture.fake.count(), asked);
     fixture.fake.fail(None);
-    fixture.source.platform.probing().list_projects().await.unwrap();
+    fixture
+        .source
+        .platform
+        .probing()
+        .list_projects()
+        .await
+        .unwrap();
     assert_eq!(fixture.after(0.1).await, ["ep-000"]);
     assert_eq!(fixture.read("ep-000").fault, None);
 }
@@ -121,7 +185,10 @@ async fn a_panic_counts_as_a_fault_and_observation_goes_on() {
     let mut fixture = Fixture::settled(1).await;
     *fixture.fake.panics.lock().unwrap() = true;
     assert_eq!(fixture.after(30.0).await, ["ep-000"]);
-    assert_eq!(fixture.read("ep-000").fault.map(|fault| fault.kind()), Some("unknown_outcome"));
+    assert_eq!(
+        fixture.read("ep-000").fault.map(|fault| fault.kind()),
+        Some("unknown_outcome")
+    );
     fixture.after(600.0).await;
     assert!(fixture.fake.count() < 25);
     *fixture.fake.panics.lock().unwrap() = false;
@@ -134,14 +201,32 @@ async fn a_panic_counts_as_a_fault_and_observation_goes_on() {
 async fn an_entry_that_cannot_be_read_triggers_all_once_and_once_more_when_it_is_gone() {
     let mut fixture = Fixture::settled(2).await;
     let all = ["ep-000", "ep-001"];
-    fixture.fake.unreadable.lock().unwrap().push(UnreadableEntry { id: None, field: "type".to_owned() });
+    fixture
+        .fake
+        .unreadable
+        .lock()
+        .unwrap()
+        .push(UnreadableEntry {
+            id: None,
+            field: "type".to_owned(),
+        });
     assert_eq!(fixture.after(34.0).await, all);
     let snapshot = fixture.read("ep-000").snapshot.unwrap();
     assert!(matches!(snapshot.compute("ep-000"), Shown::Entry(_)));
     assert!(matches!(snapshot.compute("ep-gone"), Shown::Unclear(_)));
-    assert_eq!((snapshot.count(), fixture.observers.unreadable("a")["p"].len()), (3, 1));
+    assert_eq!(
+        (
+            snapshot.count(),
+            fixture.observers.unreadable("a")["p"].len()
+        ),
+        (3, 1)
+    );
     assert!(fixture.observers.unreadable("b").is_empty());
-    assert_eq!(fixture.after(34.0).await, [""; 0], "the same again is no news");
+    assert_eq!(
+        fixture.after(34.0).await,
+        [""; 0],
+        "the same again is no news"
+    );
     fixture.fake.unreadable.lock().unwrap().clear();
     assert_eq!(fixture.after(34.0).await, all);
     assert!(fixture.observers.unreadable("a").is_empty());

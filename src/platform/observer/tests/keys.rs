@@ -29,7 +29,12 @@ impl Organization {
             poll_interval: POLL,
             room: Arc::default(),
         };
-        Self { fake, observers: Observers::new(Ticks::default(), sender, noon, || 0.5), source, triggers }
+        Self {
+            fake,
+            observers: Observers::new(Ticks::default(), sender, noon, || 0.5),
+            source,
+            triggers,
+        }
     }
 
     /// Returns after all subscribers have seen the first read.
@@ -43,20 +48,30 @@ impl Organization {
     }
 
     fn interest(id: i64) -> KeyInterest {
-        Interest { matters: KeyMatters { ids: vec![id], ..KeyMatters::default() }, ..Interest::default() }
+        Interest {
+            matters: KeyMatters {
+                ids: vec![id],
+                ..KeyMatters::default()
+            },
+            ..Interest::default()
+        }
     }
 
     fn read(&self, id: i64) -> LatestKeys {
-        self.observers.read(&self.source, &id.to_string(), Self::interest(id))
+        self.observers
+            .read(&self.source, &id.to_string(), Self::interest(id))
     }
 
     async fn read_anew(&self, id: i64) -> LatestKeys {
-        self.observers.read_anew(&self.source, &id.to_string(), Self::interest(id)).await
+        self.observers
+            .read_anew(&self.source, &id.to_string(), Self::interest(id))
+            .await
     }
 
     async fn after(&mut self, seconds: f64) -> Vec<String> {
         sleep(Duration::from_secs_f64(seconds)).await;
-        let mut triggered: Vec<String> = std::iter::from_fn(|| self.triggers.try_recv().ok()).collect();
+        let mut triggered: Vec<String> =
+            std::iter::from_fn(|| self.triggers.try_recv().ok()).collect();
         triggered.sort();
         triggered
     }
@@ -75,7 +90,12 @@ async fn an_hour_costs_the_same_whatever_the_number_of_keys() {
 #[tokio::test(start_paused = true)]
 async fn only_those_whose_key_changed_are_triggered() {
     let mut organization = Organization::settled(10).await;
-    organization.fake.keys.lock().unwrap().retain(|key| key.id != 3);
+    organization
+        .fake
+        .keys
+        .lock()
+        .unwrap()
+        .retain(|key| key.id != 3);
     organization.fake.keys.lock().unwrap()[5].last_used_at = Some(noon());
     assert_eq!(organization.after(610.0).await, ["3", "6"]);
 }
@@ -88,11 +108,20 @@ async fn all_who_wait_share_one_list_that_began_after_they_asked() {
     let first = organization.read_anew(0);
     let (first, others) = tokio::join!(first, async {
         sleep(Duration::from_secs(3)).await;
-        organization.fake.keys.lock().unwrap().push(key(100, "created meanwhile"));
+        organization
+            .fake
+            .keys
+            .lock()
+            .unwrap()
+            .push(key(100, "created meanwhile"));
         join_all((1..100).map(|id| organization.read_anew(id))).await
     });
     assert_eq!(first.snapshot.unwrap().items.len(), 100);
-    assert!(others.iter().all(|latest| latest.snapshot.as_ref().unwrap().items.len() == 101));
+    assert!(
+        others
+            .iter()
+            .all(|latest| latest.snapshot.as_ref().unwrap().items.len() == 101)
+    );
     assert_eq!(organization.fake.count(), 3);
 }
 
@@ -103,7 +132,11 @@ async fn lists_that_are_asked_for_begin_a_second_apart() {
     for _ in 0..5 {
         organization.read_anew(0).await;
     }
-    assert!((3.9..5.1).contains(&start.elapsed().as_secs_f64()), "{:?}", start.elapsed());
+    assert!(
+        (3.9..5.1).contains(&start.elapsed().as_secs_f64()),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,16 +153,27 @@ async fn who_waits_learns_of_a_fault_and_keeps_what_was_read_before() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_offered_is_asked_for_every_two_minutes_for_all() {
     let mut organization = Organization::new(100);
-    organization.fake.fail(Fault::Unsupported { status: 405, message: String::new() });
+    organization.fake.fail(Fault::Unsupported {
+        status: 405,
+        message: String::new(),
+    });
     for id in 0..100 {
         organization.read(id);
     }
-    assert_eq!(organization.after(1.0).await.len(), 100, "all are told once");
+    assert_eq!(
+        organization.after(1.0).await.len(),
+        100,
+        "all are told once"
+    );
     assert_eq!(organization.after(3600.0).await, Vec::<String>::new());
     let asked = organization.fake.count();
     assert!((29..=32).contains(&asked), "{asked}");
     organization.fake.fail(None);
-    assert_eq!(organization.after(130.0).await.len(), 100, "all are told that it is offered by now");
+    assert_eq!(
+        organization.after(130.0).await.len(),
+        100,
+        "all are told that it is offered by now"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,6 +198,15 @@ async fn who_waits_does_not_wait_for_an_observer_that_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_is_known_costs_nothing_to_ask() {
     let organization = Organization::settled(3).await;
-    let known = |of| organization.observers.known("a", of).snapshot.map(|list| list.items.len());
-    assert_eq!((known("o"), known("elsewhere"), organization.fake.count()), (Some(3), None, 1));
+    let known = |of| {
+        organization
+            .observers
+            .known("a", of)
+            .snapshot
+            .map(|list| list.items.len())
+    };
+    assert_eq!(
+        (known("o"), known("elsewhere"), organization.fake.count()),
+        (Some(3), None, 1)
+    );
 }

@@ -12,7 +12,9 @@ use crate::platform::{Party, Priority, Rate};
 /// The namespace is the part before the slash.
 impl Subscriber for String {
     fn namespace(&self) -> &str {
-        self.split_once('/').map(|(namespace, _)| namespace).unwrap_or_default()
+        self.split_once('/')
+            .map(|(namespace, _)| namespace)
+            .unwrap_or_default()
     }
 }
 
@@ -26,7 +28,10 @@ struct Fixture {
 
 impl Fixture {
     fn new(computes: usize) -> Self {
-        let fake = Fake::of((0..computes).map(|index| compute(&format!("ep-{index:03}"), &format!("br-{index:03}"))));
+        let fake = Fake::of(
+            (0..computes)
+                .map(|index| compute(&format!("ep-{index:03}"), &format!("br-{index:03}"))),
+        );
         let platform = fake.rate_limited();
         Self::with(fake, platform)
     }
@@ -40,7 +45,12 @@ impl Fixture {
             poll_interval: Duration::from_secs(30),
             room: Arc::default(),
         };
-        Self { fake, observers: Observers::new(Ticks::default(), sender, noon, || 0.5), source, triggers }
+        Self {
+            fake,
+            observers: Observers::new(Ticks::default(), sender, noon, || 0.5),
+            source,
+            triggers,
+        }
     }
 
     /// A fixture whose subscribers have all seen the first read.
@@ -79,11 +89,17 @@ impl Fixture {
 }
 
 fn pending() -> ComputeInterest {
-    Interest { pending: true, ..Interest::default() }
+    Interest {
+        pending: true,
+        ..Interest::default()
+    }
 }
 
 fn since(tick: Tick) -> ComputeInterest {
-    Interest { after: Some(tick), ..Interest::default() }
+    Interest {
+        after: Some(tick),
+        ..Interest::default()
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,7 +111,9 @@ async fn the_first_read_is_made_at_once_and_triggers_all() {
     let view = fixture.read("ep-000");
     let snapshot = view.snapshot.unwrap();
     assert_eq!((snapshot.at, view.fault), (noon(), None));
-    assert!(matches!(snapshot.compute("ep-001"), Shown::Entry(found) if found.branch_id == "br-001"));
+    assert!(
+        matches!(snapshot.compute("ep-001"), Shown::Entry(found) if found.branch_id == "br-001")
+    );
     assert!(matches!(snapshot.compute("ep-x"), Shown::Absent));
     assert_eq!(snapshot.on_branch("br-000").count(), 1);
 }
@@ -105,30 +123,53 @@ async fn ten_quiet_minutes_cost_one_request_a_poll_whatever_the_number_of_comput
     let mut fixture = Fixture::settled(100).await;
     assert_eq!(fixture.after(598.0).await, Vec::<String>::new());
     assert_eq!(fixture.fake.count(), 20);
-    assert!(fixture.fake.gaps().iter().all(|gap| (29.9..30.1).contains(gap)));
+    assert!(
+        fixture
+            .fake
+            .gaps()
+            .iter()
+            .all(|gap| (29.9..30.1).contains(gap))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_those_whose_compute_changed_are_triggered() {
     let mut fixture = Fixture::settled(10).await;
-    fixture.fake.edit("ep-003", |c| c.current_state = ComputeState::Active);
+    fixture
+        .fake
+        .edit("ep-003", |c| c.current_state = ComputeState::Active);
     fixture.fake.edit("ep-004", |c| c.updated_at = Some(noon()));
     assert_eq!(fixture.after(30.0).await, ["ep-003"]);
-    fixture.fake.edit("ep-003", |c| c.last_active = Some(noon()));
+    fixture
+        .fake
+        .edit("ep-003", |c| c.last_active = Some(noon()));
     assert_eq!(fixture.after(30.0).await, Vec::<String>::new());
-    fixture.fake.computes.lock().unwrap().retain(|c| c.id != "ep-005");
+    fixture
+        .fake
+        .computes
+        .lock()
+        .unwrap()
+        .retain(|c| c.id != "ep-005");
     assert_eq!(fixture.after(30.0).await, ["ep-005"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn changes_on_a_branch_trigger_its_subscribers() {
     let mut fixture = Fixture::new(1);
-    let matters = ComputeMatters { branches: vec!["br-new".to_owned()], ..ComputeMatters::default() };
-    let interest = Interest { matters, ..Interest::default() };
+    let matters = ComputeMatters {
+        branches: vec!["br-new".to_owned()],
+        ..ComputeMatters::default()
+    };
+    let interest = Interest {
+        matters,
+        ..Interest::default()
+    };
     fixture.ask("waits", interest);
     fixture.after(1.0).await;
     for branch in ["br-new", "br-elsewhere"] {
-        fixture.fake.edit("ep-000", |c| c.branch_id = branch.to_owned());
+        fixture
+            .fake
+            .edit("ep-000", |c| c.branch_id = branch.to_owned());
         assert_eq!(fixture.after(30.0).await, ["waits"]);
     }
 }
@@ -139,14 +180,29 @@ async fn a_read_in_progress_does_not_satisfy_a_later_write() {
     *fixture.fake.delay.lock().unwrap() = Duration::from_secs(1);
     fixture.read("ep-000");
     fixture.after(0.5).await;
-    fixture.fake.edit("ep-000", |c| c.name = Some("written".to_owned()));
+    fixture
+        .fake
+        .edit("ep-000", |c| c.name = Some("written".to_owned()));
     let written = fixture.tick();
-    assert_eq!(fixture.ask("ep-000", since(written)).since(Some(written)), None);
+    assert_eq!(
+        fixture.ask("ep-000", since(written)).since(Some(written)),
+        None
+    );
     assert_eq!(fixture.after(0.6).await, ["ep-000"], "the first read");
-    assert_eq!(fixture.ask("ep-000", since(written)).since(Some(written)), None);
-    assert_eq!(fixture.after(1.0).await, ["ep-000"], "the one that was asked for");
+    assert_eq!(
+        fixture.ask("ep-000", since(written)).since(Some(written)),
+        None
+    );
+    assert_eq!(
+        fixture.after(1.0).await,
+        ["ep-000"],
+        "the one that was asked for"
+    );
     let view = fixture.ask("ep-000", since(written));
-    assert_eq!(view.since(Some(written)).unwrap().items[0].name.as_deref(), Some("written"));
+    assert_eq!(
+        view.since(Some(written)).unwrap().items[0].name.as_deref(),
+        Some("written")
+    );
     assert_eq!(fixture.after(20.0).await, Vec::<String>::new());
     assert_eq!(fixture.fake.count(), 2);
 }
@@ -157,7 +213,12 @@ async fn a_requested_read_triggers_its_subscribers_also_without_a_change() {
     let written = fixture.tick();
     fixture.ask("ep-001", since(written));
     assert_eq!(fixture.after(0.2).await, ["ep-001"]);
-    assert!(fixture.ask("ep-001", since(written)).since(Some(written)).is_some());
+    assert!(
+        fixture
+            .ask("ep-001", since(written))
+            .since(Some(written))
+            .is_some()
+    );
     fixture.after(20.0).await;
     assert_eq!(fixture.fake.count(), 2);
 }
@@ -195,30 +256,57 @@ async fn fast_while_pending_and_slow_again() {
     assert!((38..=42).contains(&looks), "{looks}");
     fixture.read("ep-000");
     fixture.after(300.0).await;
-    assert!(fixture.fake.count() - looks <= 11, "{:?}", fixture.fake.gaps());
+    assert!(
+        fixture.fake.count() - looks <= 11,
+        "{:?}",
+        fixture.fake.gaps()
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn while_changes_wait_what_is_pending_is_read_with_the_regular_polls_alone() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
-    let mut fixture = Fixture::with(fake.clone(), fake.within(Rate { requests_per_minute: 600, burst: 20 }));
+    let mut fixture = Fixture::with(
+        fake.clone(),
+        fake.within(Rate {
+            requests_per_minute: 600,
+            burst: 20,
+        }),
+    );
     fixture.ask("ep-000", pending());
     fixture.after(1.0).await;
     let platform = Arc::clone(&fixture.source.platform);
     let change = |platform: Arc<RateLimited>| async move {
         loop {
-            platform.budget().acquire(Priority::Change, &Party::default()).await;
+            platform
+                .budget()
+                .acquire(Priority::Change, &Party::default())
+                .await;
         }
     };
     let changes = [0, 1].map(|_| tokio::spawn(change(platform.clone())));
     let before = fixture.fake.count();
     fixture.after(300.0).await;
-    assert!((9..=11).contains(&(fixture.fake.count() - before)), "{:?}", fixture.fake.gaps());
+    assert!(
+        (9..=11).contains(&(fixture.fake.count() - before)),
+        "{:?}",
+        fixture.fake.gaps()
+    );
     changes.iter().for_each(tokio::task::JoinHandle::abort);
     let before = fixture.fake.count();
-    fixture.ask("ep-000", Interest { after: Some(fixture.tick()), ..pending() });
+    fixture.ask(
+        "ep-000",
+        Interest {
+            after: Some(fixture.tick()),
+            ..pending()
+        },
+    );
     fixture.after(60.0).await;
-    assert!(fixture.fake.count() - before > 30, "{:?}", fixture.fake.gaps());
+    assert!(
+        fixture.fake.count() - before > 30,
+        "{:?}",
+        fixture.fake.gaps()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,7 +325,10 @@ async fn what_stays_pending_is_read_less_often_until_something_new_is_pending() 
     fixture.after(60.0).await;
     assert!(fixture.fake.count() - hour > 30);
     fixture.after(3600.0).await;
-    let written = Interest { after: Some(fixture.tick()), ..pending() };
+    let written = Interest {
+        after: Some(fixture.tick()),
+        ..pending()
+    };
     let later = fixture.fake.count();
     for _ in 0..6 {
         fixture.ask("ep-000", written.clone());
@@ -259,7 +350,10 @@ async fn another_platform_replaces_the_old_one_and_its_snapshot() {
     let snapshot = fixture.read("ep-000").snapshot.unwrap();
     assert_eq!(snapshot.items[0].id, "ep-other");
     fixture.after(10.0).await;
-    assert!(Arc::ptr_eq(&fixture.read("ep-000").snapshot.unwrap(), &snapshot), "the old one's late answer is dropped");
+    assert!(
+        Arc::ptr_eq(&fixture.read("ep-000").snapshot.unwrap(), &snapshot),
+        "the old one's late answer is dropped"
+    );
     assert_eq!((fixture.fake.count(), other.count()), (2, 1));
 }
 
@@ -267,7 +361,9 @@ async fn another_platform_replaces_the_old_one_and_its_snapshot() {
 async fn a_task_runs_as_long_as_it_has_subscribers() {
     let mut fixture = Fixture::settled(2).await;
     fixture.observers.forget(&"ep-000".to_owned());
-    fixture.fake.edit("ep-000", |c| c.current_state = ComputeState::Active);
+    fixture
+        .fake
+        .edit("ep-000", |c| c.current_state = ComputeState::Active);
     assert_eq!(fixture.after(30.0).await, Vec::<String>::new());
     assert_eq!(fixture.observers.lists(), 1);
     fixture.observers.forget(&"ep-001".to_owned());
@@ -292,13 +388,19 @@ async fn a_subscriber_has_one_project() {
 #[tokio::test(start_paused = true)]
 async fn a_requested_read_does_not_queue_with_the_polls() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
-    let platform = fake.within(Rate { requests_per_minute: 12, burst: 6 });
+    let platform = fake.within(Rate {
+        requests_per_minute: 12,
+        burst: 6,
+    });
     let mut fixture = Fixture::with(fake, Arc::clone(&platform));
     fixture.read("ep-000");
     fixture.after(26.0).await;
     // Half of the budget is used up, so polls have no share left.
     for _ in 0..3 {
-        platform.budget().acquire(Priority::Poll, &Party::default()).await;
+        platform
+            .budget()
+            .acquire(Priority::Poll, &Party::default())
+            .await;
     }
     fixture.after(6.0).await;
     assert_eq!(fixture.fake.count(), 1, "the poll waits for its share");
@@ -314,13 +416,19 @@ async fn shutting_down_ends_everything() {
     let asked = fixture.fake.count();
     assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
     fixture.after(300.0).await;
-    assert_eq!((fixture.fake.count(), fixture.observers.lists()), (asked, 0));
+    assert_eq!(
+        (fixture.fake.count(), fixture.observers.lists()),
+        (asked, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_budget_spreads_the_reads_of_an_account() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
-    let platform = fake.within(Rate { requests_per_minute: 60, burst: 2 });
+    let platform = fake.within(Rate {
+        requests_per_minute: 60,
+        burst: 2,
+    });
     let mut fixture = Fixture::with(fake, platform);
     for project in 0..100 {
         fixture.source.of = format!("p-{project}");
@@ -335,22 +443,49 @@ async fn the_budget_spreads_the_reads_of_an_account() {
 #[tokio::test(start_paused = true)]
 async fn the_oldest_reading_of_each_account_is_known() {
     let mut fixture = Fixture::settled(1).await;
-    assert_eq!(fixture.observers.oldest(), [("a".to_owned(), noon())].into());
-    let another = Source { account: "b".to_owned(), ..fixture.source.clone() };
-    fixture.observers.read(&another, &"else".to_owned(), Interest::default());
-    assert!(!fixture.observers.oldest().contains_key("b"), "nothing was read through it yet");
+    assert_eq!(
+        fixture.observers.oldest(),
+        [("a".to_owned(), noon())].into()
+    );
+    let another = Source {
+        account: "b".to_owned(),
+        ..fixture.source.clone()
+    };
+    fixture
+        .observers
+        .read(&another, &"else".to_owned(), Interest::default());
+    assert!(
+        !fixture.observers.oldest().contains_key("b"),
+        "nothing was read through it yet"
+    );
     fixture.after(1.0).await;
     assert_eq!(fixture.observers.oldest().get("b"), Some(&noon()));
     fixture.observers.forget(&"ep-000".to_owned());
-    assert!(!fixture.observers.oldest().contains_key("a"), "nobody works with it any more");
+    assert!(
+        !fixture.observers.oldest().contains_key("a"),
+        "nobody works with it any more"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_two_namespaces_share_does_not_wait_behind_the_lists_of_one() {
     let fake = Fake::of([compute("ep-a", "br-a")]);
-    let fixture = Fixture::with(Arc::clone(&fake), fake.within(Rate { requests_per_minute: 60, burst: 1 }));
-    let source = |of: String| Source { of, ..fixture.source.clone() };
-    let ask = |of: String, subscriber: String| fixture.observers.read(&source(of), &subscriber, Interest::default());
+    let fixture = Fixture::with(
+        Arc::clone(&fake),
+        fake.within(Rate {
+            requests_per_minute: 60,
+            burst: 1,
+        }),
+    );
+    let source = |of: String| Source {
+        of,
+        ..fixture.source.clone()
+    };
+    let ask = |of: String, subscriber: String| {
+        fixture
+            .observers
+            .read(&source(of), &subscriber, Interest::default())
+    };
     for number in 0..200 {
         ask(format!("p-{number}"), format!("evil/{number}"));
         sleep(Duration::from_millis(1)).await;
@@ -363,5 +498,9 @@ async fn a_list_that_two_namespaces_share_does_not_wait_behind_the_lists_of_one(
     while fixture.observers.known("a", "shared").attempted.is_none() {
         sleep(Duration::from_millis(100)).await;
     }
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        start.elapsed()
+    );
 }

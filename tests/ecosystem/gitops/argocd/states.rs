@@ -9,27 +9,53 @@ use crate::gitops::changes;
 /// Longer than Argo CD's poll plus the operator's first reaction.
 const SLOW_START: u32 = 15_000;
 
-const DEPLOYED: [&str; 5] =
-    ["Account/prod", "Compute/orders", "Compute/orders-replica", "ProjectKey/ci", "ReadReplicaSet/orders-read"];
+const DEPLOYED: [&str; 5] = [
+    "Account/prod",
+    "Compute/orders",
+    "Compute/orders-replica",
+    "ProjectKey/ci",
+    "ReadReplicaSet/orders-read",
+];
 
 #[tokio::test]
 async fn everything_is_synced_and_healthy_without_any_rule_for_what_to_ignore() {
-    let fixture = Fixture::on("argo-healthy", |platform| platform.world.settings.start_ms = SLOW_START).await;
+    let fixture = Fixture::on("argo-healthy", |platform| {
+        platform.world.settings.start_ms = SLOW_START
+    })
+    .await;
     let argo = Application::new(&fixture, &json!({})).await;
     let revision = argo.commit(&everything_to_deploy(&fixture));
     argo.sync_until(&json!({}), "Succeeded").await;
 
     let starts = argo.until_is(&revision, "Synced", "Progressing").await;
-    assert_eq!(resource(&starts, "Compute/orders")[..2], ["Synced", "Progressing"], "{starts}");
+    assert_eq!(
+        resource(&starts, "Compute/orders")[..2],
+        ["Synced", "Progressing"],
+        "{starts}"
+    );
     let healthy = argo.until_is(&revision, "Synced", "Healthy").await;
     for name in DEPLOYED {
         let object = fixture.get(&name.to_lowercase()).await.unwrap();
-        let says = condition(&object, "Ready").unwrap()["message"].as_str().unwrap();
-        assert_eq!(resource(&healthy, name), ["Synced", "Healthy", says], "{name}");
+        let says = condition(&object, "Ready").unwrap()["message"]
+            .as_str()
+            .unwrap();
+        assert_eq!(
+            resource(&healthy, name),
+            ["Synced", "Healthy", says],
+            "{name}"
+        );
     }
     let resources = healthy["status"]["resources"].as_array().unwrap();
-    assert!(resources.iter().any(|found| found["kind"] == "ClusterAccount"), "{resources:?}");
-    assert!(resources.iter().all(|found| found["status"] == "Synced"), "{resources:?}");
+    assert!(
+        resources
+            .iter()
+            .any(|found| found["kind"] == "ClusterAccount"),
+        "{resources:?}"
+    );
+    assert!(
+        resources.iter().all(|found| found["status"] == "Synced"),
+        "{resources:?}"
+    );
     assert!(healthy["spec"]["ignoreDifferences"].is_null());
 }
 
@@ -37,18 +63,43 @@ async fn everything_is_synced_and_healthy_without_any_rule_for_what_to_ignore() 
 async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_suspended() {
     let fixture = Fixture::new("argo-states").await;
     let argo = Application::new(&fixture, &json!({})).await;
-    let (wrong, paused) = (compute("orders", "br-no-such-1", ""), compute("paused", "br-dev-7", ""));
+    let (wrong, paused) = (
+        compute("orders", "br-no-such-1", ""),
+        compute("paused", "br-dev-7", ""),
+    );
     let revision = argo.commit_one(&[&wrong, &paused]);
     argo.sync_until(&json!({}), "Succeeded").await;
     fixture.until_ready("compute/paused").await;
-    fixture.until("compute/orders", "stalled", |seen| condition(seen, "Stalled").is_some()).await;
-    fixture.kubectl(&["annotate", "compute/paused", "dbplane.dev/paused=true"]).await;
-    let pause = fixture.until("compute/paused", "paused", |seen| condition(seen, "Paused").is_some()).await;
+    fixture
+        .until("compute/orders", "stalled", |seen| {
+            condition(seen, "Stalled").is_some()
+        })
+        .await;
+    fixture
+        .kubectl(&["annotate", "compute/paused", "dbplane.dev/paused=true"])
+        .await;
+    let pause = fixture
+        .until("compute/paused", "paused", |seen| {
+            condition(seen, "Paused").is_some()
+        })
+        .await;
 
-    let of = |object: &Value, kind: &str| condition(object, kind).unwrap()["message"].as_str().unwrap().to_owned();
+    let of = |object: &Value, kind: &str| {
+        condition(object, kind).unwrap()["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     let stalled = of(&fixture.get("compute/orders").await.unwrap(), "Stalled");
-    argo.until_shows("Compute/orders", "Synced", "Degraded", &stalled).await;
-    argo.until_shows("Compute/paused", "Synced", "Suspended", &of(&pause, "Paused")).await;
+    argo.until_shows("Compute/orders", "Synced", "Degraded", &stalled)
+        .await;
+    argo.until_shows(
+        "Compute/paused",
+        "Synced",
+        "Suspended",
+        &of(&pause, "Paused"),
+    )
+    .await;
     // The Application has the worst health of its resources.
     argo.until_is(&revision, "Synced", "Degraded").await;
 
@@ -56,42 +107,76 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
     let mended = argo.commit_one(&[&compute("orders", "br-main-42", ""), &paused]);
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Suspended").await;
-    fixture.kubectl(&["annotate", "compute/paused", "dbplane.dev/paused-"]).await;
+    fixture
+        .kubectl(&["annotate", "compute/paused", "dbplane.dev/paused-"])
+        .await;
     argo.until_is(&mended, "Synced", "Healthy").await;
 }
 
 #[tokio::test]
 async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource_too() {
-    let fixture = Fixture::on("argo-waves", |platform| platform.world.settings.start_ms = SLOW_START).await;
+    let fixture = Fixture::on("argo-waves", |platform| {
+        platform.world.settings.start_ms = SLOW_START
+    })
+    .await;
     fixture.account().await;
     let argo = Application::new(&fixture, &json!({})).await;
     let declared = in_wave(&compute("orders", "br-main-42", ""), "1");
     let [ci, deploy] = ["ci", "deploy"].map(|name| in_wave(&key(name, ""), "2"));
     let first = argo.commit_one(&[&declared, &ci]);
     argo.sync(&json!({})).await;
-    let waits = argo.until_waiting_for("healthy state of dbplane.dev/Compute/orders").await;
+    let waits = argo
+        .until_waiting_for("healthy state of dbplane.dev/Compute/orders")
+        .await;
     assert!(fixture.get("projectkey/ci").await.is_none(), "{waits}");
     argo.until_phase("Succeeded").await;
-    let [orders, key] = [fixture.get("compute/orders").await.unwrap(), fixture.get("projectkey/ci").await.unwrap()];
+    let [orders, key] = [
+        fixture.get("compute/orders").await.unwrap(),
+        fixture.get("projectkey/ci").await.unwrap(),
+    ];
     let ready = condition(&orders, "Ready").unwrap();
     assert_eq!(ready["status"], "True", "{orders}");
-    assert!(ready["lastTransitionTime"].as_str() <= key["metadata"]["creationTimestamp"].as_str(), "{orders} {key}");
+    assert!(
+        ready["lastTransitionTime"].as_str() <= key["metadata"]["creationTimestamp"].as_str(),
+        "{orders} {key}"
+    );
     argo.until_is(&first, "Synced", "Healthy").await;
 
-    fixture.kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"]).await;
-    fixture.until("compute/orders", "paused", |seen| condition(seen, "Paused").is_some()).await;
+    fixture
+        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"])
+        .await;
+    fixture
+        .until("compute/orders", "paused", |seen| {
+            condition(seen, "Paused").is_some()
+        })
+        .await;
     let second = argo.commit_one(&[&declared, &ci, &deploy]);
     argo.sync(&json!({})).await;
-    argo.until_waiting_for("healthy state of dbplane.dev/Compute/orders").await;
+    argo.until_waiting_for("healthy state of dbplane.dev/Compute/orders")
+        .await;
     let paused = fixture.get("compute/orders").await.unwrap();
-    let says = condition(&paused, "Paused").unwrap()["message"].as_str().unwrap();
-    let seen = argo.until_shows("Compute/orders", "Synced", "Suspended", says).await;
-    assert_eq!(seen["status"]["operationState"]["phase"], "Running", "{seen}");
+    let says = condition(&paused, "Paused").unwrap()["message"]
+        .as_str()
+        .unwrap();
+    let seen = argo
+        .until_shows("Compute/orders", "Synced", "Suspended", says)
+        .await;
+    assert_eq!(
+        seen["status"]["operationState"]["phase"], "Running",
+        "{seen}"
+    );
     assert!(fixture.get("projectkey/deploy").await.is_none(), "{seen}");
-    fixture.kubectl(&["annotate", "compute/orders", "dbplane.dev/paused-"]).await;
+    fixture
+        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused-"])
+        .await;
     argo.until_phase("Succeeded").await;
     argo.until_is(&second, "Synced", "Healthy").await;
-    assert_eq!(fixture.count("POST"), 3, "a compute and two keys: {:?}", changes(&fixture));
+    assert_eq!(
+        fixture.count("POST"),
+        3,
+        "a compute and two keys: {:?}",
+        changes(&fixture)
+    );
 }
 
 #[tokio::test]
@@ -102,11 +187,24 @@ async fn a_stalled_compute_fails_the_sync_before_the_next_wave() {
     argo.commit_one(&[&compute("orders", "br-no-such-1", ""), &ci]);
     let failed = argo.sync_until(&json!({}), "Failed").await;
     let stalled = fixture.get("compute/orders").await.unwrap();
-    assert_eq!(result(&failed, "orders"), condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap());
+    assert_eq!(
+        result(&failed, "orders"),
+        condition(&stalled, "Stalled").unwrap()["message"]
+            .as_str()
+            .unwrap()
+    );
     assert!(fixture.get("projectkey/ci").await.is_none(), "{failed}");
 
     let mended = argo.commit_one(&[&compute("orders", "br-main-42", ""), &ci]);
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Healthy").await;
-    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (1, 1), "{:?}", changes(&fixture));
+    assert_eq!(
+        (
+            fixture.computes().await.len(),
+            fixture.live_keys().await.len()
+        ),
+        (1, 1),
+        "{:?}",
+        changes(&fixture)
+    );
 }
