@@ -135,7 +135,7 @@ fn modules_import_only_whom_they_may() {
 /// The parts of the controller from top to bottom; each may import itself and lower parts.
 const CONTROLLER: [&[&str]; 12] = [
     &["start"],
-    &["held", "live", "rights"],
+    &["finalizers", "live", "rights"],
     &["registry"],
     &["replica_set"],
     &["compute", "key"],

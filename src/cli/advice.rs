@@ -38,7 +38,7 @@ fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Needs;
+    use crate::decide::Attention;
 
     #[test]
     fn every_reason_has_a_section_without_markup_of_links() {
@@ -59,9 +59,9 @@ mod tests {
                 .lines()
                 .any(|line| line.trim_start().starts_with("Nothing to do"));
             match reason.needs() {
-                Needs::Work => assert!(says_nothing, "{reason}: the page asks for something"),
-                Needs::Person => assert!(!says_nothing, "{reason}: the page asks for nothing"),
-                Needs::Time | Needs::Nothing => {}
+                Attention::Work => assert!(says_nothing, "{reason}: the page asks for something"),
+                Attention::User => assert!(!says_nothing, "{reason}: the page asks for nothing"),
+                Attention::Time | Attention::Nothing => {}
             }
         }
     }

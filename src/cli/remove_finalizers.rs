@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, Scope, WriteError};
 use super::progress::{Progress, during};
 use crate::cluster::explained;
-use crate::controller::held::{Held, held};
+use crate::controller::finalizers::{WithFinalizer, with_finalizer};
 use crate::controller::led_by;
 use crate::controller::rights::{self, Who};
 use crate::decide::lease::LEASE_DURATION;
@@ -148,7 +148,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
             }
         }
     }
-    let all = held(
+    let all = with_finalizer(
         client,
         args.scope.namespace(&connected),
         &args.scope.list_params(),
@@ -164,7 +164,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     let progress = Progress::counting("objects", all.len());
     for object in &all {
         let outcome = if args.yes {
-            Some(object.let_go(client).await)
+            Some(object.remove_finalizer(client).await)
         } else {
             None
         };
@@ -277,7 +277,7 @@ fn pods_of(holder: &str) -> Vec<&str> {
         .collect()
 }
 
-fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
+fn list(out: &mut impl Write, all: &[WithFinalizer]) -> io::Result<()> {
     for object in all {
         writeln!(out, "{}", object.label)?;
         for thing in &object.has {
@@ -287,7 +287,7 @@ fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
     out.flush()
 }
 
-fn line(object: &Held, outcome: Option<Result<(), kube::Error>>) -> Line {
+fn line(object: &WithFinalizer, outcome: Option<Result<(), kube::Error>>) -> Line {
     let finalizers = if matches!(outcome, Some(Ok(()))) {
         Finalizers::TakenOff
     } else {

@@ -6,19 +6,19 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::decide::Needs;
+use crate::decide::Attention;
 use crate::text;
 
 pub const HEADING: Style = Style::new().bold();
 pub const PLAIN: Style = Style::new();
 
 /// The colour of a need. The writer removes it if the output is not a terminal.
-pub fn style(needs: Needs) -> Style {
+pub fn style(needs: Attention) -> Style {
     let color = match needs {
-        Needs::Person => AnsiColor::Red,
-        Needs::Time => AnsiColor::Yellow,
-        Needs::Work => AnsiColor::Cyan,
-        Needs::Nothing => AnsiColor::Green,
+        Attention::User => AnsiColor::Red,
+        Attention::Time => AnsiColor::Yellow,
+        Attention::Work => AnsiColor::Cyan,
+        Attention::Nothing => AnsiColor::Green,
     };
     color.on_default()
 }

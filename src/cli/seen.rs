@@ -10,7 +10,7 @@ use crate::api::{Condition, GROUP, ObjectMeta};
 use crate::controller::environment::{Kind as Reconciled, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
-use crate::decide::{Need, Needs};
+use crate::decide::{Attention, Need};
 use crate::text;
 
 /// A kind of dbplane, with the names that kubectl accepts for it.
@@ -195,12 +195,12 @@ impl Seen {
 
     /// What the resource needs, and the condition that describes it best.
     pub fn need(&self) -> Need<'_> {
-        match Needs::of(&self.conditions) {
+        match Attention::of(&self.conditions) {
             Need {
-                what: Needs::Nothing,
+                what: Attention::Nothing,
                 ..
             } if self.is_deleting() || !self.is_observed() => Need {
-                what: Needs::Work,
+                what: Attention::Work,
                 condition: None,
             },
             need => need,

@@ -23,8 +23,8 @@ use crate::cluster::{Cluster, explained};
 use crate::decide::account::KeyCount;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
-use crate::decide::repairs::Repair;
 use crate::decide::seal::InvalidAnnotation;
+use crate::decide::write_contention::Repair;
 use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Meta, Report};
 use crate::domain::Fault;
 use crate::platform::{
@@ -42,7 +42,7 @@ pub trait Environment: Send + Sync + 'static {
 
     fn now(&self) -> Timestamp;
     /// A random number, for unique names.
-    fn draw(&self) -> u32;
+    fn random(&self) -> u32;
     /// The current tick. A snapshot shows a write only if it began after the write's tick.
     fn tick(&self) -> Tick;
     fn settings(&self) -> &PassSettings;
@@ -249,8 +249,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
     ) -> Decision<Self::Step>;
 
     /// From now on only snapshots that begin after this call count.
-    fn look_again<E: Environment>(env: &E, object: &Self::Object) {
-        env.state().look_again(&uid(object), env.tick());
+    fn invalidate<E: Environment>(env: &E, object: &Self::Object) {
+        env.state().invalidate(&uid(object), env.tick());
     }
 
     /// Wakes the objects that these observations concern.

@@ -187,7 +187,7 @@ impl Environment for Live {
         (self.clock)()
     }
 
-    fn draw(&self) -> u32 {
+    fn random(&self) -> u32 {
         rand::random()
     }
 

@@ -10,7 +10,7 @@ pub mod account;
 mod compute;
 mod connection;
 pub mod environment;
-pub mod held;
+pub mod finalizers;
 pub mod index;
 mod key;
 mod labels;

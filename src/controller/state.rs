@@ -27,7 +27,7 @@ use crate::decide::brake::{Asked, Refusal, Rules, Window};
 use crate::decide::identity::Answered;
 use crate::decide::key::Probe;
 use crate::decide::memory::Problem;
-use crate::decide::repairs::{Repair, Repairs};
+use crate::decide::write_contention::{Repair, WriteContention};
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
 use crate::platform::Tick;
@@ -48,7 +48,7 @@ pub struct Contents<P> {
     /// From when on the next key of a namespace may be probed through an account.
     pub turns: BTreeMap<(AccountName, String), Timestamp>,
     /// The repairs of the last minute.
-    pub repairs: Repairs,
+    pub repairs: WriteContention,
     /// How many connections were made so far. It gives each one a unique number.
     pub connections: u64,
 }
@@ -141,7 +141,7 @@ impl<P> Default for Contents<P> {
             former: BTreeMap::new(),
             deletions: Window::default(),
             turns: BTreeMap::new(),
-            repairs: Repairs::default(),
+            repairs: WriteContention::default(),
             connections: 0,
         }
     }
@@ -246,7 +246,7 @@ impl<P> ProcessState<P> {
     }
 
     /// From now on only snapshots that begin after `tick` count, and failed actions are retried.
-    pub fn look_again(&self, uid: &str, tick: Tick) {
+    pub fn invalidate(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {
             resource.memory.retry();
             resource.wrote = Some(tick.into());
@@ -342,7 +342,7 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.repairs.made(uid, repair, now));
     }
 
-    /// When the repair may be made again, if something else has undone it too often.
+    /// When the repair may be made again, if something else undoes it too often.
     pub fn repair_waits_until(
         &self,
         uid: &str,
@@ -353,13 +353,13 @@ impl<P> ProcessState<P> {
     }
 
     /// Remembers the message that reports the undone repair.
-    pub fn told_of_undone(&self, uid: &str, message: String) {
-        self.with(|contents| contents.repairs.tell(uid, message));
+    pub fn contention_reported(&self, uid: &str, message: String) {
+        self.with(|contents| contents.repairs.keep_message(uid, message));
     }
 
     /// The message about the undone repair, and until when it is true at least.
-    pub fn undone(&self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
-        self.with(|contents| contents.repairs.undone(uid, now))
+    pub fn reported_contention(&self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
+        self.with(|contents| contents.repairs.reported(uid, now))
     }
 
     /// Sets why a resource of `kind` waits.

@@ -80,14 +80,14 @@ pub struct CreateIntent {
 
 /// How to recognize the result of a create among other computes of its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
+pub enum Evidence {
     /// By the unique name. Any number of such creates can be in progress at once.
     ByMark,
     /// By absence from the baseline. Only one such create can be in progress on a branch.
     ByBaseline,
 }
 
-impl Told {
+impl Evidence {
     /// The evidence for a create that begins now.
     pub fn now(names: NameSupport) -> Self {
         if names == NameSupport::Kept {
@@ -104,11 +104,11 @@ impl Told {
 }
 
 impl CreateIntent {
-    pub fn told(&self) -> Told {
+    pub fn evidence(&self) -> Evidence {
         if self.baseline.is_none() {
-            Told::ByMark
+            Evidence::ByMark
         } else {
-            Told::ByBaseline
+            Evidence::ByBaseline
         }
     }
 

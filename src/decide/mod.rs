@@ -6,6 +6,7 @@
 //! and `text` of this program.
 
 pub mod account;
+mod attention;
 pub mod brake;
 pub mod circuit;
 pub mod compute;
@@ -21,26 +22,25 @@ pub mod key;
 pub mod lease;
 pub mod memory;
 pub mod names;
-mod needs;
 pub mod operations;
 pub mod put_back;
 mod reason;
 pub mod refuser;
 pub mod released;
-pub mod repairs;
 pub mod replica_set;
 pub mod seal;
 pub mod sizes;
 mod template;
+pub mod write_contention;
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use attention::{Attention, Need};
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync, Waiting};
 pub use memory::{Action, Memory};
-pub use needs::{Need, Needs};
 pub use reason::Reason;
 use seal::ObjectKey;
 

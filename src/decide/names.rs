@@ -213,7 +213,7 @@ impl<'a> Mark<'a> {
     /// `None` for a name that does not have this form.
     pub fn of(name: &'a str) -> Option<Self> {
         let mut parts = name.rsplitn(4, '-');
-        let (draw, owner, cluster, chosen) =
+        let (random, owner, cluster, chosen) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let is_hex =
             |part: &str| part.len() == DRAW_LENGTH && part.bytes().all(|b| b.is_ascii_hexdigit());
@@ -223,7 +223,7 @@ impl<'a> Mark<'a> {
             owner if is_hex(owner) => NameOwner::Uid(owner),
             _ => return None,
         };
-        (is_hex(draw) && is_cluster(cluster) && !chosen.is_empty()).then_some(Self {
+        (is_hex(random) && is_cluster(cluster) && !chosen.is_empty()).then_some(Self {
             cluster,
             chosen,
             owner,
@@ -244,8 +244,8 @@ impl<'a> Mark<'a> {
 
 /// The unique name of one attempt to create a key or a compute. Its parts: the readable part, the
 /// cluster, a digest of the resource's namespace and name, and the attempt's random number.
-pub fn unique(readable: &str, cluster: &ClusterId, object_key: ObjectKey, draw: u32) -> String {
-    let tail = format!("-{cluster}-{}-{draw:08x}", owner_digest(object_key));
+pub fn unique(readable: &str, cluster: &ClusterId, object_key: ObjectKey, random: u32) -> String {
+    let tail = format!("-{cluster}-{}-{random:08x}", owner_digest(object_key));
     let room = LONGEST_NAME - tail.len();
     let head: String = readable.chars().take(room).collect();
     format!("{head}{tail}")

@@ -18,7 +18,7 @@ use super::trail::Trail;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
 
 #[derive(Debug)]
-pub struct Overlay {
+pub struct InMemoryCluster {
     objects: Mutex<Objects>,
     secrets: Mutex<Secrets>,
     outside: Arc<dyn Outside>,
@@ -48,7 +48,7 @@ pub fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
-impl Overlay {
+impl InMemoryCluster {
     pub fn new(
         (objects, secrets): (Objects, Secrets),
         outside: Arc<dyn Outside>,
@@ -152,7 +152,7 @@ impl Overlay {
     }
 }
 
-impl Cluster for Overlay {
+impl Cluster for InMemoryCluster {
     async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
         let before = self.objects().value(&Id::of(object)).cloned();
         let version = patch["metadata"]["resourceVersion"].as_str();

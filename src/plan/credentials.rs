@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use super::cluster::Overlay;
+use super::cluster::InMemoryCluster;
 use super::outside::Outside;
 use super::recorded::Recorded;
 use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
@@ -16,7 +16,7 @@ use crate::platform::{ConnectError, Platform};
 
 /// The platform and credential of an account in the cluster, regardless of manifests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stands {
+pub struct AccountStanding {
     pub base_url: String,
     pub credential: CredentialRef,
 }
@@ -32,7 +32,7 @@ pub struct Given {
 pub struct Credentials {
     pub outside: Arc<dyn Outside>,
     pub given: Option<Given>,
-    pub stands: BTreeMap<AccountName, Stands>,
+    pub stands: BTreeMap<AccountName, AccountStanding>,
     /// The state of each platform according to the records and statuses of resources.
     pub recorded: BTreeMap<AccountName, Arc<Recorded>>,
 }
@@ -45,7 +45,7 @@ impl Credentials {
         name: &AccountName,
         access: &PlatformAccess,
         key: &SecretString,
-        cluster: &Overlay,
+        cluster: &InMemoryCluster,
     ) -> Result<Arc<dyn Platform>, ConnectError> {
         if let Some(given) = self
             .given
@@ -80,7 +80,7 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// The planned source of an account's key.
-fn credential(name: &AccountName, cluster: &Overlay) -> Option<CredentialRef> {
+fn credential(name: &AccountName, cluster: &InMemoryCluster) -> Option<CredentialRef> {
     let objects = cluster.objects();
     match name.kind {
         AccountKind::Account => Some(objects.get::<Account>(&name.object_ref())?.credential()),

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 
-use super::cluster::Overlay;
+use super::cluster::InMemoryCluster;
 use super::credentials::Credentials;
-use super::platform::Imagined;
+use super::platform::InMemoryPlatform;
 use super::trail::Trail;
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::controller::environment::{Environment, Kind, PassSettings};
@@ -33,14 +33,14 @@ pub enum Wanted {
 }
 
 /// The platforms of accounts, each with its address.
-type Platforms = BTreeMap<AccountName, (String, Arc<Imagined>)>;
+type Platforms = BTreeMap<AccountName, (String, Arc<InMemoryPlatform>)>;
 
 /// The state that all passes of a plan share.
 #[derive(Debug)]
 pub struct Planner {
     pub now: Timestamp,
     pub settings: PassSettings,
-    pub cluster: Overlay,
+    pub cluster: InMemoryCluster,
     pub trail: Arc<Trail>,
     pub credentials: Credentials,
     /// The labels of namespaces that may be read.
@@ -55,7 +55,7 @@ pub struct Planner {
 impl Planner {
     pub fn new(
         (now, settings): (Timestamp, PassSettings),
-        (cluster, trail): (Overlay, Arc<Trail>),
+        (cluster, trail): (InMemoryCluster, Arc<Trail>),
         credentials: Credentials,
         namespaces: BTreeMap<String, BTreeMap<String, String>>,
     ) -> Self {
@@ -96,7 +96,7 @@ impl Planner {
         !wanted.is_empty()
     }
 
-    pub fn platform(&self, account: &AccountName) -> Option<Arc<Imagined>> {
+    pub fn platform(&self, account: &AccountName) -> Option<Arc<InMemoryPlatform>> {
         self.with_platforms(|platforms| {
             platforms.get(account).map(|(_, platform)| platform.clone())
         })
@@ -138,14 +138,14 @@ impl Planner {
 
 impl Environment for Planner {
     type Client = RateLimited;
-    type Cluster = Overlay;
+    type Cluster = InMemoryCluster;
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
         self.now
     }
 
-    fn draw(&self) -> u32 {
+    fn random(&self) -> u32 {
         self.draws.fetch_add(1, Ordering::SeqCst)
     }
 
@@ -161,7 +161,7 @@ impl Environment for Planner {
         &self.state
     }
 
-    fn cluster(&self) -> &Overlay {
+    fn cluster(&self) -> &InMemoryCluster {
         &self.cluster
     }
 
@@ -198,7 +198,7 @@ impl Environment for Planner {
             Some((_, platform)) => platform,
             None => {
                 let source = self.credentials.connect(name, access, key, &self.cluster)?;
-                Arc::new(Imagined::new(source, self.trail.clone(), self.now))
+                Arc::new(InMemoryPlatform::new(source, self.trail.clone(), self.now))
             }
         };
         let named = (access.base_url.clone(), platform.clone());

@@ -17,10 +17,10 @@ mod objects;
 mod outside;
 mod platform;
 mod recorded;
+mod report;
 mod rounds;
 mod secrets;
 mod steps;
-mod told;
 mod trail;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +37,8 @@ pub use objects::Id;
 pub use outside::{Network, Outside};
 pub use steps::{Cost, Counts, Field, Manifest, Plan, Planned, Said, Step, Units, Waits};
 
-use self::cluster::Overlay;
-use self::credentials::{Credentials, Stands};
+use self::cluster::InMemoryCluster;
+use self::credentials::{AccountStanding, Credentials};
 use self::environment::Planner;
 use self::objects::Objects;
 use self::recorded::Recorded;
@@ -157,20 +157,20 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     } else {
         declared.keys().cloned().collect()
     };
-    let before = told::bindings(&objects);
-    let cluster = Overlay::new((objects, secrets), outside, trail.clone(), now);
+    let before = report::bindings(&objects);
+    let cluster = InMemoryCluster::new((objects, secrets), outside, trail.clone(), now);
     let planner = Planner::new((now, settings), (cluster, trail), credentials, namespaces);
     let planned: BTreeSet<Id> = planner.planned(&selected);
-    let ended = planner.come_to_rest(&selected).await;
+    let ended = planner.run_until_stable(&selected).await;
     let all: BTreeSet<Id> = planned
         .into_iter()
         .chain(planner.planned(&selected))
         .chain(selected)
         .collect();
-    Ok(told::plan(&planner, &all, &ended, (&before, &declared)))
+    Ok(report::plan(&planner, &all, &ended, (&before, &declared)))
 }
 
-fn stands(objects: &Objects) -> BTreeMap<AccountName, Stands> {
+fn stands(objects: &Objects) -> BTreeMap<AccountName, AccountStanding> {
     let own = objects.all::<Account>();
     let shared = objects.all::<ClusterAccount>();
     own.iter()
@@ -179,8 +179,8 @@ fn stands(objects: &Objects) -> BTreeMap<AccountName, Stands> {
         .collect()
 }
 
-fn said<A: AnyAccount>(account: &A) -> (AccountName, Stands) {
-    let stands = Stands {
+fn said<A: AnyAccount>(account: &A) -> (AccountName, AccountStanding) {
+    let stands = AccountStanding {
         base_url: account.access().base_url.clone(),
         credential: account.credential(),
     };

@@ -24,16 +24,16 @@ const FIRST_NUMBER: i64 = 9_000_000_000_000_000;
 const NO_SECRET: &str = "known-once-the-key-is-made";
 
 /// The platform of one account.
-pub struct Imagined {
+pub struct InMemoryPlatform {
     source: Arc<dyn Platform>,
     trail: Arc<Trail>,
     now: Timestamp,
     state: Mutex<State>,
 }
 
-impl fmt::Debug for Imagined {
+impl fmt::Debug for InMemoryPlatform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Imagined")
+        f.debug_struct("InMemoryPlatform")
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
@@ -74,7 +74,7 @@ pub struct Change {
     pub after: Option<Compute>,
 }
 
-impl Imagined {
+impl InMemoryPlatform {
     pub fn new(source: Arc<dyn Platform>, trail: Arc<Trail>, now: Timestamp) -> Self {
         Self {
             source,
@@ -289,7 +289,7 @@ fn set(settings: &mut Settings, change: &Settings) {
 }
 
 #[async_trait]
-impl Platform for Imagined {
+impl Platform for InMemoryPlatform {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         if let Some(known) = self.with(|state| state.projects.clone()) {
             return known;

@@ -36,7 +36,7 @@ pub enum Ended {
 impl Planner {
     /// Runs passes over these resources, over those that they create, and over the accounts that
     /// they need.
-    pub async fn come_to_rest(&self, selected: &BTreeSet<Id>) -> BTreeMap<Id, Ended> {
+    pub async fn run_until_stable(&self, selected: &BTreeSet<Id>) -> BTreeMap<Id, Ended> {
         let mut ended = BTreeMap::new();
         for _ in 0..MOST_ROUNDS {
             let before = self.effects();

@@ -22,7 +22,7 @@ pub use http::{
     replace_runs, without_tokens,
 };
 pub use observer::{
-    ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys,
+    ComputeFilter, ComputeInterest, Computes, Interest, KeyFilter, KeyInterest, KeyList, Keys,
     Latest, LatestKeys, LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source,
     Subscriber, Tick, Ticks,
 };

@@ -129,7 +129,7 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
         stale_from: None,
         limits: Limits::default(),
         cluster: "c1u57e".parse().unwrap(),
-        draw: 7,
+        random: 7,
     }
 }
 

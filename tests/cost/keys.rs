@@ -226,7 +226,7 @@ fn observed(
         memory: Memory::default(),
         limits: Limits::default(),
         cluster: cluster(),
-        draw: 7,
+        random: 7,
     }
 }
 

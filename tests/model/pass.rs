@@ -90,7 +90,7 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
                 it.version,
                 it.unanswered,
                 it.in_step,
-                it.reserved.as_ref().map(|it| (&it.place, it.told)),
+                it.reserved.as_ref().map(|it| (&it.place, it.evidence)),
             )
         })
         .collect();

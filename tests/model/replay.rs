@@ -222,7 +222,7 @@ impl Environment for Replay {
     }
 
     /// A pass on a stale version fails with a conflict before the number is used.
-    fn draw(&self) -> u32 {
+    fn random(&self) -> u32 {
         u32::try_from(self.base.caches[&self.base.resource].version()).unwrap()
     }
 
@@ -349,7 +349,7 @@ impl Environment for Replay {
         // The rule is broken before the list is narrowed to the resource. Later, foreign keys would
         // be invisible.
         if self.base.mutation == Some(Mutation::RevokeByIdAlone)
-            && let (Some(keys), Some(name)) = (&mut known.keys, interest.matters.names.last())
+            && let (Some(keys), Some(name)) = (&mut known.keys, interest.filter.names.last())
         {
             keys.iter_mut().for_each(|key| key.name.clone_from(name));
         }

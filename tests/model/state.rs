@@ -9,7 +9,7 @@ use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceState};
 use dbplane::decide::account::Availability;
 use dbplane::decide::brake::Window;
-use dbplane::decide::repairs::Repairs;
+use dbplane::decide::write_contention::WriteContention;
 use dbplane::domain::{self, NameSupport};
 use dbplane::platform::{KeyList, LatestKeys, Tick};
 use jiff::Timestamp;
@@ -289,7 +289,7 @@ impl Process {
             former: BTreeMap::new(),
             deletions: self.deletions.clone_inner(),
             // Nothing here is overwritten five times a minute.
-            repairs: Repairs::default(),
+            repairs: WriteContention::default(),
             connections: self.connections,
         }
     }

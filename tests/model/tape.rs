@@ -55,8 +55,8 @@ pub fn mutation() -> Option<Mutation> {
 /// Called before a decision, with its observations.
 pub fn decides_on(observed: &impl Debug, now: Timestamp) {
     with_tape(|tape| {
-        let matters = tape.statuses == Statuses::Whole;
-        tape.observed = matters.then(|| hash(&format!("{observed:?} {now}")));
+        let filter = tape.statuses == Statuses::Whole;
+        tape.observed = filter.then(|| hash(&format!("{observed:?} {now}")));
     });
 }
 

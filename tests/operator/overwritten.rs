@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dbplane::decide::names::RECORD;
-use dbplane::decide::repairs::AT_ONCE;
+use dbplane::decide::write_contention::AT_ONCE;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

@@ -21,6 +21,7 @@ mod faults;
 mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
+mod injector;
 mod known;
 mod ledger;
 mod listing;
@@ -29,16 +30,15 @@ mod planned;
 mod process;
 mod promises;
 mod recorded;
+mod reports;
 mod rewriting;
 mod role;
 mod rotating;
 mod run;
 mod sets;
 mod simulation;
-mod snares;
 mod steps;
 mod tenant;
-mod told;
 #[path = "../upgrade/mod.rs"]
 mod upgrade;
 mod waiting;

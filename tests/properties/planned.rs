@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use super::ledger::Changed;
 use super::process::{Process, poll, translated};
-use super::recorded::{come_to_rest, stored};
+use super::recorded::{run_until_stable, stored};
 use super::simulation::{REQUEST_TIMEOUT, Shared};
 use super::upgrade::{BEFORE, Recording, folder};
 
@@ -311,7 +311,7 @@ fn compare(planned: &Planned, made: &[(Timestamp, String)], tally: &mut Tally) {
 fn what_is_planned_is_done(profile: Profile, least: usize) {
     let simulation = stored(&Recording::load(&folder(BEFORE, profile)));
     let plan = plan_of(&simulation);
-    come_to_rest(&simulation, Process::new(&simulation, 1000));
+    run_until_stable(&simulation, Process::new(&simulation, 1000));
     let changes = simulation.lock().ledger.changes.clone();
     let new: BTreeSet<String> = simulation
         .lock()

@@ -34,10 +34,10 @@ pub use self::wire::translated;
 use super::faults::Fault;
 use super::in_memory::cluster::full_name;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
+use super::injector;
 use super::listing::{SeenKeys, read_well};
 use super::run::AT_ONCE;
 use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
-use super::snares;
 
 pub struct Process {
     pub simulation: Shared,
@@ -225,7 +225,7 @@ impl Environment for Process {
     }
 
     /// The clock advances between passes, so each pass gets another number.
-    fn draw(&self) -> u32 {
+    fn random(&self) -> u32 {
         u32::try_from(self.now().as_millisecond().rem_euclid(i64::from(u32::MAX))).unwrap()
     }
 
@@ -347,7 +347,7 @@ impl Environment for Process {
         &self,
         client: &RateLimited,
     ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
-        self.simulation.lock().spring(snares::ADMISSION);
+        self.simulation.lock().injected(injector::ADMISSION);
         client.admit_change().await.map(Some)
     }
 
@@ -414,7 +414,7 @@ impl Carrier for Carried {
         let late = |simulation: &mut Simulation, _| drop(carry(simulation));
         match self
             .0
-            .effect(|| snares::name_of(&request), carry, late)
+            .effect(|| injector::name_of(&request), carry, late)
             .await
         {
             Ok(Ok(response)) => Ok(response),

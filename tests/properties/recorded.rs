@@ -48,7 +48,7 @@ fn gone_on_with(version: &str, profile: Profile, count: usize) {
         );
     }
     let simulation = stored(&recording);
-    come_to_rest(&simulation, Process::new(&simulation, 1000));
+    run_until_stable(&simulation, Process::new(&simulation, 1000));
     let after = now(&simulation);
     let found = differences(
         &Before {
@@ -61,7 +61,7 @@ fn gone_on_with(version: &str, profile: Profile, count: usize) {
     assert!(found.is_empty(), "{found:#?}");
     // A second process must have nothing left to do.
     let before = changes(&simulation);
-    come_to_rest(&simulation, Process::new(&simulation, 1000));
+    run_until_stable(&simulation, Process::new(&simulation, 1000));
     assert_eq!(changes(&simulation), before);
     assert_eq!(changed(&after, &now(&simulation)), [] as [String; 0]);
 }
@@ -127,7 +127,7 @@ fn changes(simulation: &Shared) -> Vec<(String, String)> {
 }
 
 /// Runs a process until nothing was written for some time.
-pub fn come_to_rest(simulation: &Shared, mut process: Process) {
+pub fn run_until_stable(simulation: &Shared, mut process: Process) {
     let mut since = simulation.lock().now;
     let mut written = simulation.lock().ledger.writes.len();
     let mut due: BTreeMap<Resource, Timestamp> = BTreeMap::new();

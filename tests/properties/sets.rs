@@ -15,10 +15,10 @@ use super::elsewhere::Move;
 use super::faults::{Fault, Hit, faults};
 use super::history::{Access, Event, History, profile};
 use super::in_memory::Resource;
+use super::injector::{Injected, Times};
+use super::reports::{assert_named, logged};
 use super::run::Run;
 use super::simulation::PROJECT;
-use super::snares::{Snag, Times};
-use super::told::{assert_named, logged};
 use super::watching::history;
 
 /// An event of the set.
@@ -295,7 +295,7 @@ fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
     for at in ["Get *", "Post *", "Patch *", "Delete *"] {
         course
             .run
-            .snare(at, Times::Always, Snag::Fault(outage.clone()));
+            .inject(at, Times::Always, Injected::Fault(outage.clone()));
     }
     course.run.go_on(300)?;
     if (course.ready(), before.len()) != (0, 3) {
@@ -310,7 +310,7 @@ fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
             return Err(format!("{fewest} of them are declared at least: {left:#?}"));
         }
     }
-    course.run.without_snares();
+    course.run.without_injected_faults();
     course.run.settle()?;
     course.kept()
 }
@@ -348,10 +348,10 @@ fn the_replicas_of_a_set_stay_on_their_platform() {
                 .collect()
         };
         let before = live(&course);
-        course.run.snare(
+        course.run.inject(
             "elsewhere Post *",
             Times::Always,
-            Snag::Fault(Fault::Refused(403)),
+            Injected::Fault(Fault::Refused(403)),
         );
         course.run.happen(&Event::Moved(Move::Account { anew }));
         for deed in [
@@ -372,7 +372,7 @@ fn the_replicas_of_a_set_stay_on_their_platform() {
 }
 
 /// Names of the replicas after a set grew from two to three, with this snag at a request.
-fn grows_with(at: &'static str, snag: Snag) -> Vec<String> {
+fn grows_with(at: &'static str, snag: Injected) -> Vec<String> {
     let history = history(&[], false);
     let mut course = Course {
         run: Run::prepared(&history),
@@ -384,7 +384,7 @@ fn grows_with(at: &'static str, snag: Snag) -> Vec<String> {
     };
     course.declare(course.declared);
     course.run.go_on(300).unwrap();
-    course.run.snare(at, Times::Once, snag);
+    course.run.inject(at, Times::Once, snag);
     course.declare(Declared {
         replicas: 3,
         ..course.declared
@@ -407,7 +407,10 @@ fn a_replica_whose_creation_is_not_answered_is_created_once() {
         Fault::Denied,
         Fault::Unreachable,
     ] {
-        let found = grows_with("creation of Compute reads-2", Snag::Fault(fault.clone()));
+        let found = grows_with(
+            "creation of Compute reads-2",
+            Injected::Fault(fault.clone()),
+        );
         assert_eq!(found, ["reads-0", "reads-1", "reads-2"], "{fault:?}");
     }
 }
@@ -422,7 +425,7 @@ fn a_name_that_somebody_has_taken_is_left_to_them() {
             .cluster
             .create(&("Compute", "reads-2".to_owned()), &spec, &json!({}), now);
     };
-    let found = grows_with("creation of Compute reads-2", Snag::Meanwhile(taken));
+    let found = grows_with("creation of Compute reads-2", Injected::Meanwhile(taken));
     assert_eq!(found, ["reads-0", "reads-1", "reads-3"]);
 }
 
@@ -446,10 +449,10 @@ fn a_set_that_goes_adopts_nothing() {
         let now = simulation.now;
         simulation.cluster.delete(&set(), now);
     };
-    course.run.snare(
+    course.run.inject(
         "read of ReadReplicaSet reads",
         Times::Once,
-        Snag::Meanwhile(deleted),
+        Injected::Meanwhile(deleted),
     );
     course.edit(0, json!({"ownerReferences": null}));
     course.run.go_on(300).unwrap();

@@ -17,8 +17,8 @@ use super::elsewhere::{During, Other, Platform};
 use super::faults::{Carried, Fault, Hit};
 use super::history::History;
 use super::in_memory::{Cluster, Resource};
+use super::injector::{CREATE, CREATE_KEY, Injector};
 use super::ledger::{Changed, Ledger, Maker};
-use super::snares::{CREATE, CREATE_KEY, Snares};
 use super::tenant::is_tenants;
 
 pub const TOKEN: &str = "token-of-an-administrator";
@@ -85,7 +85,7 @@ pub struct Simulation {
     pub acting: Option<Resource>,
     on_the_way: Vec<OnTheWay>,
     faults: Vec<Hit>,
-    pub snares: Snares,
+    pub injector: Injector,
     pub deviations: FaultBoard,
     /// The current process has to die.
     pub dead: bool,
@@ -119,7 +119,7 @@ impl Shared {
             acting: None,
             on_the_way: Vec::new(),
             faults,
-            snares: Snares::default(),
+            injector: Injector::default(),
             deviations: FaultBoard::default(),
             dead: false,
             effects: 0,
@@ -159,17 +159,17 @@ impl Simulation {
         }
         self.advance(A_MOMENT);
         self.effects += 1;
-        let name = if self.snares.is_empty() && !self.repeats_next() {
+        let name = if self.injector.is_empty() && !self.repeats_next() {
             String::new()
         } else {
             name()
         };
-        let sprung = if self.snares.is_empty() {
+        let injected = if self.injector.is_empty() {
             None
         } else {
-            self.spring(&name)
+            self.injected(&name)
         };
-        let Some(fault) = sprung.or_else(|| self.next_fault(&name)) else {
+        let Some(fault) = injected.or_else(|| self.next_fault(&name)) else {
             return Some(Ok(carry(self)));
         };
         if let Fault::Deviates(deviation) = fault {
@@ -221,7 +221,7 @@ impl Simulation {
     pub fn calm(&mut self) {
         self.faults.clear();
         self.deviations.clear();
-        self.snares = Snares::default();
+        self.injector = Injector::default();
     }
 
     pub fn advance(&mut self, by: Duration) {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::in_memory::Resource;
 use super::planned::{made_call, plan_of};
 use super::process::Process;
-use super::recorded::{come_to_rest, stored};
+use super::recorded::{run_until_stable, stored};
 use super::simulation::Shared;
 use super::upgrade::{BEFORE, Recording, folder};
 
@@ -115,7 +115,7 @@ fn what_waits_is_done_when_the_plan_says() {
     let simulation = stored(&Recording::load(&folder(BEFORE, Profile::Default)));
     // This version first rewrites all that the previous one recorded, which takes longer than
     // `LATE`.
-    come_to_rest(&simulation, Process::new(&simulation, 1000));
+    run_until_stable(&simulation, Process::new(&simulation, 1000));
     let now = simulation.lock().now;
     // The first full minute after the plan and the operator have looked.
     let opens = Timestamp::from_second((now.as_second() / 60 + 2) * 60).unwrap();
@@ -157,7 +157,7 @@ fn what_waits_is_done_when_the_plan_says() {
             case.until
         );
     }
-    come_to_rest(&simulation, Process::new(&simulation, 1000));
+    run_until_stable(&simulation, Process::new(&simulation, 1000));
     for Case {
         name, until, call, ..
     } in cases

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::history::{Access, Declared, History, compute, key};
 use super::in_memory::Resource;
+use super::injector::{Injected, Times};
 use super::run::Run;
-use super::snares::{Snag, Times};
 
 /// A history without events and faults.
 pub fn history(computes: &[Declared], key: bool) -> History {
@@ -70,13 +70,13 @@ impl Run<'_> {
         simulation.cluster.delete(resource, now);
     }
 
-    pub fn snare(&mut self, at: &'static str, times: Times, what: Snag) {
-        self.simulation.lock().snares.set(at, times, what);
+    pub fn inject(&mut self, at: &'static str, times: Times, what: Injected) {
+        self.simulation.lock().injector.set(at, times, what);
     }
 
-    /// Removes all snares.
-    pub fn without_snares(&mut self) {
-        self.simulation.lock().snares = super::snares::Snares::default();
+    /// Removes all injector.
+    pub fn without_injected_faults(&mut self) {
+        self.simulation.lock().injector = super::injector::Injector::default();
     }
 
     /// Acts in the platform's console.

@@ -29,7 +29,7 @@ use super::screen::style;
 use super::seen::{Kind, NoTarget, Seen};
 use crate::clock;
 use crate::cluster::explained;
-use crate::decide::Needs;
+use crate::decide::Attention;
 
 /// The field manager of these writes. It must differ from the operator's: each would treat the
 /// other's fields as its own.
@@ -284,9 +284,9 @@ async fn carry_out(
 fn text(document: &Document, out: &mut impl Write) -> io::Result<()> {
     for line in &document.results {
         let color = style(match line.ended.exit_code() {
-            0 => Needs::Nothing,
-            4 => Needs::Time,
-            _ => Needs::Person,
+            0 => Attention::Nothing,
+            4 => Attention::Time,
+            _ => Attention::User,
         });
         let target = format!("{}/{}", line.kind.to_lowercase(), line.name);
         writeln!(

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::seen::Seen;
 use super::collect::{FoundFleet, Operator};
-use crate::decide::Needs;
+use crate::decide::Attention;
 use crate::platform::Rate;
 use crate::telemetry::metrics::BudgetLeft;
 
@@ -22,24 +22,24 @@ pub enum State {
     Well,
 }
 
-impl From<Needs> for State {
-    fn from(needs: Needs) -> Self {
+impl From<Attention> for State {
+    fn from(needs: Attention) -> Self {
         match needs {
-            Needs::Person => Self::NeedsPerson,
-            Needs::Time => Self::Waits,
-            Needs::Work => Self::UnderWay,
-            Needs::Nothing => Self::Well,
+            Attention::User => Self::NeedsPerson,
+            Attention::Time => Self::Waits,
+            Attention::Work => Self::UnderWay,
+            Attention::Nothing => Self::Well,
         }
     }
 }
 
 impl State {
-    pub fn needs(self) -> Needs {
+    pub fn needs(self) -> Attention {
         match self {
-            Self::NeedsPerson => Needs::Person,
-            Self::Waits => Needs::Time,
-            Self::UnderWay => Needs::Work,
-            Self::Well => Needs::Nothing,
+            Self::NeedsPerson => Attention::User,
+            Self::Waits => Attention::Time,
+            Self::UnderWay => Attention::Work,
+            Self::Well => Attention::Nothing,
         }
     }
 
@@ -130,16 +130,16 @@ impl Fleet {
             not_read,
         } = found;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-        let mut items: BTreeMap<Needs, Vec<Item>> = BTreeMap::new();
+        let mut items: BTreeMap<Attention, Vec<Item>> = BTreeMap::new();
         for seen in accounts.iter().chain(&resources) {
             let needs = seen.need().what;
             let count = counts.entry(&seen.kind).or_default();
             count.all += 1;
             *match needs {
-                Needs::Person => &mut count.needs_person,
-                Needs::Time => &mut count.waits,
-                Needs::Work => &mut count.under_way,
-                Needs::Nothing => &mut count.well,
+                Attention::User => &mut count.needs_person,
+                Attention::Time => &mut count.waits,
+                Attention::Work => &mut count.under_way,
+                Attention::Nothing => &mut count.well,
             } += 1;
             items.entry(needs).or_default().push(Item::of(seen));
         }
@@ -160,9 +160,9 @@ impl Fleet {
             namespace,
             operator,
             counts,
-            needs_person: listed(Needs::Person),
-            waits: listed(Needs::Time),
-            under_way: listed(Needs::Work),
+            needs_person: listed(Attention::User),
+            waits: listed(Attention::Time),
+            under_way: listed(Attention::Work),
             accounts: accounts
                 .iter()
                 .map(|account| AccountLine::of(account, Some(&resources), metrics.as_deref()))

@@ -149,7 +149,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         account::decide(observed, now)
     }
 
-    fn look_again<E: Environment>(env: &E, object: &A) {
+    fn invalidate<E: Environment>(env: &E, object: &A) {
         env.state().check_wanted(&object.account_name());
     }
 

@@ -10,12 +10,12 @@ use super::gather::Facts;
 use crate::api::Compute;
 use crate::decide::compute::{Claims, ComputeObserved, Mine, Other, claims};
 use crate::decide::connection::Address;
-use crate::decide::identity::{self, ComputeIdentity, Told};
+use crate::decide::identity::{self, ComputeIdentity, Evidence};
 use crate::decide::names;
 use crate::domain::NameSupport;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
-    let name_support = facts.excerpt.name_support.max(facts.names());
+    let name_support = facts.relevant.name_support.max(facts.names());
     let connection = facts.access.connection.as_ref();
     let platform = connection.map(|connection| facts.settings.platform(connection));
     ComputeObserved {
@@ -34,7 +34,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
             .map(|text| listed(text))
             .unwrap_or_default(),
         account: facts.access.view.clone(),
-        snapshot: facts.excerpt.snapshot.clone(),
+        snapshot: facts.relevant.snapshot.clone(),
         claims: platform
             .as_deref()
             .map(|platform| claimed(object, facts, (platform, name_support)))
@@ -50,12 +50,12 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         credentials: facts.credentials.clone(),
         last_seen: object.status.as_ref().and_then(Address::seen),
         name_support,
-        returned: facts.excerpt.returned.clone(),
+        returned: facts.relevant.returned.clone(),
         memory: facts.remembered.memory.clone(),
-        stale_from: facts.excerpt.stale_from,
+        stale_from: facts.relevant.stale_from,
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),
-        draw: facts.draw,
+        random: facts.random,
     }
 }
 
@@ -84,7 +84,7 @@ fn claimed<P>(
         object,
         identity: &identity,
         platform,
-        told: Told::now(names),
+        evidence: Evidence::now(names),
         now: facts.now,
     };
     Claims {

@@ -12,13 +12,13 @@ use super::super::environment::{Environment, PassSettings};
 use super::super::index::Key;
 use super::super::object::{AccountName, is_recorded, uid};
 use super::super::state::{Connection, ResourceState};
-use super::excerpt::{Excerpt, Matters};
+use super::relevant::{Filter, RelevantComputes};
 use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{
-    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, at_stake, looks_besides,
-    may_rest_on_older_list,
+    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, looks_besides,
+    may_rest_on_older_list, relevant_subjects,
 };
 use crate::decide::connection::CredentialsView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
@@ -32,7 +32,7 @@ use crate::platform::LatestSnapshot;
 pub struct Facts<P> {
     pub record: Result<Record<ComputeIdentity>, InvalidAnnotation>,
     pub access: Access<P>,
-    pub excerpt: Excerpt,
+    pub relevant: RelevantComputes,
     pub others: Others,
     /// The connection Secret, if one is declared and may be needed.
     pub secret: Option<(Owner, SecretState)>,
@@ -43,7 +43,7 @@ pub struct Facts<P> {
     pub remembered: ResourceState,
     pub settings: PassSettings,
     /// A random number, for a unique name.
-    pub draw: u32,
+    pub random: u32,
     pub now: Timestamp,
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn gather<E: Environment>(
     } = record.clone().unwrap_or_default();
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
-    let (excerpt, remembered) = look(env, object, (&known, sought), &access, now);
+    let (relevant, remembered) = look(env, object, (&known, sought), &access, now);
     let secret = secret::of(env, object).await?;
     let credentials = secret::credentials(env, object).await?;
     let unused_secrets = secret::unused(env, object).await?;
@@ -105,17 +105,17 @@ pub(super) async fn gather<E: Environment>(
             env,
             object,
             &known,
-            (access.connection.as_deref(), &excerpt.snapshot),
+            (access.connection.as_deref(), &relevant.snapshot),
         ),
         record,
         access,
-        excerpt,
+        relevant,
         secret,
         credentials,
         unused_secrets,
         remembered,
         settings: env.settings().clone(),
-        draw: env.draw(),
+        random: env.random(),
         now,
     })
 }
@@ -127,22 +127,22 @@ fn look<E: Environment>(
     (known, sought): (&ComputeIdentity, &ComputeIdentity),
     access: &Access<E::Client>,
     now: Timestamp,
-) -> (Excerpt, ResourceState) {
+) -> (RelevantComputes, ResourceState) {
     let uid = uid(object);
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
         if access.connection.is_none() {
             // The account is gone, so the project is no longer read through it.
             env.stop_observing(object);
         }
-        return (Excerpt::default(), env.state().resource(&uid));
+        return (RelevantComputes::default(), env.state().resource(&uid));
     };
     let mut remembered = env.state().looking(&uid, connection.number);
     let repeated = looks_besides(known, env.settings().limits.settle, now);
-    let matters = Matters::of(object, sought, repeated);
+    let filter = Filter::of(object, sought, repeated);
     let mut latest = env.latest_snapshot(
         object,
         connection,
-        matters.interest(&remembered, remembered.awaiting),
+        filter.interest(&remembered, remembered.awaiting),
     );
     let awaiting = is_awaiting(object, sought, &remembered, &latest);
     let begins = known.binding.is_none() && remembered.wrote.is_none();
@@ -151,7 +151,7 @@ fn look<E: Environment>(
         remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
     }
     if env.state().awaiting(&uid, awaiting) || demands {
-        latest = env.latest_snapshot(object, connection, matters.interest(&remembered, awaiting));
+        latest = env.latest_snapshot(object, connection, filter.interest(&remembered, awaiting));
     }
     access::tell_of_list(
         env,
@@ -163,16 +163,16 @@ fn look<E: Environment>(
         .poll_interval
         .saturating_add(env.settings().limits.settle);
     let reliable_until = |at| later(at, grace);
-    let excerpt = Excerpt::of(
+    let relevant = RelevantComputes::of(
         &latest,
-        &matters,
+        &filter,
         (remembered.wrote.as_ref(), now),
         reliable_until,
     );
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
         env.state().answer_outdated(&uid);
     }
-    (excerpt, remembered)
+    (relevant, remembered)
 }
 
 /// True if the known snapshot is enough for a resource without a compute that was not observed
@@ -245,7 +245,7 @@ fn others<E: Environment>(
         creates: reserved(create),
         computes: computes.collect(),
     };
-    let at_stake = at_stake(&object.spec, known, &ids)
+    let relevant_subjects = relevant_subjects(&object.spec, known, &ids)
         .into_iter()
         .map(Key::Claim);
     // An additional compute of a create may be another resource's, or may be declared by one.
@@ -260,7 +260,9 @@ fn others<E: Environment>(
         id: id.clone(),
     });
     let besides = besides.flat_map(|subject| [Key::Claim(subject.clone()), Key::Want(subject)]);
-    let keys = at_stake.chain(branches.map(Key::Claim)).chain(besides);
+    let keys = relevant_subjects
+        .chain(branches.map(Key::Claim))
+        .chain(besides);
     let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
     let mut computes: BTreeMap<String, Arc<Compute>> = claimants
         .map(|other| (uid(other.as_ref()), other))

@@ -1,10 +1,10 @@
 //! Compute: observed through the project's snapshot, acted on through the account's client.
 
 mod assemble;
-mod excerpt;
 mod gather;
 mod operations;
 mod perform;
+mod relevant;
 mod secret;
 
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeSpec, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
-use crate::decide::identity::{Binding, Origin, Told, of_compute};
-use crate::decide::repairs::{Repair, What};
+use crate::decide::identity::{Binding, Evidence, Origin, of_compute};
 use crate::decide::seal::InvalidAnnotation;
+use crate::decide::write_contention::{Repair, What};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Reason, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
@@ -142,7 +142,7 @@ impl Kind for Computes {
             env.state()
                 .resolved(&observed.uid, resource_version(object))
         };
-        if resolved && over().is_some_and(|reserved| reserved.told == Told::ByBaseline) {
+        if resolved && over().is_some_and(|reserved| reserved.evidence == Evidence::ByBaseline) {
             // Wake only the next in line: otherwise all that wait would be reconciled at each turn.
             // The others poll.
             let waits = |other: &Arc<Compute>| {

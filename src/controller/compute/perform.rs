@@ -26,7 +26,7 @@ use crate::cluster::{Cluster, Event, MetadataPatch, Owner, resource_version};
 use crate::decide::compute::{self, ComputeStep, Holder, Reserved, ReservedPlace};
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{
-    self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told,
+    self, Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
 };
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
@@ -159,11 +159,11 @@ impl<E: Environment> Work<'_, E> {
             .identity
             .binding;
         let (branch, type_) = (intent.branch.clone(), self.object.spec.type_);
-        let told = compute::turn(type_, intent.told());
+        let evidence = compute::turn(type_, intent.evidence());
         if !self.reserve(
             intent.platform.as_ref(),
             Reserved::Create { branch, type_ },
-            told,
+            evidence,
         ) {
             return Ok(());
         }
@@ -241,12 +241,12 @@ impl<E: Environment> Work<'_, E> {
             binding: None,
             ..known
         };
-        let told = Some(&compute::creating());
+        let report = Some(&compute::creating());
         let recorded = record(
             self.env,
             &held,
             Recording {
-                told,
+                report,
                 ..recording(&held, intended)
             },
         )
@@ -305,7 +305,7 @@ impl<E: Environment> Work<'_, E> {
         if !self.reserve(
             binding.platform.as_ref(),
             Reserved::Compute(binding.id.clone()),
-            Told::ByBaseline,
+            Evidence::ByBaseline,
         ) {
             return Ok(());
         }
@@ -379,7 +379,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// The next list shows whether the compute is gone.
-    async fn delete(&self, id: &str, told: String) -> Result<(), StepError> {
+    async fn delete(&self, id: &str, evidence: String) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self
             .platform(&connection)
@@ -402,7 +402,7 @@ impl<E: Environment> Work<'_, E> {
         self.done(
             labels::action(Action::Delete),
             id,
-            &Event::once("Deleted", told),
+            &Event::once("Deleted", evidence),
             Vec::new(),
         )
         .await;
@@ -415,14 +415,14 @@ impl<E: Environment> Work<'_, E> {
         if !self.reserve(
             Some(&platform),
             Reserved::Compute(id.to_owned()),
-            Told::ByBaseline,
+            Evidence::ByBaseline,
         ) {
             return Ok(());
         }
-        let told = format!(
+        let evidence = format!(
             "Deleted compute {id}, which a create of this resource had made besides, and nobody used."
         );
-        let deleted = self.delete(id, told).await;
+        let deleted = self.delete(id, evidence).await;
         self.env.state().gave_up(&uid(self.object));
         deleted
     }
@@ -466,7 +466,7 @@ impl<E: Environment> Work<'_, E> {
 
     /// Reserves what is about to be recorded. `false` if another resource was faster since the
     /// decision; the next pass sees which one.
-    fn reserve(&self, platform: Option<&String>, what: Reserved, told: Told) -> bool {
+    fn reserve(&self, platform: Option<&String>, what: Reserved, evidence: Evidence) -> bool {
         let project = self.object.spec.project_id.clone();
         let place = ReservedPlace {
             platform: platform.cloned().unwrap_or_default(),
@@ -477,7 +477,7 @@ impl<E: Environment> Work<'_, E> {
             &uid(self.object),
             place,
             Holder::of(&self.object.metadata),
-            told,
+            evidence,
         )
     }
 

@@ -5,7 +5,7 @@ use kube::{Resource, ResourceExt};
 use super::super::object::{Managed, meta_observed, rank, uid};
 use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival};
-use super::listing::Excerpt;
+use super::listing::RelevantKeys;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
@@ -21,14 +21,14 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         .unwrap_or_default();
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let (remembered, platforms) = (&facts.remembered, &facts.settings.platforms);
-    let Excerpt {
+    let RelevantKeys {
         listing,
         listed,
         known,
         not_offered_until,
     } = facts
         .listed
-        .excerpt((&remembered.key, remembered.wrote_at()), facts.now);
+        .relevant((&remembered.key, remembered.wrote_at()), facts.now);
     let probe = probe(facts, &known);
     KeyObserved {
         meta: meta_observed(object, facts.record.as_ref()),
@@ -73,7 +73,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         memory: remembered.memory.clone(),
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),
-        draw: facts.draw,
+        random: facts.random,
     }
 }
 

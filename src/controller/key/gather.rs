@@ -34,7 +34,7 @@ pub struct Facts<P> {
     pub remembered: ResourceState,
     pub settings: PassSettings,
     /// A random number, for a unique name.
-    pub draw: u32,
+    pub random: u32,
     pub now: Timestamp,
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn gather<E: Environment>(
         secret,
         remembered: env.state().resource(&uid(object)),
         settings: env.settings().clone(),
-        draw: env.draw(),
+        random: env.random(),
         now,
     })
 }

@@ -14,7 +14,7 @@ use crate::decide::identity::{ProjectKeyIdentity, object_key};
 use crate::decide::names::ClusterId;
 use crate::decide::{AccountView, key, key::KeyListing, later};
 use crate::domain::{self, Fault};
-use crate::platform::{Interest, KeyInterest, KeyMatters, Keys, LatestKeys, Listing, Tick};
+use crate::platform::{Interest, KeyFilter, KeyInterest, Keys, LatestKeys, Listing, Tick};
 
 /// How long after its end a list proves that a key is missing.
 const RECENT: Duration = Duration::from_secs(30);
@@ -25,11 +25,11 @@ const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 #[derive(Debug, Default)]
 pub struct Listed {
     latest: LatestKeys,
-    matters: KeyMatters,
+    filter: KeyFilter,
 }
 
 /// The input of a decision.
-pub(super) struct Excerpt {
+pub(super) struct RelevantKeys {
     /// The list, while it proves what is missing.
     pub listing: KeyListing,
     /// Like `listing`, also if keys cannot be revoked.
@@ -61,14 +61,14 @@ pub(super) fn look<E: Environment>(
         return Listed::default();
     };
     let interest = interest(object, known, &env.settings().cluster);
-    let matters = interest.matters.clone();
+    let filter = interest.filter.clone();
     let latest = env.latest_keys(object, connection, interest);
     access::tell_of_list(
         env,
         &AccountName::of(&object.spec.account_ref, object),
         &latest,
     );
-    Listed { latest, matters }
+    Listed { latest, filter }
 }
 
 /// The recorded keys, and those that the resource may have created in addition.
@@ -82,13 +82,13 @@ pub(super) fn interest(
     let ids = ids
         .chain(records.previous.iter().map(|key| key.id))
         .chain(records.lost.iter().filter_map(|key| key.id));
-    let matters = KeyMatters {
+    let filter = KeyFilter {
         ids: ids.collect(),
         names: known.names().map(str::to_owned).collect(),
         beginning: key::attempts(&object.spec, object_key(&object.metadata), cluster),
     };
     Interest {
-        matters,
+        filter,
         pending: false,
         after: None,
     }
@@ -102,11 +102,11 @@ pub(super) fn is_not_offered(fault: &Fault) -> bool {
 impl Listed {
     /// A list that began before the last change of the resource's keys is ignored. If a list could
     /// not be read, the last one still shows the state at its time.
-    pub(super) fn excerpt(
+    pub(super) fn relevant(
         &self,
         (key, wrote): (&KeyState, Option<Tick>),
         now: Timestamp,
-    ) -> Excerpt {
+    ) -> RelevantKeys {
         let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
         let not_offered_until = cannot_revoke.filter(|until| now < *until);
         let (listed, known) = match self.latest.since(wrote) {
@@ -114,7 +114,7 @@ impl Listed {
             None => (KeyListing::NotRead, KeyListing::NotRead),
             Some(list) => {
                 let keys =
-                    domain::Listed::new(list.excerpt(&self.matters), list.unreadable.clone());
+                    domain::Listed::new(list.relevant(&self.filter), list.unreadable.clone());
                 let known = KeyListing::Read { at: list.at, keys };
                 let is_recent = now < later(list.ended, RECENT);
                 (
@@ -128,7 +128,7 @@ impl Listed {
             }
         };
         match not_offered_until {
-            None => Excerpt {
+            None => RelevantKeys {
                 listing: listed.clone(),
                 listed,
                 known,
@@ -136,7 +136,7 @@ impl Listed {
             },
             Some(_) => {
                 let (listing, known) = (KeyListing::NotOffered, KeyListing::NotOffered);
-                Excerpt {
+                RelevantKeys {
                     listing,
                     listed,
                     known,
@@ -195,9 +195,9 @@ mod tests {
         let keys = vec![entry(1, "ci-1"), entry(2, "theirs")];
         let list = KeyList::new(Tick::at(5), (at(0), at(5)), keys);
         let attempted = Some(Tick::at(if fault.is_some() { 7 } else { 5 }));
-        let matters = KeyMatters {
+        let filter = KeyFilter {
             beginning: "ci-".to_owned(),
-            ..KeyMatters::default()
+            ..KeyFilter::default()
         };
         Listed {
             latest: LatestKeys {
@@ -205,7 +205,7 @@ mod tests {
                 fault,
                 attempted,
             },
-            matters,
+            filter,
         }
     }
 
@@ -217,8 +217,8 @@ mod tests {
     }
 
     /// The known keys, and whether the list proves what is missing.
-    fn seen(excerpt: &Excerpt) -> (Option<Vec<i64>>, bool) {
-        (ids(&excerpt.known), excerpt.listing == excerpt.known)
+    fn seen(relevant: &RelevantKeys) -> (Option<Vec<i64>>, bool) {
+        (ids(&relevant.known), relevant.listing == relevant.known)
     }
 
     fn ids(listing: &KeyListing) -> Option<Vec<i64>> {
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn a_list_counts_for_what_it_lacks_for_a_while_and_has_only_what_concerns_the_resource() {
         for (second, recent) in [(5, true), (34, true), (35, false), (3600, false)] {
-            let excerpt = listed(None).excerpt((&KeyState::default(), None), at(second));
-            assert_eq!(seen(&excerpt), (Some(vec![1]), recent), "{second}");
+            let relevant = listed(None).relevant((&KeyState::default(), None), at(second));
+            assert_eq!(seen(&relevant), (Some(vec![1]), recent), "{second}");
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
         for (wrote, read) in [(4, true), (5, false), (6, false)] {
             let remembered = (&KeyState::default(), Some(Tick::at(wrote)));
             assert_eq!(
-                ids(&listed(None).excerpt(remembered, at(6)).known).is_some(),
+                ids(&listed(None).relevant(remembered, at(6)).known).is_some(),
                 read,
                 "{wrote}"
             );
@@ -255,8 +255,8 @@ mod tests {
             status: 500,
             message: String::new(),
         };
-        let excerpt = listed(Some(fault.clone())).excerpt((&KeyState::default(), None), at(60));
-        assert_eq!(seen(&excerpt), (Some(vec![1]), false));
+        let relevant = listed(Some(fault.clone())).relevant((&KeyState::default(), None), at(60));
+        assert_eq!(seen(&relevant), (Some(vec![1]), false));
         let never = Listed {
             latest: LatestKeys {
                 fault: Some(fault),
@@ -265,12 +265,12 @@ mod tests {
             ..Listed::default()
         };
         assert_eq!(
-            never.excerpt((&KeyState::default(), None), at(6)).listing,
+            never.relevant((&KeyState::default(), None), at(6)).listing,
             KeyListing::NotRead
         );
         assert_eq!(
             Listed::default()
-                .excerpt((&KeyState::default(), None), at(6))
+                .relevant((&KeyState::default(), None), at(6))
                 .listing,
             KeyListing::NotRead
         );
@@ -296,7 +296,7 @@ mod tests {
                 KeyListing::NotRead
             };
             assert_eq!(
-                listed.excerpt((&key, anew), at(6)).listing,
+                listed.relevant((&key, anew), at(6)).listing,
                 expected,
                 "{anew:?}"
             );
@@ -309,21 +309,21 @@ mod tests {
             not_offered: Some(at(0)),
             ..KeyState::default()
         };
-        let believed = listed(None).excerpt((&key, None), at(119));
+        let believed = listed(None).relevant((&key, None), at(119));
         assert_eq!(
             (believed.listing, believed.not_offered_until),
             (KeyListing::NotOffered, Some(at(120)))
         );
         // While it is recent, the list still proves what is missing.
         for (second, recent) in [(34, true), (35, false)] {
-            let excerpt = listed(None).excerpt((&key, None), at(second));
+            let relevant = listed(None).relevant((&key, None), at(second));
             assert_eq!(
-                (ids(&excerpt.listed).is_some(), excerpt.listing),
+                (ids(&relevant.listed).is_some(), relevant.listing),
                 (recent, KeyListing::NotOffered),
                 "{second}"
             );
         }
-        let over = listed(None).excerpt((&key, None), at(120));
+        let over = listed(None).relevant((&key, None), at(120));
         assert_eq!(
             (ids(&over.known), over.not_offered_until),
             (Some(vec![1]), None)

@@ -29,8 +29,8 @@ use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::account::are_many;
 use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
-use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
+use crate::decide::write_contention::{Repair, What};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 
 impl Managed for ProjectKey {

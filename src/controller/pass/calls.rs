@@ -160,7 +160,7 @@ pub struct Recording<'a> {
     /// True if the object needs the finalizer from now on.
     pub held: bool,
     /// The conditions to write with it.
-    pub told: Option<&'a Report>,
+    pub report: Option<&'a Report>,
 }
 
 impl Recording<'_> {
@@ -168,7 +168,7 @@ impl Recording<'_> {
         Self {
             text,
             held: false,
-            told: None,
+            report: None,
         }
     }
 }
@@ -184,7 +184,7 @@ pub async fn record<K: Managed, E: Environment>(
         false => object.clone(),
     };
     let mut status = object.status().cloned().unwrap_or_default();
-    if let Some(report) = recording.told {
+    if let Some(report) = recording.report {
         status.tell(
             report,
             object.meta().generation.unwrap_or_default(),

@@ -8,12 +8,12 @@ use tracing::warn;
 use super::super::environment::{Environment, Kind};
 use super::super::labels;
 use super::super::object::uid;
-use super::refused::{is_request_refused, told};
-use super::undone;
+use super::refused::{is_request_refused, refusal_of};
+use super::write_contention as contention;
 use crate::cluster::{Cluster, MetadataPatch, resource_version};
 use crate::decide::memory::Problem;
 use crate::decide::names::RECORD;
-use crate::decide::repairs::{self, Repair};
+use crate::decide::write_contention::{self, Repair};
 use crate::decide::{Action, Meta, Wake};
 use crate::text::sentence;
 
@@ -57,7 +57,7 @@ impl Copy {
             .backoff(Action::CopyRecord, meta.generation, env.now())
             .map(|backoff| backoff.until);
         let waits = match backoff {
-            None => undone::waits_until::<K, E>(env, object, &repair(&text)).await?,
+            None => contention::waits_until::<K, E>(env, object, &repair(&text)).await?,
             until => until,
         };
         Ok(Self {
@@ -102,7 +102,7 @@ impl Copy {
             // The object was deleted during the pass.
             Err(kube::Error::Api(error)) if error.code == 404 => return Ok(Wake::OnChange),
             Err(error) if is_request_refused(&error) => {
-                let (refuser, cause) = told(&error);
+                let (refuser, cause) = refusal_of(&error);
                 let message = format!(
                     "{} refuses the annotation {RECORD}, the copy of the record for backups without status: {cause} Change what it complains \
                      of. dbplane tries again every minute.",
@@ -128,5 +128,5 @@ impl Copy {
 }
 
 fn repair(text: &str) -> Repair {
-    Repair::of(repairs::What::Metadata, text)
+    Repair::of(write_contention::What::Metadata, text)
 }

@@ -6,7 +6,7 @@ mod copy;
 mod events;
 pub mod outcome;
 pub mod refused;
-mod undone;
+mod write_contention;
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use super::environment::{Environment, Kind, StepError};
 use super::labels;
 use super::object::{AccountName, Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
-use crate::decide::repairs::{Repair, What};
+use crate::decide::write_contention::{Repair, What};
 use crate::decide::{Decision, Reason, Report, Wake, names};
 use crate::spans;
 
@@ -82,7 +82,7 @@ pub async fn pass<K: Kind, E: Environment>(
     if restore_record::<K, E>(env, object).await? {
         return Ok(Pass::only(after_step::<K, E>(env, object)));
     }
-    look_again::<K, E>(env, object);
+    invalidate::<K, E>(env, object);
     let now = env.now();
     let facts = K::gather(env, object, now).await?;
     let mut observed = K::assemble(object, &facts);
@@ -92,7 +92,7 @@ pub async fn pass<K: Kind, E: Environment>(
     if let Some(step) = decision.step.take() {
         let repair = K::repair(object, &step);
         if let Some(repair) = &repair
-            && let Some(pass) = undone::instead::<K, E>(env, object, repair).await?
+            && let Some(pass) = write_contention::postpone::<K, E>(env, object, repair).await?
         {
             return Ok(pass);
         }
@@ -193,7 +193,8 @@ async fn rest<K: Kind, E: Environment>(
         info!(holder, "another resource has what this one is to have");
     }
     if let Some(report) = decision.report.take() {
-        let (report, wake) = undone::beside(env, &uid(object), report, decision.wake);
+        let (report, wake) =
+            write_contention::with_notice(env, &uid(object), report, decision.wake);
         (decision.report, decision.wake) = (Some(report), wake);
     }
     let (wake, written) = report::<K, E>(env, object, observed, decision, now).await?;
@@ -253,13 +254,13 @@ pub(super) fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) 
 
 /// If a user requests it by an annotation, from now on only newer observations of the platform
 /// count.
-fn look_again<K: Kind, E: Environment>(env: &E, object: &K::Object) {
+fn invalidate<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     let Some(requested) = object.request(names::RECONCILE) else {
         return;
     };
     let handled = object.status().and_then(Status::handled_reconcile);
     if handled != Some(&requested) && env.state().reconcile_requested(&uid(object), &requested) {
-        K::look_again(env, object);
+        K::invalidate(env, object);
     }
 }
 
@@ -310,14 +311,15 @@ async fn report<K: Kind, E: Environment>(
         What::Status,
         serde_json::to_string(&status).unwrap_or_default(),
     );
-    if let Some(until) = undone::waits_until::<K, E>(env, object, &repair).await? {
+    if let Some(until) = write_contention::waits_until::<K, E>(env, object, &repair).await? {
         return Ok((wake.earlier(Wake::At(until)), None));
     }
     let written = match env.cluster().apply_status(object, &status).await {
         // The object was deleted during the pass.
         Err(kube::Error::Api(error)) if error.code == 404 => return Ok((*wake, None)),
         Err(error) if refused::is_refused(&error) => {
-            let again = refused::tell::<K, E>(env, object, (report, &error), now).await?;
+            let again =
+                refused::report_refused_status::<K, E>(env, object, (report, &error), now).await?;
             return Ok((wake.earlier(again), None));
         }
         other => other?,

@@ -5,7 +5,7 @@ use kube::core::object::HasStatus;
 use super::super::environment::{Environment, Kind};
 use super::super::object::{Status, uid};
 use super::calls::{Recording, record};
-use super::{events, refused, undone};
+use super::{events, refused, write_contention};
 use crate::cluster::{Cluster, Event, resource_version};
 
 /// Writes the result of a call, and the report that the next pass would make, into the status of
@@ -24,7 +24,7 @@ pub async fn conclude<K: Kind, E: Environment>(
     if let Some(record) = known.status_mut().get_or_insert_default().record_mut() {
         *record = Some(text.clone());
     }
-    let (status, events) = told::<K, E>(env, &known).await;
+    let (status, events) = status_as_known::<K, E>(env, &known).await;
     let written = match env.cluster().apply_status(object, &status).await {
         // The record has to be kept even if the API server refuses the rest. The next pass reports
         // the refusal.
@@ -42,7 +42,7 @@ pub async fn conclude<K: Kind, E: Environment>(
 
 /// The status to write for an object as known now. If it cannot be observed, the previous status
 /// with the new record.
-async fn told<K: Kind, E: Environment>(
+async fn status_as_known<K: Kind, E: Environment>(
     env: &E,
     known: &K::Object,
 ) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
@@ -57,7 +57,7 @@ async fn told<K: Kind, E: Environment>(
     let Some(report) = decision.report else {
         return before();
     };
-    let (report, _) = undone::beside(env, &uid(known), report, decision.wake);
+    let (report, _) = write_contention::with_notice(env, &uid(known), report, decision.wake);
     (
         K::status(&report, known, &observed, now),
         events::of(known, &report),

@@ -39,7 +39,7 @@ pub fn is_request_refused(error: &kube::Error) -> bool {
 }
 
 /// The component that refuses, and its message.
-pub fn told(error: &kube::Error) -> (Refuser, String) {
+pub fn refusal_of(error: &kube::Error) -> (Refuser, String) {
     let cause = explained(error);
     (
         Refuser::of(&cause),
@@ -51,25 +51,25 @@ pub fn told(error: &kube::Error) -> (Refuser, String) {
 ///
 /// # Errors
 /// If the API server was unavailable, or refuses this as well.
-pub async fn tell<K: Kind, E: Environment>(
+pub async fn report_refused_status<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     (report, error): (&Report, &kube::Error),
     now: Timestamp,
 ) -> Result<Wake, kube::Error> {
-    let (refuser, cause) = told(error);
+    let (refuser, cause) = refusal_of(error);
     let message = format!(
         "{} refuses the status that dbplane writes, so what stands here beside the conditions is older: {cause} \
          Change what it complains of. dbplane tries again with each change of the resource, and every 15 minutes.",
         sentence(&refuser.to_string())
     );
-    let told = report
+    let with_refusal = report
         .clone()
         .beside(Health::Stalled(Reason::StatusRefused, message.clone()));
     let generation = object.meta().generation.unwrap_or_default();
     let before = object.status().map(Status::conditions).unwrap_or_default();
-    let conditions = told.conditions(before, generation, now);
-    say::<K, E>(
+    let conditions = with_refusal.conditions(before, generation, now);
+    write_conditions::<K, E>(
         env,
         object,
         conditions,
@@ -80,11 +80,15 @@ pub async fn tell<K: Kind, E: Environment>(
 }
 
 /// Reports that passes over an object repeatedly end with this error.
-pub async fn hinders<K: Kind, E: Environment>(env: &E, object: &K::Object, error: &kube::Error) {
+pub async fn report_refused_request<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    error: &kube::Error,
+) {
     if !is_request_refused(error) || !env.state().is_hindered(&uid(object)) {
         return;
     }
-    let (now, (refuser, cause)) = (env.now(), told(error));
+    let (now, (refuser, cause)) = (env.now(), refusal_of(error));
     let message = format!(
         "Nothing more is done for this resource, because {refuser} refuses what dbplane asks of the API server: {cause} \
          Change what it complains of. dbplane tries again with each change of the resource, and every minute."
@@ -93,7 +97,7 @@ pub async fn hinders<K: Kind, E: Environment>(env: &E, object: &K::Object, error
     let before = object.status().map(Status::conditions).unwrap_or_default();
     let conditions = Report::hindered(before, (Reason::RequestRefused, &message), generation, now);
     // The pass itself has ended with an error already, and is retried.
-    let _ = say::<K, E>(
+    let _ = write_conditions::<K, E>(
         env,
         object,
         conditions,
@@ -106,7 +110,7 @@ pub async fn hinders<K: Kind, E: Environment>(env: &E, object: &K::Object, error
 /// Writes these conditions into the previous status, and publishes an event, even if the write is
 /// refused. A refusal may have another text each time, and each status write causes a pass.
 /// Therefore a changed text is reported at most once a minute. Returns when to report it.
-async fn say<K: Kind, E: Environment>(
+async fn write_conditions<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     conditions: Vec<Condition>,
@@ -224,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_refusal_is_quoted_on_one_line_of_bounded_length() {
-        let (refuser, cause) = told(&answered(
+        let (refuser, cause) = refusal_of(&answered(
             403,
             &format!("exceeded quota: few, \u{1b}[2J\n{}", "x".repeat(10_000)),
         ));

@@ -13,8 +13,8 @@ use super::index::Key;
 use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
-use crate::decide::repairs::{Repair, What};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
+use crate::decide::write_contention::{Repair, What};
 use crate::decide::{Decision, Memory, Report};
 
 impl Managed for ReadReplicaSet {

@@ -80,7 +80,7 @@ async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Re
     if is_outdated::<K, Live>(env, &object) {
         shared.slots.leave(&label(object.as_ref()));
         env.is_doubted(object.as_ref());
-        return Ok(requeue(Next::OnOwnWrite, env.now(), resync(env.draw())));
+        return Ok(requeue(Next::OnOwnWrite, env.now(), resync(env.random())));
     }
     let (woken, reference) = (env.clone(), ObjectRef::from_obj(object.as_ref()));
     let Some(slot) = shared
@@ -105,7 +105,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
         return Ok(requeue(
             Next::On(Wake::OnChange),
             env.now(),
-            resync(env.draw()),
+            resync(env.random()),
         ));
     }
     let (kind, reference) = (K::Object::kind(&()), ObjectRef::from_obj(object));
@@ -119,13 +119,13 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
     came_to(&traced, result.as_ref());
     if let Err(error) = &result {
-        refused::hinders::<K, Live>(env, object, error).await;
+        refused::report_refused_request::<K, Live>(env, object, error).await;
     }
     let now = env.now();
     let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
     env.state.pass_succeeded(&uid(object));
     env.is_doubted(object);
-    let wait = wait(pass.next, now, resync(env.draw()));
+    let wait = wait(pass.next, now, resync(env.random()));
     env.trail.ended(&uid(object), pass, later(now, wait), now);
     // The object may have been deleted during the pass.
     if env.object(&reference).is_none() {
@@ -173,8 +173,8 @@ fn wait(next: Next, now: Timestamp, resync: Duration) -> Duration {
 }
 
 /// `RESYNC`, shortened at random by up to a tenth.
-fn resync(draw: u32) -> Duration {
-    RESYNC - (RESYNC / 10).mul_f64(f64::from(draw) / f64::from(u32::MAX))
+fn resync(random: u32) -> Duration {
+    RESYNC - (RESYNC / 10).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
 /// When a failed pass is retried: soon after a conflict, or if the API server was unavailable,

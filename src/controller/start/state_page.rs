@@ -132,7 +132,7 @@ impl Resources<'_> {
             "deleting": object.meta().deletion_timestamp.is_some(),
             "last": self.env.trail.get(&uid).as_ref().map(last),
             "remembered": memory(&remembered),
-            "undone": self.env.state.undone(&uid, now).map(|(message, until)| json!({"message": message, "until": until})),
+            "write_contention": self.env.state.reported_contention(&uid, now).map(|(message, until)| json!({"message": message, "until": until})),
         })
     }
 }

@@ -62,7 +62,7 @@ pub async fn notice(
                 Some(namespace) => notice.refused(namespace).await,
                 None => return,
             },
-            () = tokio::time::sleep(LOOK_AGAIN), if !notice.gone.is_empty() => notice.look_again().await,
+            () = tokio::time::sleep(LOOK_AGAIN), if !notice.gone.is_empty() => notice.recheck().await,
         }
     }
 }
@@ -94,7 +94,7 @@ impl Notice {
         }
     }
 
-    async fn look_again(&mut self) {
+    async fn recheck(&mut self) {
         for namespace in self.gone.clone() {
             if self.are_gone(&namespace).await == Some(false) {
                 info!(namespace, "the operator has rights in this namespace again");

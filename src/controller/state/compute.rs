@@ -8,7 +8,7 @@ use super::{Answer, ProcessState, ResourceState, Wrote};
 use crate::api::LastOperation;
 use crate::decide::Action;
 use crate::decide::compute::{Holder, ReservedPlace};
-use crate::decide::identity::Told;
+use crate::decide::identity::Evidence;
 use crate::decide::memory::Asked;
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
@@ -18,7 +18,7 @@ use crate::platform::Tick;
 pub struct Reservation {
     pub place: ReservedPlace,
     pub by: Holder,
-    pub told: Told,
+    pub evidence: Evidence,
     pub running: bool,
     /// The version to which the claim was written without a known outcome.
     pub recording: Option<u64>,
@@ -70,10 +70,10 @@ impl<P> ProcessState<P> {
 
     /// Reserves a place. Returns whether it was free, already the resource's own, or can be shared.
     /// The place is held while the step runs, and until the status shows the outcome.
-    pub fn reserve(&self, uid: &str, place: ReservedPlace, by: Holder, told: Told) -> bool {
+    pub fn reserve(&self, uid: &str, place: ReservedPlace, by: Holder, evidence: Evidence) -> bool {
         self.with(|contents| {
             let is_in_the_way = |(other, theirs): (&str, &Reservation)| {
-                other != uid && !told.goes_with(theirs.told)
+                other != uid && !evidence.goes_with(theirs.evidence)
             };
             if contents.resources.reserved(&place).any(is_in_the_way) {
                 return false;
@@ -89,7 +89,7 @@ impl<P> ProcessState<P> {
                 resource.reserved = Some(Reservation {
                     place,
                     by,
-                    told,
+                    evidence,
                     running: true,
                     recording,
                 });
@@ -99,14 +99,14 @@ impl<P> ProcessState<P> {
     }
 
     /// The other holders of a place, and how the results of their creates are recognized.
-    pub fn reserved_by_others(&self, uid: &str, place: &ReservedPlace) -> Vec<(Holder, Told)> {
+    pub fn reserved_by_others(&self, uid: &str, place: &ReservedPlace) -> Vec<(Holder, Evidence)> {
         self.with(|contents| {
             let others = contents
                 .resources
                 .reserved(place)
                 .filter(|(other, _)| *other != uid);
             others
-                .map(|(_, theirs)| (theirs.by.clone(), theirs.told))
+                .map(|(_, theirs)| (theirs.by.clone(), theirs.evidence))
                 .collect()
         })
     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
 use crate::decide::compute::{Holder, Reserved, ReservedPlace};
-use crate::decide::identity::{KeyIdentity, KeyIntent, Told};
+use crate::decide::identity::{Evidence, KeyIdentity, KeyIntent};
 use crate::decide::memory::Asked;
 use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
@@ -30,7 +30,7 @@ fn place(platform: &str, branch: &str) -> ReservedPlace {
     }
 }
 
-fn reserve(state: &State, uid: &str, place: ReservedPlace, told: Told) -> bool {
+fn reserve(state: &State, uid: &str, place: ReservedPlace, evidence: Evidence) -> bool {
     state.reserve(
         uid,
         place,
@@ -38,12 +38,12 @@ fn reserve(state: &State, uid: &str, place: ReservedPlace, told: Told) -> bool {
             namespace: "shop".into(),
             name: uid.into(),
         },
-        told,
+        evidence,
     )
 }
 
 fn begin(state: &State, uid: &str) -> bool {
-    reserve(state, uid, place("a", "br-1"), Told::ByBaseline)
+    reserve(state, uid, place("a", "br-1"), Evidence::ByBaseline)
 }
 
 fn resolved(state: &State, uid: &str) -> bool {
@@ -217,10 +217,10 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
         &state,
         "three",
         place("a", "br-2"),
-        Told::ByBaseline
+        Evidence::ByBaseline
     ));
     assert!(
-        reserve(&state, "four", place("b", "br-1"), Told::ByBaseline),
+        reserve(&state, "four", place("b", "br-1"), Evidence::ByBaseline),
         "another platform"
     );
     assert!(!resolved(&state, "one"), "it is running");
@@ -231,7 +231,7 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
             namespace: "shop".into(),
             name: "one".into(),
         },
-        Told::ByBaseline,
+        Evidence::ByBaseline,
     );
     assert_eq!(
         state.reserved_by_others("two", &place("a", "br-1")),
@@ -249,16 +249,16 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
 #[test]
 fn creates_that_are_told_by_their_marks_share_a_turn() {
     let state = State::default();
-    let begin = |uid: &str, told| reserve(&state, uid, place("a", "br-1"), told);
+    let begin = |uid: &str, evidence| reserve(&state, uid, place("a", "br-1"), evidence);
     let step = state.begin_step("one");
-    assert!(begin("one", Told::ByMark));
-    assert!(begin("two", Told::ByMark));
-    assert!(!begin("three", Told::ByBaseline));
+    assert!(begin("one", Evidence::ByMark));
+    assert!(begin("two", Evidence::ByMark));
+    assert!(!begin("three", Evidence::ByBaseline));
     drop(step);
     assert!(resolved(&state, "one"));
     state.forget("two");
-    assert!(begin("three", Told::ByBaseline));
-    assert!(!begin("one", Told::ByMark));
+    assert!(begin("three", Evidence::ByBaseline));
+    assert!(!begin("one", Evidence::ByMark));
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_request_to_look_again_counts_once() {
     assert!(state.reconcile_requested("one", "a"));
     assert!(!state.reconcile_requested("one", "a"));
     assert!(state.reconcile_requested("one", "b"));
-    state.look_again("one", Tick::at(5));
+    state.invalidate("one", Tick::at(5));
     let known = state.resource("one");
     let tick = Some(Tick::at(5));
     assert_eq!(

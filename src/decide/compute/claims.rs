@@ -7,7 +7,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::super::identity::{self, ComputeIdentity, CreateIntent, Told, object_key};
+use super::super::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
 use super::super::released::is_released;
 use super::super::{WATCHED, later};
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
@@ -49,7 +49,7 @@ pub struct Rival {
     pub by: Holder,
     /// The time when the create began, if its record shows it.
     pub since: Option<Timestamp>,
-    pub told: Told,
+    pub evidence: Evidence,
 }
 
 /// Another resource's claim to a compute.
@@ -99,7 +99,7 @@ pub struct Mine<'a> {
     /// The platform of its account.
     pub platform: &'a str,
     /// The evidence that identifies the result of a create that begins now.
-    pub told: Told,
+    pub evidence: Evidence,
     pub now: Timestamp,
 }
 
@@ -119,7 +119,7 @@ pub struct Other<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Reservations {
     /// Creates of the same type on the same branch, and the evidence that identifies their results.
-    pub creates: Vec<(Holder, Told)>,
+    pub creates: Vec<(Holder, Evidence)>,
     /// Reserved computes by identifier.
     pub computes: BTreeMap<String, Holder>,
 }
@@ -191,7 +191,7 @@ pub fn wanted(spec: &ComputeSpec) -> BTreeSet<Subject> {
 /// The subjects whose claims by others matter to `mine`: its branches, its bound compute, and
 /// `ids`. Once it is bound to one of `ids` and no create is open, claims on its branch do not
 /// matter.
-pub fn at_stake(
+pub fn relevant_subjects(
     mine: &ComputeSpec,
     identity: &ComputeIdentity,
     ids: &BTreeSet<String>,
@@ -228,10 +228,10 @@ fn compute_of(project: &str, id: &str) -> Subject {
 
 /// The evidence that decides whether creates of a type take turns. Primaries always take turns,
 /// because a branch has only one.
-pub fn turn(type_: ComputeType, told: Told) -> Told {
+pub fn turn(type_: ComputeType, evidence: Evidence) -> Evidence {
     match type_ {
-        ComputeType::ReadWrite => Told::ByBaseline,
-        ComputeType::ReadOnly => told,
+        ComputeType::ReadWrite => Evidence::ByBaseline,
+        ComputeType::ReadOnly => evidence,
     }
 }
 
@@ -386,18 +386,19 @@ fn first_create(
 ) -> Option<Rival> {
     let spec = &mine.object.spec;
     let together =
-        |one: Told, other: Told| turn(spec.type_, one).goes_with(turn(spec.type_, other));
-    let open = |branch: &str, told: Told| {
+        |one: Evidence, other: Evidence| turn(spec.type_, one).goes_with(turn(spec.type_, other));
+    let open = |branch: &str, evidence: Evidence| {
         let branch = branch.to_owned();
-        let is_in_the_way =
-            move |intent: &&CreateIntent| intent.branch == branch && !together(told, intent.told());
+        let is_in_the_way = move |intent: &&CreateIntent| {
+            intent.branch == branch && !together(evidence, intent.evidence())
+        };
         alike(others, spec.type_).filter_map(move |other| {
             let intent = other.identity.open_create().filter(&is_in_the_way)?;
             Some(((intent.at, other.uid()), (intent, other)))
         })
     };
     if let Some(intent) = own.identity.open_create() {
-        let earlier = open(&intent.branch, intent.told())
+        let earlier = open(&intent.branch, intent.evidence())
             .filter(|(written, _)| *written < (intent.at, own.uid()));
         return earlier
             .min_by_key(|(written, _)| *written)
@@ -407,14 +408,14 @@ fn first_create(
         reserved
             .creates
             .iter()
-            .find(|(_, theirs)| !together(mine.told, *theirs))
+            .find(|(_, theirs)| !together(mine.evidence, *theirs))
     };
-    let recorded = open(&spec.branch_id, mine.told).min_by_key(|(written, _)| *written);
+    let recorded = open(&spec.branch_id, mine.evidence).min_by_key(|(written, _)| *written);
     let begun = || {
-        begun().map(|(by, told)| Rival {
+        begun().map(|(by, evidence)| Rival {
             by: by.clone(),
             since: None,
-            told: *told,
+            evidence: *evidence,
         })
     };
     recorded.map(|(_, create)| rival(create)).or_else(begun)
@@ -460,6 +461,6 @@ fn rival((create, by): (&CreateIntent, &Other)) -> Rival {
     Rival {
         by: by.holder(),
         since: Some(create.at),
-        told: create.told(),
+        evidence: create.evidence(),
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told};
+use super::super::identity::{
+    Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
+};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::{Holder, Rival};
 use super::conflict::{claimed, wrong_role};
@@ -61,7 +63,7 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     let unanswered = claims
         .unanswered
         .as_ref()
-        .filter(|rival| rival.told == Told::ByBaseline);
+        .filter(|rival| rival.evidence == Evidence::ByBaseline);
     if let Some((rival, _)) = claims.creating.as_ref().or(unanswered).zip(primary) {
         return await_turn(case, Reason::Creating, &rival.by, branch);
     }
@@ -218,13 +220,13 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
             ),
         };
     }
-    let told = Told::now(case.observed.name_support);
+    let evidence = Evidence::now(case.observed.name_support);
     // Without a mark, the baseline identifies the result. An unreadable entry could be missing from
     // the baseline.
     if let Some(entry) = snapshot
         .unreadable()
         .hiding(None)
-        .filter(|_| told == Told::ByBaseline)
+        .filter(|_| evidence == Evidence::ByBaseline)
     {
         let question = format!(
             "which compute a create on branch {} would have made",
@@ -245,7 +247,7 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         at: case.now,
         branch: case.spec.branch_id.clone(),
         platform: case.observed.platform.clone(),
-        baseline: (told == Told::ByBaseline).then(baseline),
+        baseline: (evidence == Evidence::ByBaseline).then(baseline),
         newest: there().filter_map(|compute| compute.created_at).max(),
         mark: mark.clone(),
         asked: Some(settings.clone()),
@@ -328,7 +330,7 @@ fn mark(case: &Case) -> Option<String> {
             &observed.meta.name,
             &observed.cluster,
             observed.meta.object_key(),
-            observed.draw,
+            observed.random,
         )
     };
     (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use super::super::identity::{CreateIntent, Told};
+use super::super::identity::{CreateIntent, Evidence};
 use super::super::{Action, drift};
 use super::claims::Holder;
 use super::{Case, Snapshot};
@@ -115,7 +115,7 @@ pub(super) fn matching<'a>(case: &Case<'a>, intent: &'a CreateIntent) -> impl Fn
         .asked
         .as_ref()
         .map_or_else(|| Cow::Owned(declared()), Cow::Borrowed);
-    let is_by_baseline = intent.told() == Told::ByBaseline;
+    let is_by_baseline = intent.evidence() == Evidence::ByBaseline;
     move |compute| {
         is_by_baseline
             && compute.name.is_none()

@@ -32,7 +32,7 @@ use jiff::Timestamp;
 
 pub use claims::{
     Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject,
-    at_stake, claimed, claims, subjects, turn, wanted,
+    claimed, claims, relevant_subjects, subjects, turn, wanted,
 };
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use delete::misses_its_project;
@@ -101,7 +101,7 @@ pub struct ComputeObserved {
     /// The cluster that the operator manages, for unique names.
     pub cluster: ClusterId,
     /// A random number for this decision, for unique names.
-    pub draw: u32,
+    pub random: u32,
 }
 
 /// The newest usable snapshot of the project, limited to the relevant computes: those of the

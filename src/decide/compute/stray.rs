@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{ComputeIdentity, CreateIntent, Told};
+use super::super::identity::{ComputeIdentity, CreateIntent, Evidence};
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
 use super::super::{Decision, WATCHED, Wake, later};
@@ -86,7 +86,7 @@ fn unmarked(identity: &ComputeIdentity) -> impl Iterator<Item = &CreateIntent> {
     identity
         .made
         .iter()
-        .filter(|create| create.told() == Told::ByBaseline)
+        .filter(|create| create.evidence() == Evidence::ByBaseline)
 }
 
 /// Unbound computes that may be the resource's own.

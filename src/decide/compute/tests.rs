@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::identity::{Binding, CreateIntent, Origin, Told};
+use crate::decide::identity::{Binding, CreateIntent, Evidence, Origin};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Waiting, Wake, later};
@@ -102,7 +102,7 @@ pub fn rival(name: &str, seconds: i64) -> Rival {
     Rival {
         by: holder(name),
         since: Some(at(seconds)),
-        told: Told::ByBaseline,
+        evidence: Evidence::ByBaseline,
     }
 }
 
@@ -174,7 +174,7 @@ impl Given {
                 ..Limits::default()
             },
             cluster: "c1u57e".parse().unwrap(),
-            draw: 7,
+            random: 7,
         };
         Self {
             spec: serde_json::from_value(spec).unwrap(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
+use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
 use super::super::memory::Memory;
 use super::super::{
     AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
@@ -52,7 +52,7 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
         .identity
         .made
         .iter()
-        .all(|create| create.told() == Told::ByMark);
+        .all(|create| create.evidence() == Evidence::ByMark);
     let is_over = |id: &String| match snapshot.find(id) {
         Shown::Entry(_) => named().all(|twin| twin.id != *id),
         Shown::Unclear(_) => false,

@@ -41,7 +41,7 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
             &readable(case),
             &case.observed.cluster,
             case.observed.meta.object_key(),
-            case.observed.draw,
+            case.observed.random,
         ),
         at: case.now,
         retire_previous_at: match retiring {

@@ -90,7 +90,7 @@ pub struct KeyObserved {
     /// The cluster that the operator runs for.
     pub cluster: ClusterId,
     /// A random number of this decision, for unique names.
-    pub draw: u32,
+    pub random: u32,
 }
 
 /// The organization's keys.

@@ -24,7 +24,7 @@ pub type ComputeInterest = Interest<Computes>;
 
 /// The computes that concern a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ComputeMatters {
+pub struct ComputeFilter {
     /// Any change of a compute on these branches.
     pub branches: Vec<String>,
     /// Any change of these computes, on any branch.
@@ -45,7 +45,7 @@ impl Listing for Computes {
     type Item = Compute;
     /// The positions of computes with a name, ordered by name.
     type Index = Vec<usize>;
-    type Matters = ComputeMatters;
+    type Filter = ComputeFilter;
     type Changed = ChangedComputes;
 
     const OF: &'static str = "project";
@@ -127,19 +127,16 @@ impl Listing for Computes {
         changed.names.extend(compute.name.clone());
     }
 
-    fn concerns(changed: &ChangedComputes, matters: &ComputeMatters) -> bool {
-        matters
+    fn concerns(changed: &ChangedComputes, filter: &ComputeFilter) -> bool {
+        filter
             .computes
             .iter()
             .any(|id| changed.computes.contains(id))
-            || matters
+            || filter
                 .branches
                 .iter()
                 .any(|branch| changed.branches.contains(branch))
-            || matters
-                .names
-                .iter()
-                .any(|name| changed.names.contains(name))
+            || filter.names.iter().any(|name| changed.names.contains(name))
     }
 }
 

@@ -24,7 +24,7 @@ pub type KeyInterest = Interest<Keys>;
 
 /// The keys that concern a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyMatters {
+pub struct KeyFilter {
     /// Keys with these IDs.
     pub ids: Vec<i64>,
     /// Keys with these names.
@@ -55,7 +55,7 @@ const NOT_OFFERED: Duration = Duration::from_secs(120);
 impl Listing for Keys {
     type Item = KeyEntry;
     type Index = Positions;
-    type Matters = KeyMatters;
+    type Filter = KeyFilter;
     type Changed = ChangedKeys;
 
     const OF: &'static str = "organization";
@@ -100,12 +100,12 @@ impl Listing for Keys {
         changed.names.insert(key.name.clone());
     }
 
-    fn concerns(changed: &ChangedKeys, matters: &KeyMatters) -> bool {
-        let KeyMatters {
+    fn concerns(changed: &ChangedKeys, filter: &KeyFilter) -> bool {
+        let KeyFilter {
             ids,
             names,
             beginning,
-        } = matters;
+        } = filter;
         let begins = || {
             changed
                 .names
@@ -131,12 +131,12 @@ impl KeyList {
     /// The keys that matter, ordered by ID, and one key that shows its last use. Without that key,
     /// an unused key would look the same as keys on a platform that shows no uses. The cost is
     /// small in an organization of any size.
-    pub fn excerpt(&self, matters: &KeyMatters) -> Vec<KeyEntry> {
-        let KeyMatters {
+    pub fn relevant(&self, filter: &KeyFilter) -> Vec<KeyEntry> {
+        let KeyFilter {
             ids,
             names,
             beginning,
-        } = matters;
+        } = filter;
         let by_id = ids
             .iter()
             .filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
@@ -181,9 +181,9 @@ mod tests {
         Some(text.parse().unwrap())
     }
 
-    fn matters(ids: &[i64], names: &[&str], beginning: &str) -> KeyMatters {
+    fn filter(ids: &[i64], names: &[&str], beginning: &str) -> KeyFilter {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        KeyMatters {
+        KeyFilter {
             ids: ids.to_vec(),
             names,
             beginning: beginning.to_owned(),
@@ -202,16 +202,16 @@ mod tests {
         ];
         let keys: Vec<_> = named.into_iter().map(|(id, name)| key(id, name)).collect();
         let list = KeyList::new(Tick::at(1), (noon(), noon()), keys);
-        for (matters, expected) in [
-            (matters(&[], &[], ""), vec![]),
-            (matters(&[7, 8], &[], ""), vec![7]),
-            (matters(&[], &["ci-1", "absent"], ""), vec![2, 4]),
-            (matters(&[], &[], "ci-"), vec![2, 4, 7]),
-            (matters(&[9, 2], &["ci"], "ci-2"), vec![2, 3, 7, 9]),
-            (matters(&[], &[], "zz"), vec![]),
+        for (filter, expected) in [
+            (filter(&[], &[], ""), vec![]),
+            (filter(&[7, 8], &[], ""), vec![7]),
+            (filter(&[], &["ci-1", "absent"], ""), vec![2, 4]),
+            (filter(&[], &[], "ci-"), vec![2, 4, 7]),
+            (filter(&[9, 2], &["ci"], "ci-2"), vec![2, 3, 7, 9]),
+            (filter(&[], &[], "zz"), vec![]),
         ] {
-            let found: Vec<i64> = list.excerpt(&matters).iter().map(|key| key.id).collect();
-            assert_eq!(found, expected, "{matters:?}");
+            let found: Vec<i64> = list.relevant(&filter).iter().map(|key| key.id).collect();
+            assert_eq!(found, expected, "{filter:?}");
         }
         let used = KeyEntry {
             last_used_at: at("2025-01-01T10:00:00Z"),
@@ -223,7 +223,7 @@ mod tests {
             vec![key(9, "ci"), used, key(7, "other")],
         );
         let found: Vec<i64> = list
-            .excerpt(&matters(&[9], &[], ""))
+            .relevant(&filter(&[9], &[], ""))
             .iter()
             .map(|key| key.id)
             .collect();
@@ -235,17 +235,17 @@ mod tests {
         let before = [key(1, "a"), key(2, "ci-1"), key(3, "b")];
         let after = [key(1, "a"), key(3, "renamed"), key(4, "cj-1")];
         let changed = changes::<Keys>(&before, &after).unwrap();
-        for (matters, concerned) in [
-            (matters(&[1], &["a"], "a"), false),
-            (matters(&[], &[], ""), false),
-            (matters(&[2], &[], ""), true),
-            (matters(&[4], &[], ""), true),
-            (matters(&[], &["b"], ""), true),
-            (matters(&[], &["renamed"], ""), true),
-            (matters(&[], &[], "ci-"), true),
-            (matters(&[], &[], "ck-"), false),
+        for (filter, concerned) in [
+            (filter(&[1], &["a"], "a"), false),
+            (filter(&[], &[], ""), false),
+            (filter(&[2], &[], ""), true),
+            (filter(&[4], &[], ""), true),
+            (filter(&[], &["b"], ""), true),
+            (filter(&[], &["renamed"], ""), true),
+            (filter(&[], &[], "ci-"), true),
+            (filter(&[], &[], "ck-"), false),
         ] {
-            assert_eq!(Keys::concerns(&changed, &matters), concerned, "{matters:?}");
+            assert_eq!(Keys::concerns(&changed, &filter), concerned, "{filter:?}");
         }
         assert_eq!(changes::<Keys>(&after, &after), None);
     }

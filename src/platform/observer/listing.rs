@@ -13,7 +13,7 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// An index for finding entries other than by their order.
     type Index: Clone + fmt::Debug + PartialEq + Send + Sync;
     /// The entries that a subscriber depends on.
-    type Matters: Clone + fmt::Debug + Default + PartialEq + Send + Sync;
+    type Filter: Clone + fmt::Debug + Default + PartialEq + Send + Sync;
     /// The changes between two readings.
     type Changed: Default + Send;
 
@@ -44,7 +44,7 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     fn note(changed: &mut Self::Changed, item: &Self::Item);
 
     /// True if the changes concern a subscriber.
-    fn concerns(changed: &Self::Changed, matters: &Self::Matters) -> bool;
+    fn concerns(changed: &Self::Changed, filter: &Self::Filter) -> bool;
 
     /// For a fault that says that the platform does not offer the list: how long to believe it.
     fn not_offered(_fault: &Fault) -> Option<Duration> {

@@ -42,8 +42,8 @@ use kube::runtime::reflector::ObjectRef;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
-pub use self::computes::{ComputeInterest, ComputeMatters, Computes, LatestSnapshot, Snapshot};
-pub use self::keys::{KeyInterest, KeyList, KeyMatters, Keys, LatestKeys};
+pub use self::computes::{ComputeFilter, ComputeInterest, Computes, LatestSnapshot, Snapshot};
+pub use self::keys::{KeyFilter, KeyInterest, KeyList, Keys, LatestKeys};
 pub use self::listing::Listing;
 use self::watch::Watch;
 use super::{Jitter, RateLimited, Room};
@@ -153,7 +153,7 @@ impl<L: Listing> Latest<L> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest<L: Listing> {
     /// The entries whose changes trigger it.
-    pub matters: L::Matters,
+    pub filter: L::Filter,
     /// A change is expected soon, so dbplane reads often.
     pub pending: bool,
     /// A reading that began later than this is needed. If there is none, the list is read at once.

@@ -284,7 +284,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
             awaited
                 || changed
                     .as_ref()
-                    .is_some_and(|changed| L::concerns(changed, &interest.matters))
+                    .is_some_and(|changed| L::concerns(changed, &interest.filter))
         };
         self.triggered(concerned)
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::lab::Lab;
-use super::point::{come_to_rest, set_the_scene};
+use super::point::{run_until_stable, set_the_scene};
 use super::scenarios::{Act, Scenario};
 use super::site::Site;
 use crate::support::{Error, PATIENCE, Result};
@@ -74,7 +74,7 @@ async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
         .collect();
     let after = site.platform.requests().len();
     site.tend(true).await?;
-    if let Some(left) = come_to_rest(site, &scenario.goal).await? {
+    if let Some(left) = run_until_stable(site, &scenario.goal).await? {
         return Err(Error::new(format!("not settled: {left}")));
     }
     let made = made(site, after, &known);

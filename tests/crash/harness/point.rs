@@ -59,7 +59,7 @@ async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<
         site.perform(act).await?;
     }
     let mut found = Vec::new();
-    if let Some(what) = come_to_rest(site, &scenario.goal).await? {
+    if let Some(what) = run_until_stable(site, &scenario.goal).await? {
         found.push(format!(
             "not settled after {} s: {what}",
             patience(site).as_secs()
@@ -194,7 +194,7 @@ impl Course {
 
 /// Waits until the goal is reached and nothing more is written. Returns what is missing if that
 /// takes too long.
-pub async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
+pub async fn run_until_stable(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
     let begun = Instant::now();
     let mut course = Course::default();
     loop {

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::lab::Lab;
 use super::objects::Objects;
 use super::platform::Platform;
-use super::point::{come_to_rest, set_the_scene};
+use super::point::{run_until_stable, set_the_scene};
 use super::scenarios::Scenario;
 use super::site::Site;
 use crate::support::{Error, PATIENCE, Result, objects, wait_until};
@@ -70,7 +70,7 @@ pub async fn recorded(lab: Arc<Lab>, scenario: &Scenario) -> Result<Vec<Version>
     for act in &scenario.act {
         site.perform(act).await?;
     }
-    if let Some(what) = come_to_rest(&mut site, &scenario.goal).await? {
+    if let Some(what) = run_until_stable(&mut site, &scenario.goal).await? {
         return Err(Error::new(format!(
             "{} does not settle: {what}",
             scenario.name

@@ -35,13 +35,13 @@ const AFTER_A_KILL: Duration = Duration::from_secs(27);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// SIGTERM, as from a Deployment.
-    Told,
+    Evidence,
     Killed,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_under_load_does_nothing_twice() {
-    let gap = rolled(Version::Of(BEFORE), Version::This, End::Told).await;
+    let gap = rolled(Version::Of(BEFORE), Version::This, End::Evidence).await;
     assert!(gap < AFTER_A_RELEASE, "{gap:?}");
 }
 
@@ -53,7 +53,7 @@ async fn an_update_whose_former_leader_is_killed_under_load_does_nothing_twice()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn going_back_under_load_does_nothing_twice() {
-    let gap = rolled(Version::This, Version::Of(BEFORE), End::Told).await;
+    let gap = rolled(Version::This, Version::Of(BEFORE), End::Evidence).await;
     assert!(gap < AFTER_A_RELEASE, "{gap:?}");
 }
 
@@ -172,7 +172,7 @@ async fn until_waiting(successor: &Operator) {
 /// Ends the leading process, and returns the number of its last possible request.
 async fn end_of(site: &Site, former: &mut Operator, end: End) -> u64 {
     match end {
-        End::Told => drop(former.process.terminate(PATIENCE).await.unwrap()),
+        End::Evidence => drop(former.process.terminate(PATIENCE).await.unwrap()),
         End::Killed => drop(former.process.kill().unwrap()),
     }
     site.requests()

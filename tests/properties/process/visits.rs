@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use dbplane::controller::environment::{Environment, Kind, KindVisitor};
 use dbplane::controller::object::uid;
-use dbplane::controller::pass::refused::hinders;
+use dbplane::controller::pass::refused::report_refused_request;
 use dbplane::controller::pass::{Next, pass};
 use dbplane::decide::Wake;
 use kube::Resource as _;
@@ -40,7 +40,11 @@ impl KindVisitor for One<'_> {
         self.end = match passed {
             Poll::Pending => End::Died,
             Poll::Ready(Err(error)) => {
-                let told = poll(hinders::<K, Process>(self.process, &object, &error));
+                let told = poll(report_refused_request::<K, Process>(
+                    self.process,
+                    &object,
+                    &error,
+                ));
                 self.process.state().pass_failed(&uid(object.as_ref()));
                 self.process.simulation.lock().ledger.note_refused(error);
                 if told.is_ready() {

@@ -10,9 +10,9 @@ use crate::faults::Fault;
 use crate::history::{Access, History, compute};
 use crate::in_memory::cluster::NAMESPACE;
 use crate::in_memory::{Print, Resource};
+use crate::injector::{Injected, LIST, Times};
 use crate::process::Process;
 use crate::run::Run;
-use crate::snares::{LIST, Snag, Times};
 use crate::watching::{history, replica};
 
 const PROJECTS: &str = "Get /projects";
@@ -149,9 +149,13 @@ fn an_account_that_may_not_list_projects_is_tried_on_the_computes_of_one() {
         ),
     ] {
         let mut run = Run::begin(&history).unwrap();
-        run.snare(PROJECTS, Times::Always, Snag::Fault(Fault::Refused(403)));
+        run.inject(
+            PROJECTS,
+            Times::Always,
+            Injected::Fault(Fault::Refused(403)),
+        );
         if let Some(fault) = computes.clone() {
-            run.snare(LIST, Times::Always, Snag::Fault(fault));
+            run.inject(LIST, Times::Always, Injected::Fault(fault));
         }
         assert_eq!(run.checked(), expected, "{computes:?}");
     }

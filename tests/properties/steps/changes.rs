@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::faults::{Carried, Fault};
 use crate::history::{Access, Event, History, compute};
+use crate::injector::{ADMISSION, Injected, LIST, Times};
 use crate::run::Run;
 use crate::simulation::BASE_URL;
-use crate::snares::{ADMISSION, LIST, Snag, Times};
 use crate::watching::{history, replica};
 
 const CHANGED: &str = "r0 Changed: Changed compute ID: size is 1, declared is 2";
@@ -58,7 +58,7 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
         ),
     ] {
         let mut run = settled(&history, 60);
-        run.snare(LIST, Times::Always, Snag::Fault(Fault::Refused(500)));
+        run.inject(LIST, Times::Always, Injected::Fault(Fault::Refused(500)));
         let expected: Vec<&str> = told.into_iter().chain([unreachable]).collect();
         assert_eq!(
             run.told_after(5, |run| run.apply(&compute(0), &spec)),
@@ -71,7 +71,7 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
             spec["restartToken"].is_string(),
             "{spec}"
         );
-        run.without_snares();
+        run.without_injected_faults();
         run.go_on(120).unwrap();
         assert_eq!(run.record(0).restart.unwrap().calling, None, "{spec}");
         assert_eq!(run.calls("Patch", "Compute") + run.restarts(), 1, "{spec}");
@@ -109,10 +109,10 @@ fn a_restart_is_recorded_in_the_status_alone() {
 fn a_restart_whose_answer_is_lost_is_not_made_again() {
     let history = history(&[replica()], false);
     let mut run = settled(&history, 60);
-    run.snare(
+    run.inject(
         "Post *",
         Times::Once,
-        Snag::Fault(Fault::Silence(Carried::Now)),
+        Injected::Fault(Fault::Silence(Carried::Now)),
     );
     run.happen(&Event::Restart(0, 1));
     run.go_on(300).unwrap();
@@ -146,9 +146,9 @@ fn whatever_comes_slowly_is_done_all_the_same() {
     let history = history(&[replica()], true);
     let mut run = Run::prepared(&history);
     run.go_on(5).unwrap();
-    run.snare("read of Secret to-r0", Times::Always, Snag::Slow(9));
-    run.snare("read of Secret ci", Times::Always, Snag::Slow(9));
-    run.snare("patch of *", Times::Always, Snag::Slow(25));
+    run.inject("read of Secret to-r0", Times::Always, Injected::Slow(9));
+    run.inject("read of Secret ci", Times::Always, Injected::Slow(9));
+    run.inject("patch of *", Times::Always, Injected::Slow(25));
     run.declare();
     let told = run.told_after(600, |run| {
         run.apply(&compute(0), &json!({"scaleToZero": {"never": true}}))
@@ -160,7 +160,7 @@ fn whatever_comes_slowly_is_done_all_the_same() {
             "r0 Created: Created compute ID on branch b0"
         ]
     );
-    run.snare(ADMISSION, Times::Always, Snag::Slow(9));
+    run.inject(ADMISSION, Times::Always, Injected::Slow(9));
     assert_eq!(
         run.told_after(600, |run| run.happen(&Event::Restart(0, 1))),
         [RESTARTED]

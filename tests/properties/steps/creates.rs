@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::faults::{Carried, Fault};
 use crate::history::{Event, History, compute};
+use crate::injector::{ADMISSION, CREATE, Injected, Times};
 use crate::run::Run;
-use crate::snares::{ADMISSION, CREATE, Snag, Times};
 use crate::watching::{history, replica};
 
 const CREATED: &str = "r0 Created: Created compute ID on branch b0";
@@ -21,10 +21,10 @@ const AN_HOUR: Duration = Duration::from_secs(3600);
 fn the_process_that_follows_finds_what_was_created() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
-    let dies = || Snag::Fault(Fault::Dies(Carried::Now));
-    run.snare(CREATE, Times::Once, dies());
+    let dies = || Injected::Fault(Fault::Dies(Carried::Now));
+    run.inject(CREATE, Times::Once, dies());
     assert_eq!(run.told_after(120, Run::declare), [FOUND]);
-    run.snare(CREATE, Times::Once, dies());
+    run.inject(CREATE, Times::Once, dies());
     assert_eq!(
         run.told_after(300, |run| run.happen(&Event::ComputeRemoved(0))),
         [MISSING, FOUND]
@@ -40,7 +40,11 @@ fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
     };
     for (carried, strays) in [(Carried::Late(150), 1), (Carried::Never, 0)] {
         let mut run = Run::prepared(&history);
-        run.snare(CREATE, Times::Once, Snag::Fault(Fault::Silence(carried)));
+        run.inject(
+            CREATE,
+            Times::Once,
+            Injected::Fault(Fault::Silence(carried)),
+        );
         let told = run.told_after(130, Run::declare);
         assert_eq!(told.last().map(String::as_str), Some(CREATED), "{told:?}");
         assert_eq!(
@@ -69,7 +73,7 @@ fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a
     let mut spec = history.spec(&compute(0)).unwrap();
     // A disabled compute does not start. Here, every started compute counts as used.
     spec["disabled"] = json!(true);
-    run.snare(CREATE, Times::Once, Snag::Fault(Fault::Repeated));
+    run.inject(CREATE, Times::Once, Injected::Fault(Fault::Repeated));
     run.told_after(120, |run| run.apply(&compute(0), &spec));
     let made = |run: &Run| run.simulation.lock().made_for(&compute(0));
     assert_eq!(made(&run).len(), 2);
@@ -102,7 +106,7 @@ fn what_a_repeated_create_makes_besides_is_deleted_with_its_resource() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
     run.happen(&Event::ForeignCompute(0, true));
-    run.snare(CREATE, Times::Once, Snag::Fault(Fault::Repeated));
+    run.inject(CREATE, Times::Once, Injected::Fault(Fault::Repeated));
     run.told_after(120, Run::declare);
     assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 2);
     assert!(
@@ -144,7 +148,7 @@ fn a_compute_that_was_just_created_needs_no_restart() {
 fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
-    run.snare(ADMISSION, Times::Always, Snag::Slow(40));
+    run.inject(ADMISSION, Times::Always, Injected::Slow(40));
     let begun = run.now();
     assert_eq!(run.told_after(120, Run::declare), [CREATED]);
     let created = run.record(0).binding.unwrap().at;
@@ -152,9 +156,9 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
 
     // A list that is one minute old is too old for a create, even with a place in the budget.
     let mut run = Run::prepared(&history);
-    run.snare("read of Secret to-r0", Times::Always, Snag::Slow(70));
+    run.inject("read of Secret to-r0", Times::Always, Injected::Slow(70));
     assert_eq!(run.told_after(900, Run::declare), Vec::<String>::new());
-    run.without_snares();
+    run.without_injected_faults();
     assert_eq!(run.told_after(60, |_| ()), [CREATED]);
 }
 
@@ -163,15 +167,15 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
 fn a_call_that_is_recorded_late_or_not_at_all_is_not_made() {
     let history = history(&[replica()], false);
     for (snag, why) in [
-        (Snag::Slow(31), "took too long"),
-        (Snag::Fault(Fault::Denied), "did not record"),
+        (Injected::Slow(31), "took too long"),
+        (Injected::Fault(Fault::Denied), "did not record"),
     ] {
         let mut run = Run::prepared(&history);
-        run.snare("status of Compute r0", Times::Always, snag);
+        run.inject("status of Compute r0", Times::Always, snag);
         run.declare();
         run.go_on(600).unwrap();
         assert!(run.in_console(|world, _| world.console_computes(None).is_empty()));
-        run.without_snares();
+        run.without_injected_faults();
         run.go_on(120).unwrap();
         let told = run.simulation.lock().ledger.writes.join(" ");
         assert!(

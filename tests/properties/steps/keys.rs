@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::faults::{Carried, Fault};
 use crate::history::{Event, History, key};
+use crate::injector::{CREATE_KEY, Injected, Times};
 use crate::run::Run;
 use crate::simulation::Simulation;
-use crate::snares::{CREATE_KEY, Snag, Times};
 use crate::watching::history;
 
 const SECRET: &str = "ci";
@@ -39,14 +39,14 @@ fn without_list() -> History {
 fn no_key_is_created_whose_secret_would_be_denied() {
     let history = history(&[], true);
     let mut run = Run::prepared(&history);
-    run.snare(DRY_RUN, Times::Always, Snag::Fault(Fault::Denied));
+    run.inject(DRY_RUN, Times::Always, Injected::Fault(Fault::Denied));
     let denied = "Secret ci could not be written: a policy denies it";
     assert_eq!(
         run.told_after(600, Run::declare),
         [format!("ci SecretNotWritten: {denied}")]
     );
     assert_eq!((run.live_keys(), run.calls("Post", "ProjectKey")), (0, 0));
-    run.without_snares();
+    run.without_injected_faults();
     assert_eq!(run.told_after(120, |_| ()), [CREATED]);
 }
 
@@ -68,10 +68,10 @@ fn the_secret_of_a_backup_is_adopted_with_its_key() {
 fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
     let history = without_list();
     let mut run = Run::prepared(&history);
-    run.snare(
+    run.inject(
         CREATE_KEY,
         Times::Once,
-        Snag::Fault(Fault::Silence(Carried::Now)),
+        Injected::Fault(Fault::Silence(Carried::Now)),
     );
     let told = run.told_after(120, Run::declare);
     assert!(
@@ -102,15 +102,15 @@ fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
 fn a_lost_key_is_acknowledged_by_its_name_alone() {
     let history = without_list();
     let mut run = Run::prepared(&history);
-    run.snare(
+    run.inject(
         CREATE_KEY,
         Times::Once,
-        Snag::Fault(Fault::Silence(Carried::Now)),
+        Injected::Fault(Fault::Silence(Carried::Now)),
     );
-    run.snare(
+    run.inject(
         CREATE_KEY,
         Times::Once,
-        Snag::Fault(Fault::Silence(Carried::Now)),
+        Injected::Fault(Fault::Silence(Carried::Now)),
     );
     run.declare();
     run.go_on(300).unwrap();
@@ -147,15 +147,15 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
     for (status, stays) in [(403, false), (403, true), (405, true)] {
         let history = history(&[], true);
         let mut run = Run::prepared(&history);
-        run.snare(
+        run.inject(
             CREATE_KEY,
             Times::Once,
-            Snag::Fault(Fault::Silence(Carried::Now)),
+            Injected::Fault(Fault::Silence(Carried::Now)),
         );
-        run.snare(
+        run.inject(
             "Delete /organizations/org/api_keys/*",
             Times::Always,
-            Snag::Fault(Fault::Refused(status)),
+            Injected::Fault(Fault::Refused(status)),
         );
         run.declare();
         run.go_on(600).unwrap();
@@ -166,7 +166,7 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
         );
         run.happen(&Event::KeyRevoked);
         if !stays {
-            run.without_snares();
+            run.without_injected_faults();
         }
         run.go_on(3600).unwrap();
         assert_eq!(
@@ -181,10 +181,10 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
 fn a_creation_that_nobody_carried_out_is_made_again() {
     let history = history(&[], true);
     let mut run = Run::prepared(&history);
-    run.snare(
+    run.inject(
         CREATE_KEY,
         Times::Once,
-        Snag::Fault(Fault::Silence(Carried::Never)),
+        Injected::Fault(Fault::Silence(Carried::Never)),
     );
     assert_eq!(run.told_after(300, Run::declare), [CREATED]);
     assert_eq!(run.live_keys(), 1);
@@ -216,7 +216,7 @@ fn what_is_declared_of_the_secret_is_written_without_another_key() {
 fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
     let history = history(&[], true);
     let mut run = Run::prepared(&history);
-    run.snare(WRITE, Times::Always, Snag::Fault(Fault::Refused(500)));
+    run.inject(WRITE, Times::Always, Injected::Fault(Fault::Refused(500)));
     run.declare();
     run.go_on(5).unwrap();
     let frozen = run.process.take();
@@ -227,7 +227,7 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
         ),
         (1, 1)
     );
-    run.without_snares();
+    run.without_injected_faults();
     run.told();
     let told = run.told_after(300, |_| ());
     assert_eq!(told, ["ci KeyRevoked: Revoked key NAME (ID)", CREATED]);
@@ -248,7 +248,7 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
 fn a_key_that_reached_no_secret_can_still_be_asked() {
     let history = without_list();
     let mut run = Run::prepared(&history);
-    run.snare(WRITE, Times::Always, Snag::Fault(Fault::Denied));
+    run.inject(WRITE, Times::Always, Injected::Fault(Fault::Denied));
     run.declare();
     run.go_on(60).unwrap();
     assert_eq!(run.live_keys(), 1);
@@ -289,9 +289,13 @@ fn another_key_than_the_one_in_use_is_not_asked() {
         |it| replace(it, "newer"),
     ];
     for happens in reads {
-        run.snare("read of Secret ci", Times::Once, Snag::Meanwhile(happens));
+        run.inject(
+            "read of Secret ci",
+            Times::Once,
+            Injected::Meanwhile(happens),
+        );
     }
-    let asked = |run: &Run| run.simulation.lock().snares.is_empty();
+    let asked = |run: &Run| run.simulation.lock().injector.is_empty();
     assert_eq!(run.told_after(5, |_| ()), Vec::<String>::new());
     assert!(asked(&run), "the key was not to be asked");
     assert_eq!(

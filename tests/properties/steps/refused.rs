@@ -7,14 +7,14 @@ use serde_json::json;
 use crate::faults::Fault;
 use crate::history::{Access, compute, key};
 use crate::in_memory::Resource;
+use crate::injector::{Injected, Times};
 use crate::run::Run;
-use crate::snares::{Snag, Times};
 use crate::watching::{history, replica};
 
 const DENIED: &str = "a policy denies it";
 
-fn denied() -> Snag {
-    Snag::Fault(Fault::Denied)
+fn denied() -> Injected {
+    Injected::Fault(Fault::Denied)
 }
 
 impl Run<'_> {
@@ -52,7 +52,7 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
         ),
     ] {
         let mut run = Run::prepared(&history);
-        run.snare(at, Times::Always, denied());
+        run.inject(at, Times::Always, denied());
         run.declare();
         run.go_on(300).unwrap();
         run.assert_stalled(&resource, what);
@@ -65,7 +65,7 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
             (1..=6).contains(&told),
             "{at}: told {told} times in 5 minutes"
         );
-        run.without_snares();
+        run.without_injected_faults();
         run.go_on(300).unwrap();
         for resource in [compute(0), key(), Access::Account.resource()] {
             assert!(
@@ -92,7 +92,7 @@ fn a_copy_that_is_refused_is_told_beside_everything_else() {
         &compute(0),
         &json!({"metadata": {"annotations": {RECORD: null}}}),
     );
-    run.snare("patch of Compute r0", Times::Always, denied());
+    run.inject("patch of Compute r0", Times::Always, denied());
     let told = run.told_after(600, |_| ());
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
@@ -109,7 +109,7 @@ fn a_copy_that_is_refused_is_told_beside_everything_else() {
             .starts_with("Available: ")
     );
     assert_eq!(run.condition(&compute(0), "Stalled"), "");
-    run.without_snares();
+    run.without_injected_faults();
     run.go_on(120).unwrap();
     assert_eq!(run.condition(&compute(0), "RequestRefused"), "");
 }
@@ -121,7 +121,7 @@ fn the_finalizer_is_written_again_although_the_copy_is_refused() {
     run.go_on(60).unwrap();
     run.simulation.lock().cluster.replace(&compute(0));
     // The first patch contains both, the second one only the finalizer.
-    run.snare("patch of Compute r0", Times::Once, denied());
+    run.inject("patch of Compute r0", Times::Once, denied());
     run.go_on(5).unwrap();
     assert_eq!(run.finalizers_of(&compute(0)), [FINALIZER]);
 }
@@ -130,8 +130,8 @@ fn the_finalizer_is_written_again_although_the_copy_is_refused() {
 fn what_is_refused_with_the_status_is_told_by_an_event() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
-    run.snare("patch of Compute r0", Times::Always, denied());
-    run.snare("status of Compute r0", Times::Always, denied());
+    run.inject("patch of Compute r0", Times::Always, denied());
+    run.inject("status of Compute r0", Times::Always, denied());
     let told = run.told_after(600, Run::declare);
     let of_this = told
         .iter()

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::changes::settled;
 use crate::faults::{Carried, Fault};
 use crate::history::{Event, History, compute};
+use crate::injector::{Injected, LIST, Times};
 use crate::run::Run;
 use crate::simulation::Simulation;
-use crate::snares::{LIST, Snag, Times};
 use crate::watching::{history, replica};
 
 const RESTART: &str = "Post *";
@@ -44,7 +44,7 @@ fn what_something_else_answers_is_no_restart() {
         for answer in [Fault::Page(200), Fault::Refused(200)] {
             let history = on(profile);
             let mut run = settled(&history, 60);
-            run.snare(RESTART, Times::Once, Snag::Fault(answer));
+            run.inject(RESTART, Times::Once, Injected::Fault(answer));
             run.happen(&Event::Restart(0, 1));
             run.go_on(30).unwrap();
             assert!(!is_completed(&run));
@@ -62,7 +62,7 @@ fn what_something_else_answers_is_no_restart() {
 fn what_is_answered_in_vain_again_and_again_is_reported() {
     let history = on(Profile::Public);
     let mut run = settled(&history, 60);
-    run.snare(RESTART, Times::Always, Snag::Fault(Fault::Page(200)));
+    run.inject(RESTART, Times::Always, Injected::Fault(Fault::Page(200)));
     run.happen(&Event::Restart(0, 1));
     run.go_on(150).unwrap();
     assert!(
@@ -82,14 +82,16 @@ fn an_answer_that_cannot_be_recorded_at_once_still_counts() {
     let history = on(Profile::Minimal);
     let mut run = settled(&history, 60);
     let refuse_status = |simulation: &mut Simulation| {
-        simulation.snares.set(
+        simulation.injector.set(
             "status of Compute r0",
             Times::Once,
-            Snag::Fault(Fault::Refused(503)),
+            Injected::Fault(Fault::Refused(503)),
         );
-        simulation.snares.set(LIST, Times::Once, Snag::Slow(10));
+        simulation
+            .injector
+            .set(LIST, Times::Once, Injected::Slow(10));
     };
-    run.snare(RESTART, Times::Once, Snag::Meanwhile(refuse_status));
+    run.inject(RESTART, Times::Once, Injected::Meanwhile(refuse_status));
     run.happen(&Event::Restart(0, 1));
     run.go_on(150).unwrap();
     assert_eq!(
@@ -106,7 +108,7 @@ fn no_change_of_our_own_is_a_trace_of_a_restart() {
         for lost in [Fault::Dies(Carried::Never), Fault::Silence(Carried::Never)] {
             let history = on(profile);
             let mut run = settled(&history, 60);
-            run.snare(RESTART, Times::Once, Snag::Fault(lost));
+            run.inject(RESTART, Times::Once, Injected::Fault(lost));
             // The minimal profile never shows this setting, so each process sends it.
             run.apply(
                 &compute(0),
@@ -131,10 +133,10 @@ fn a_change_by_others_is_no_trace_of_a_restart() {
     ] {
         let history = on(profile);
         let mut run = settled(&history, 60);
-        run.snare(
+        run.inject(
             RESTART,
             Times::Once,
-            Snag::Fault(Fault::Silence(Carried::Never)),
+            Injected::Fault(Fault::Silence(Carried::Never)),
         );
         run.happen(&Event::Restart(0, 1));
         run.go_on(2).unwrap();

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use crate::faults::{Carried, Fault};
 use crate::history::{Event, key};
+use crate::injector::{CREATE_KEY, Injected, LIST, Times};
 use crate::rotating::{MOST_KEYS, rotation};
 use crate::run::Run;
 use crate::simulation::Simulation;
-use crate::snares::{CREATE_KEY, LIST, Snag, Times};
 use crate::watching::history;
 
 const CREATED: &str = "ci KeyCreated: Created key NAME (ID)";
@@ -85,7 +85,7 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
     let mut run = Run::begin(&history).unwrap();
     let before = run.held();
     run.told();
-    run.snare(LIST, Times::Always, Snag::Meanwhile(refuse));
+    run.inject(LIST, Times::Always, Injected::Meanwhile(refuse));
     let told = run.told_after(80, |run| run.request_key(1));
     let refused = "ci NewKeyRefused: The platform does not accept the new key NAME (ID) that it has created. Key NAME stays in use";
     assert_eq!(told, [CREATED, refused, REVOKED]);
@@ -109,7 +109,7 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
         .filter(|told| **told == CREATED)
         .count();
     assert!((2..=8).contains(&tries), "{tries}");
-    run.without_snares();
+    run.without_injected_faults();
     run.go_on(3700).unwrap();
     assert_ne!(run.held(), before);
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
@@ -122,11 +122,13 @@ fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_o
     run.told();
     // The next request after the create is the check of the new key.
     let die: fn(&mut Simulation) = |simulation| {
-        simulation
-            .snares
-            .set(LIST, Times::Once, Snag::Fault(Fault::Dies(Carried::Never)))
+        simulation.injector.set(
+            LIST,
+            Times::Once,
+            Injected::Fault(Fault::Dies(Carried::Never)),
+        )
     };
-    run.snare(CREATE_KEY, Times::Once, Snag::Meanwhile(die));
+    run.inject(CREATE_KEY, Times::Once, Injected::Meanwhile(die));
     let told = run.told_after(300, |run| run.request_key(1));
     assert_eq!(told, [REVOKED, CREATED]);
     assert_eq!(run.valid().len(), 2);
@@ -137,14 +139,14 @@ fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_o
 fn however_often_people_ask_the_number_of_keys_is_bounded() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
-    run.snare(REVOKE, Times::Always, Snag::Fault(Fault::Refused(403)));
+    run.inject(REVOKE, Times::Always, Injected::Fault(Fault::Refused(403)));
     for value in 0..20 {
         run.request_key(value);
         run.go_on(600).unwrap();
         assert!(run.valid().len() < MOST_KEYS, "{:?}", run.valid());
     }
     assert_eq!(run.valid().len(), 4);
-    run.without_snares();
+    run.without_injected_faults();
     run.go_on(3600 * 3).unwrap();
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r19");
@@ -274,10 +276,10 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
         (None, Some("org"))
     );
     // The answer to the write is lost once, so it is repeated and overwrites itself.
-    run.snare(
+    run.inject(
         "write of Secret ci",
         Times::Once,
-        Snag::Fault(Fault::Silence(Carried::Now)),
+        Injected::Fault(Fault::Silence(Carried::Now)),
     );
     run.request_key(1);
     run.go_on(120).unwrap();

@@ -2,8 +2,8 @@
 
 use crate::faults::Fault;
 use crate::history::compute;
+use crate::injector::{Injected, Times};
 use crate::run::Run;
-use crate::snares::{Snag, Times};
 use crate::watching::{history, replica};
 
 const INTENT: &str = "status of Compute r0";
@@ -15,13 +15,13 @@ fn beside_one_with(answers: &[Fault]) -> String {
     let mut run = Run::prepared(&history);
     let (last, first) = answers.split_last().unwrap();
     for answer in first {
-        run.snare(INTENT, Times::Once, Snag::Fault(answer.clone()));
+        run.inject(INTENT, Times::Once, Injected::Fault(answer.clone()));
     }
-    run.snare(INTENT, Times::Always, Snag::Fault(last.clone()));
+    run.inject(INTENT, Times::Always, Injected::Fault(last.clone()));
     run.declare();
     run.go_on(60).unwrap();
     let found = run.condition(&compute(1), "Ready");
-    run.without_snares();
+    run.without_injected_faults();
     run.go_on(120).unwrap();
     for number in [0, 1] {
         assert_eq!(

@@ -83,21 +83,21 @@ impl Resource {
     }
 
     fn creating(self, since: i64) -> Self {
-        let intent = self.create(since, Told::ByBaseline);
+        let intent = self.create(since, Evidence::ByBaseline);
         self.recording(|identity| identity.intent = Some(intent))
     }
 
     fn unanswered(self, since: i64) -> Self {
-        let create = self.create(since, Told::ByBaseline);
+        let create = self.create(since, Evidence::ByBaseline);
         self.recording(|identity| identity.unanswered = vec![create])
     }
 
-    fn create(&self, since: i64, told: Told) -> CreateIntent {
+    fn create(&self, since: i64, evidence: Evidence) -> CreateIntent {
         CreateIntent {
             at: at(since),
             branch: self.0.spec.branch_id.clone(),
             platform: Some(HERE.into()),
-            baseline: (told == Told::ByBaseline).then(BTreeSet::new),
+            baseline: (evidence == Evidence::ByBaseline).then(BTreeSet::new),
             newest: None,
             mark: Some(format!("mark-{}", self.0.metadata.name.as_deref().unwrap())),
             asked: None,
@@ -143,7 +143,7 @@ impl Resource {
 
     fn among<'a>(
         &'a self,
-        told: Told,
+        evidence: Evidence,
         others: impl IntoIterator<Item = Other<'a>>,
         here: &Reservations,
     ) -> Claims {
@@ -152,7 +152,7 @@ impl Resource {
                 object: &self.0,
                 identity: &self.recorded(),
                 platform: HERE,
-                told,
+                evidence,
                 now: NOW,
             },
             others,
@@ -163,7 +163,7 @@ impl Resource {
     /// The claims of the others, without reservations.
     fn with<const N: usize>(&self, others: [&Self; N]) -> Claims {
         self.among(
-            Told::ByBaseline,
+            Evidence::ByBaseline,
             others.map(Self::as_other),
             &Reservations::default(),
         )
@@ -177,9 +177,9 @@ fn other_than(type_: ComputeType) -> ComputeType {
     }
 }
 
-fn creates(by: &str, told: Told) -> Reservations {
+fn creates(by: &str, evidence: Evidence) -> Reservations {
     Reservations {
-        creates: vec![(holder(by), told)],
+        creates: vec![(holder(by), evidence)],
         ..Reservations::default()
     }
 }
@@ -221,7 +221,7 @@ fn what_is_declared_or_wished_for_claims_nothing() {
 #[test]
 fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
     let mine = Resource::new("mine");
-    let create = mine.create(-60, Told::ByMark);
+    let create = mine.create(-60, Evidence::ByMark);
     let theirs = Resource::new("theirs")
         .bound("ep-1", -60)
         .recording(|identity| identity.made = vec![create]);
@@ -286,12 +286,12 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
     };
     assert_eq!(
         Resource::new("mine")
-            .among(Told::ByMark, [], &about_to_be)
+            .among(Evidence::ByMark, [], &about_to_be)
             .bound,
         claim("faster", true)
     );
     assert_eq!(
-        first.among(Told::ByMark, [], &about_to_be).bound,
+        first.among(Evidence::ByMark, [], &about_to_be).bound,
         claim("faster", false)
     );
 }
@@ -340,7 +340,7 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
             admitted: false,
             ..other.as_other()
         };
-        let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
+        let claims = mine.among(Evidence::ByBaseline, [outside], &Reservations::default());
         let has = |id: &str| [(id.to_owned(), holder("other"))].into();
         assert_eq!(
             (claims.primary, claims.bound, claims.outside),
@@ -365,7 +365,7 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
         let unreadable = unreadable.wishing();
         Resource::new("mine")
             .among(
-                Told::ByMark,
+                Evidence::ByMark,
                 [unreadable.unreadable()],
                 &Reservations::default(),
             )
@@ -424,15 +424,18 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
                 admitted: false,
                 ..alike.as_other()
             };
-            let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
+            let claims = mine.among(Evidence::ByBaseline, [outside], &Reservations::default());
             assert_eq!(
                 claims.creating, None,
                 "{what}, and its account does not admit it"
             );
         }
     }
-    let begun =
-        Resource::new("mine").among(Told::ByBaseline, [], &creates("other", Told::ByBaseline));
+    let begun = Resource::new("mine").among(
+        Evidence::ByBaseline,
+        [],
+        &creates("other", Evidence::ByBaseline),
+    );
     assert_eq!(by(&begun), Some("other"), "begun in this process");
 }
 
@@ -466,7 +469,7 @@ fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
         ..other.as_other()
     };
     assert_eq!(
-        mine.among(Told::ByMark, [outside], &Reservations::default())
+        mine.among(Evidence::ByMark, [outside], &Reservations::default())
             .unanswered,
         None
     );
@@ -494,17 +497,17 @@ fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
 
 #[test]
 fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are_not() {
-    let intending = |name: &str, since, told| {
+    let intending = |name: &str, since, evidence| {
         let resource = Resource::new(name).replica();
-        let create = resource.create(since, told);
+        let create = resource.create(since, evidence);
         resource.recording(|identity| identity.intent = Some(create))
     };
     let mine = Resource::new("mine").replica();
     for (now, theirs, waits) in [
-        (Told::ByMark, Told::ByMark, false),
-        (Told::ByMark, Told::ByBaseline, true),
-        (Told::ByBaseline, Told::ByMark, true),
-        (Told::ByBaseline, Told::ByBaseline, true),
+        (Evidence::ByMark, Evidence::ByMark, false),
+        (Evidence::ByMark, Evidence::ByBaseline, true),
+        (Evidence::ByBaseline, Evidence::ByMark, true),
+        (Evidence::ByBaseline, Evidence::ByBaseline, true),
     ] {
         let recorded = mine.among(
             now,
@@ -522,10 +525,10 @@ fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are
         assert!(primary.creating.is_some(), "a branch has one primary");
     }
     let (by_mark, by_baseline) = (
-        intending("mark", 0, Told::ByMark),
-        intending("baseline", 0, Told::ByBaseline),
+        intending("mark", 0, Evidence::ByMark),
+        intending("baseline", 0, Evidence::ByBaseline),
     );
-    let mine = intending("mine", 5, Told::ByMark);
+    let mine = intending("mine", 5, Evidence::ByMark);
     assert_eq!(
         mine.with([&by_mark]).creating,
         None,
@@ -556,7 +559,11 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
         None,
         "what is not of one type is not mixed up"
     );
-    let begun = a.among(Told::ByBaseline, [], &creates("d", Told::ByBaseline));
+    let begun = a.among(
+        Evidence::ByBaseline,
+        [],
+        &creates("d", Evidence::ByBaseline),
+    );
     assert_eq!(begun.creating, None, "what is begun now is later");
 }
 
@@ -566,8 +573,9 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
         .elsewhere()
         .creating(0)
         .declaring(|spec| spec.branch_id = BRANCH.into());
-    let at_stake =
-        |identity: &ComputeIdentity| at_stake(&mine.0.spec, identity, &["ep-1".to_owned()].into());
+    let relevant_subjects = |identity: &ComputeIdentity| {
+        relevant_subjects(&mine.0.spec, identity, &["ep-1".to_owned()].into())
+    };
     let bound = Resource::new("mine").bound("ep-1", 0).recorded();
     let unanswered = Resource::new("mine")
         .unanswered(0)
@@ -614,7 +622,7 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
     ] {
         let claimed = subjects(&other.0);
         let matters = [&mine.recorded(), &bound, &unanswered]
-            .map(|mine| !claimed.is_disjoint(&at_stake(mine)));
+            .map(|mine| !claimed.is_disjoint(&relevant_subjects(mine)));
         assert_eq!(matters, concerns, "{what}");
     }
 }
@@ -647,7 +655,7 @@ fn what_is_released_claims_nothing() {
             ..released.as_other()
         };
         assert_eq!(
-            reader.among(Told::ByBaseline, [outside], &Reservations::default()),
+            reader.among(Evidence::ByBaseline, [outside], &Reservations::default()),
             Claims::default()
         );
         assert!(

@@ -310,20 +310,20 @@ fn what_another_resource_may_have_created_is_not_adopted() {
         .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::Creating);
     // An unanswered create may have made it, unless its mark would show that.
-    let unanswered = |told| {
+    let unanswered = |evidence| {
         let rival = Rival {
-            told,
+            evidence,
             ..rival("first", -1)
         };
         given
             .clone()
             .observing(|observed| observed.claims.unanswered = Some(rival))
     };
-    unanswered(Told::ByBaseline)
+    unanswered(Evidence::ByBaseline)
         .rest()
         .progressing(Reason::Creating);
-    binds(&unanswered(Told::ByMark), "ep-1", Origin::Adopted);
-    unanswered(Told::ByMark)
+    binds(&unanswered(Evidence::ByMark), "ep-1", Origin::Adopted);
+    unanswered(Evidence::ByMark)
         .seeing([])
         .rest()
         .progressing(Reason::Creating);

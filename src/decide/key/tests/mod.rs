@@ -181,7 +181,7 @@ impl Given {
             memory: Memory::default(),
             limits: Limits::default(),
             cluster: "c1u57e".parse().unwrap(),
-            draw: 7,
+            random: 7,
         };
         Self {
             spec: serde_json::from_value(spec).unwrap(),

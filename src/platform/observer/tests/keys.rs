@@ -49,9 +49,9 @@ impl Organization {
 
     fn interest(id: i64) -> KeyInterest {
         Interest {
-            matters: KeyMatters {
+            filter: KeyFilter {
                 ids: vec![id],
-                ..KeyMatters::default()
+                ..KeyFilter::default()
             },
             ..Interest::default()
         }

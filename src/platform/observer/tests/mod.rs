@@ -72,7 +72,7 @@ impl Fixture {
     }
 
     fn ask(&self, id: &str, mut interest: ComputeInterest) -> LatestSnapshot {
-        interest.matters.computes = vec![id.to_owned()];
+        interest.filter.computes = vec![id.to_owned()];
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
 
@@ -156,12 +156,12 @@ async fn only_those_whose_compute_changed_are_triggered() {
 #[tokio::test(start_paused = true)]
 async fn changes_on_a_branch_trigger_its_subscribers() {
     let mut fixture = Fixture::new(1);
-    let matters = ComputeMatters {
+    let filter = ComputeFilter {
         branches: vec!["br-new".to_owned()],
-        ..ComputeMatters::default()
+        ..ComputeFilter::default()
     };
     let interest = Interest {
-        matters,
+        filter,
         ..Interest::default()
     };
     fixture.ask("waits", interest);

@@ -10,14 +10,14 @@ use super::{Next, Pass};
 use crate::api::Condition;
 use crate::cluster::{Cluster, Event, resource_version};
 use crate::decide::names::FIELD_MANAGER;
-use crate::decide::repairs::{self, Repair, What};
+use crate::decide::write_contention::{self, Repair, What};
 use crate::decide::{Reason, Report, Wake};
 
 /// The pass that replaces a repair that has to wait; `None` if the repair may be made.
 ///
 /// # Errors
 /// If the API server was unavailable or refused.
-pub async fn instead<K: Kind, E: Environment>(
+pub async fn postpone<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     repair: &Repair,
@@ -29,7 +29,7 @@ pub async fn instead<K: Kind, E: Environment>(
     let is_noticed = |condition: &Condition| condition.type_ == Reason::Overwritten.as_str();
     let mut status = object.status().cloned().unwrap_or_default();
     if let (Some((message, _)), false) = (
-        env.state().undone(&uid, now),
+        env.state().reported_contention(&uid, now),
         status.conditions().iter().any(is_noticed),
     ) {
         let notice = (Reason::Overwritten, message.as_str());
@@ -52,10 +52,10 @@ pub async fn waits_until<K: Kind, E: Environment>(
 ) -> Result<Option<Timestamp>, kube::Error> {
     let (uid, now) = (uid(object), env.now());
     let until = env.state().repair_waits_until(&uid, repair, now);
-    if until.is_some() && env.state().undone(&uid, now).is_none() {
-        let by = who::<K, E>(env, object, &repair.what, now).await?;
-        let message = repairs::message(&repair.what, by.as_deref());
-        env.state().told_of_undone(&uid, message.clone());
+    if until.is_some() && env.state().reported_contention(&uid, now).is_none() {
+        let by = last_other_manager::<K, E>(env, object, &repair.what, now).await?;
+        let message = write_contention::message(&repair.what, by.as_deref());
+        env.state().contention_reported(&uid, message.clone());
         env.cluster()
             .publish(
                 object,
@@ -67,7 +67,7 @@ pub async fn waits_until<K: Kind, E: Environment>(
 }
 
 /// The last manager to change it, according to the managed fields. They do not show removals.
-async fn who<K: Kind, E: Environment>(
+async fn last_other_manager<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     what: &What,
@@ -92,14 +92,19 @@ async fn who<K: Kind, E: Environment>(
         .filter_map(|entry| Some((entry.time?.0, entry.manager?)))
         .max();
     Ok(last
-        .filter(|(time, _)| repairs::is_recent(*time, now))
+        .filter(|(time, _)| write_contention::is_recent(*time, now))
         .map(|(_, manager)| manager))
 }
 
 /// The report with a notice about the undone repair, as long as that continues, and when to check
 /// again.
-pub fn beside<E: Environment>(env: &E, uid: &str, report: Report, wake: Wake) -> (Report, Wake) {
-    let Some((message, until)) = env.state().undone(uid, env.now()) else {
+pub fn with_notice<E: Environment>(
+    env: &E,
+    uid: &str,
+    report: Report,
+    wake: Wake,
+) -> (Report, Wake) {
+    let Some((message, until)) = env.state().reported_contention(uid, env.now()) else {
         return (report, wake);
     };
     let notices = report

@@ -1,4 +1,4 @@
-//! Snares: a test picks a request by name and makes it fail or take long.
+//! Injector: a test picks a request by name and makes it fail or take long.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub enum Times {
 
 /// The effect of a snare.
 #[derive(Clone, Debug)]
-pub enum Snag {
+pub enum Injected {
     Fault(Fault),
     /// The request takes this many seconds.
     Slow(u16),
@@ -33,11 +33,11 @@ pub enum Snag {
 
 /// The first match applies.
 #[derive(Debug, Default)]
-pub struct Snares(Vec<(&'static str, Times, Snag)>);
+pub struct Injector(Vec<(&'static str, Times, Injected)>);
 
-impl Snares {
+impl Injector {
     /// Matches requests by name; a trailing `*` matches any ending.
-    pub fn set(&mut self, at: &'static str, times: Times, what: Snag) {
+    pub fn set(&mut self, at: &'static str, times: Times, what: Injected) {
         self.0.push((at, times, what));
     }
 
@@ -45,7 +45,7 @@ impl Snares {
         self.0.is_empty()
     }
 
-    fn take(&mut self, name: &str) -> Option<Snag> {
+    fn take(&mut self, name: &str) -> Option<Injected> {
         let fits = |at: &str| {
             at.strip_suffix('*')
                 .map_or(at == name, |beginning| name.starts_with(beginning))
@@ -60,11 +60,11 @@ impl Snares {
 
 impl Simulation {
     /// Applies a matching snare. Returns the fault to answer with, if any.
-    pub fn spring(&mut self, name: &str) -> Option<Fault> {
-        match self.snares.take(name)? {
-            Snag::Fault(fault) => return Some(fault),
-            Snag::Slow(seconds) => self.advance(Duration::from_secs(seconds.into())),
-            Snag::Meanwhile(happens) => happens(self),
+    pub fn injected(&mut self, name: &str) -> Option<Fault> {
+        match self.injector.take(name)? {
+            Injected::Fault(fault) => return Some(fault),
+            Injected::Slow(seconds) => self.advance(Duration::from_secs(seconds.into())),
+            Injected::Meanwhile(happens) => happens(self),
         }
         None
     }

@@ -9,7 +9,7 @@ use crate::api::{Compute, ComputeType};
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::{ComputeIdentity, CreateIntent};
 use crate::domain::{self, Fault, Listed, NameSupport, PostgresSettings, Shown, Support};
-use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
+use crate::platform::{ComputeFilter, ComputeInterest, LatestSnapshot, Snapshot};
 
 /// How many computes of a project are examined for how the platform returns database settings. A
 /// spec may have 128 settings, and a project thousands of computes.
@@ -17,7 +17,7 @@ const MOST_EXAMPLES: usize = 100;
 
 /// The part of a snapshot that concerns one resource.
 #[derive(Debug)]
-pub struct Excerpt {
+pub struct RelevantComputes {
     pub snapshot: SnapshotState,
     pub name_support: NameSupport,
     /// The database settings of unresolved creates that some compute of the project shows
@@ -27,7 +27,7 @@ pub struct Excerpt {
     pub stale_from: Option<Timestamp>,
 }
 
-impl Default for Excerpt {
+impl Default for RelevantComputes {
     fn default() -> Self {
         Self {
             snapshot: SnapshotState::Pending,
@@ -38,20 +38,20 @@ impl Default for Excerpt {
     }
 }
 
-impl Excerpt {
+impl RelevantComputes {
     /// The part of the newest snapshot, if that began after the last write. Before that, the answer
     /// to the write. If newer snapshots fail, it is used until a time that is counted from its
     /// start.
     pub fn of(
         latest: &LatestSnapshot,
-        matters: &Matters,
+        filter: &Filter,
         (wrote, now): (Option<&Wrote>, Timestamp),
         reliable_until: impl Fn(Timestamp) -> Timestamp,
     ) -> Self {
         let listed = latest.since(wrote.map(|wrote| wrote.ended));
-        let shown = listed.map(|snapshot| (snapshot.at, matters.excerpt(snapshot)));
+        let shown = listed.map(|snapshot| (snapshot.at, filter.relevant(snapshot)));
         let shown = shown.or_else(|| {
-            matters
+            filter
                 .answered(wrote)
                 .map(|answer| (answer.at, Self::answered(answer)))
         });
@@ -64,12 +64,12 @@ impl Excerpt {
                     | Fault::NotFound { .. }),
                 ),
             ) => Self::failed(fault),
-            (Some((at, excerpt)), Some(_)) if now < reliable_until(at) => Self {
+            (Some((at, relevant)), Some(_)) if now < reliable_until(at) => Self {
                 stale_from: Some(reliable_until(at)),
-                ..excerpt
+                ..relevant
             },
             (_, Some(fault)) => Self::failed(fault),
-            (Some((_, excerpt)), None) => excerpt,
+            (Some((_, relevant)), None) => relevant,
             (None, None) => Self::default(),
         }
     }
@@ -95,7 +95,7 @@ impl Excerpt {
 
 /// The branches and computes that concern a resource.
 #[derive(Debug)]
-pub struct Matters {
+pub struct Filter {
     branches: Vec<String>,
     computes: BTreeSet<String>,
     /// Computes that a create made in addition to the bound one.
@@ -114,7 +114,7 @@ pub struct Matters {
     deleting: bool,
 }
 
-impl Matters {
+impl Filter {
     /// `repeated` is set if other computes on the branch may result from an answered create.
     pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
         let answered = known.made.iter().filter(|_| repeated);
@@ -149,7 +149,7 @@ impl Matters {
 
     /// A resource that has found its compute searches no branch, so that a pass costs the same in a
     /// project of any size.
-    fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
+    fn relevant(&self, snapshot: &Snapshot) -> RelevantComputes {
         let entry = |id: &String| {
             if let Shown::Entry(compute) = snapshot.compute(id) {
                 Some(compute)
@@ -167,9 +167,12 @@ impl Matters {
                 .map(|it| (&it.id, it))
                 .collect();
             let found = found.into_values().cloned().collect();
-            return Excerpt::taken(snapshot.at, Listed::new(found, snapshot.unreadable.clone()));
+            return RelevantComputes::taken(
+                snapshot.at,
+                Listed::new(found, snapshot.unreadable.clone()),
+            );
         }
-        let matters = |compute: &&domain::Compute| {
+        let filter = |compute: &&domain::Compute| {
             self.branches.contains(&compute.branch_id)
                 || self.computes.contains(&compute.id)
                 || self.twins.contains(&compute.id)
@@ -178,11 +181,11 @@ impl Matters {
                     .as_ref()
                     .is_some_and(|name| self.marks.contains(name))
         };
-        let found = snapshot.items.iter().filter(matters).cloned().collect();
-        Excerpt {
+        let found = snapshot.items.iter().filter(filter).cloned().collect();
+        RelevantComputes {
             name_support: Support::among(&snapshot.items).names,
             returned: self.returned(&snapshot.items),
-            ..Excerpt::taken(snapshot.at, Listed::new(found, snapshot.unreadable.clone()))
+            ..RelevantComputes::taken(snapshot.at, Listed::new(found, snapshot.unreadable.clone()))
         }
     }
 
@@ -230,7 +233,7 @@ impl Matters {
         // looks for the result of its create, or is a primary, of which a branch has only one.
         let settled = self.has_found() && remembered.memory.missing_since.is_none();
         let waits = self.replica && !(self.bound || self.intended || self.unanswered);
-        let matters = ComputeMatters {
+        let filter = ComputeFilter {
             branches: if settled || waits {
                 Vec::new()
             } else {
@@ -245,7 +248,7 @@ impl Matters {
         };
         let demanded = self.answered(remembered.wrote.as_ref()).is_none();
         ComputeInterest {
-            matters,
+            filter,
             pending,
             after: remembered.wrote_at().filter(|_| demanded),
         }
@@ -288,8 +291,8 @@ mod tests {
     }
 
     /// The matters of a resource that is bound to `ep-a`.
-    fn bound() -> Matters {
-        Matters {
+    fn bound() -> Filter {
+        Filter {
             branches: vec!["br-main".to_owned()],
             computes: BTreeSet::from(["ep-a".to_owned()]),
             twins: BTreeSet::new(),
@@ -304,30 +307,30 @@ mod tests {
         }
     }
 
-    fn excerpt(latest: &LatestSnapshot) -> Excerpt {
-        Excerpt::of(latest, &bound(), (None, NOW), |at| later(at, GRACE))
+    fn relevant(latest: &LatestSnapshot) -> RelevantComputes {
+        RelevantComputes::of(latest, &bound(), (None, NOW), |at| later(at, GRACE))
     }
 
     #[test]
     fn others_on_the_branch_concern_who_looks_for_a_compute_there() {
-        let branches = |matters: &Matters| {
-            matters
+        let branches = |filter: &Filter| {
+            filter
                 .interest(&ResourceState::default(), false)
-                .matters
+                .filter
                 .branches
                 .len()
         };
-        let unbound = || Matters {
+        let unbound = || Filter {
             bound: false,
             computes: BTreeSet::new(),
             ..bound()
         };
-        for (what, matters, expected) in [
+        for (what, filter, expected) in [
             ("who has found its own", bound(), 0),
             ("a primary that is to be created", unbound(), 1),
             (
                 "a replica that is to be created",
-                Matters {
+                Filter {
                     replica: true,
                     ..unbound()
                 },
@@ -335,7 +338,7 @@ mod tests {
             ),
             (
                 "a replica that may be created",
-                Matters {
+                Filter {
                     replica: true,
                     intended: true,
                     ..unbound()
@@ -344,7 +347,7 @@ mod tests {
             ),
             (
                 "a replica that may come late",
-                Matters {
+                Filter {
                     replica: true,
                     unanswered: true,
                     ..unbound()
@@ -353,14 +356,14 @@ mod tests {
             ),
             (
                 "whose create may have been repeated",
-                Matters {
+                Filter {
                     repeated: true,
                     ..bound()
                 },
                 1,
             ),
         ] {
-            assert_eq!(branches(&matters), expected, "{what}");
+            assert_eq!(branches(&filter), expected, "{what}");
         }
     }
 
@@ -378,11 +381,11 @@ mod tests {
             compute("ep-e", "br-main"),
         ];
         let snapshot = Snapshot::new(Tick::at(1), (NOW, NOW), computes);
-        let matters = Matters {
+        let filter = Filter {
             marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]),
             ..bound()
         };
-        let SnapshotState::Taken { computes, .. } = matters.excerpt(&snapshot).snapshot else {
+        let SnapshotState::Taken { computes, .. } = filter.relevant(&snapshot).snapshot else {
             panic!("none")
         };
         assert_eq!(
@@ -394,9 +397,9 @@ mod tests {
             ["ep-a", "ep-c"]
         );
         assert_eq!(
-            matters
+            filter
                 .interest(&ResourceState::default(), false)
-                .matters
+                .filter
                 .names,
             ["m-0", "m-2"]
         );
@@ -411,15 +414,15 @@ mod tests {
                 PostgresSettings([("work_mem".to_owned(), value.to_owned())].into());
             compute
         };
-        let matters = Matters {
+        let filter = Filter {
             asked: vec![asked.clone()],
             ..bound()
         };
         let mut computes = vec![shows("65536kB"); MOST_EXAMPLES];
         *computes.last_mut().unwrap() = shows("64MB");
-        assert_eq!(matters.returned(&computes), [asked]);
+        assert_eq!(filter.returned(&computes), [asked]);
         computes.insert(0, shows("65536kB"));
-        assert_eq!(matters.returned(&computes), []);
+        assert_eq!(filter.returned(&computes), []);
     }
 
     #[test]
@@ -438,7 +441,7 @@ mod tests {
             Fault::NotFound { message: message() },
         ] {
             assert_eq!(
-                excerpt(&unread(1, &fault)).snapshot,
+                relevant(&unread(1, &fault)).snapshot,
                 SnapshotState::Failed(fault)
             );
         }
@@ -459,7 +462,7 @@ mod tests {
                 retry_after: None,
             },
         ] {
-            let young = excerpt(&unread(1, &fault));
+            let young = relevant(&unread(1, &fault));
             assert_eq!(young.stale_from, Some(NOW + Duration::from_secs(89)));
             // The snapshot keeps its start time, so nothing wrong is concluded from its age.
             assert_eq!(
@@ -470,7 +473,7 @@ mod tests {
                 }
             );
             assert_eq!(
-                excerpt(&unread(90, &fault)).snapshot,
+                relevant(&unread(90, &fault)).snapshot,
                 SnapshotState::Failed(fault)
             );
         }
@@ -486,13 +489,13 @@ mod tests {
             ended: Tick::at(5),
             answer: Some(Box::new(Answer { at: NOW, compute })),
         };
-        let of = |latest: &LatestSnapshot, matters: &Matters, wrote: &Wrote| {
-            Excerpt::of(latest, matters, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
+        let of = |latest: &LatestSnapshot, filter: &Filter, wrote: &Wrote| {
+            RelevantComputes::of(latest, filter, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
         };
-        let demands = |matters: &Matters, wrote: &Wrote| {
+        let demands = |filter: &Filter, wrote: &Wrote| {
             let mut remembered = ResourceState::default();
             remembered.wrote = Some(wrote.clone());
-            matters.interest(&remembered, false).after.is_some()
+            filter.interest(&remembered, false).after.is_some()
         };
         let none = LatestSnapshot::default();
         let shown = SnapshotState::Taken {
@@ -501,7 +504,7 @@ mod tests {
         };
         assert_eq!(of(&none, &bound(), &answered(starting())), shown);
         assert!(!demands(&bound(), &answered(starting())));
-        for (matters, wrote) in [
+        for (filter, wrote) in [
             (bound(), Tick::at(5).into()),
             // Changes are based on a list.
             (bound(), answered(compute("ep-a", "br-main"))),
@@ -513,21 +516,21 @@ mod tests {
                 }),
             ),
             (
-                Matters {
+                Filter {
                     bound: false,
                     ..bound()
                 },
                 answered(starting()),
             ),
             (
-                Matters {
+                Filter {
                     unanswered: true,
                     ..bound()
                 },
                 answered(starting()),
             ),
             (
-                Matters {
+                Filter {
                     deleting: true,
                     ..bound()
                 },
@@ -535,11 +538,11 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                of(&none, &matters, &wrote),
+                of(&none, &filter, &wrote),
                 SnapshotState::Pending,
                 "{wrote:?}"
             );
-            assert!(demands(&matters, &wrote), "{wrote:?}");
+            assert!(demands(&filter, &wrote), "{wrote:?}");
         }
         let listed = |began| {
             let snapshot = Snapshot::new(

@@ -20,7 +20,7 @@ use crate::decide::seal::InvalidAnnotation;
 
 /// An object with a finalizer of dbplane.
 #[derive(Debug)]
-pub struct Held {
+pub struct WithFinalizer {
     /// Kind and namespace/name, for users.
     pub label: String,
     meta: ObjectMeta,
@@ -30,7 +30,7 @@ pub struct Held {
     pub has: Vec<String>,
 }
 
-impl Held {
+impl WithFinalizer {
     /// `None` if the object has no finalizer of dbplane.
     fn of<K: Resource<DynamicType = ()>>(meta: ObjectMeta, has: Vec<String>) -> Option<Self> {
         let is_held = meta
@@ -53,7 +53,7 @@ impl Held {
     ///
     /// # Errors
     /// Errors of the API server; 409 if the object was changed.
-    pub async fn let_go(&self, client: &Client) -> Result<(), kube::Error> {
+    pub async fn remove_finalizer(&self, client: &Client) -> Result<(), kube::Error> {
         let others: Vec<&String> = self
             .meta
             .finalizers
@@ -80,11 +80,11 @@ impl Held {
 ///
 /// # Errors
 /// Errors of the API server.
-pub async fn held(
+pub async fn with_finalizer(
     client: &Client,
     namespace: Option<&str>,
     selected: &ListParams,
-) -> Result<Vec<Held>, kube::Error> {
+) -> Result<Vec<WithFinalizer>, kube::Error> {
     let mut lists = Lists {
         client,
         namespace,
@@ -92,7 +92,7 @@ pub async fn held(
         running: Vec::new(),
     };
     AllKinds::each(&mut lists);
-    let mut held: Vec<Held> = try_join_all(lists.running)
+    let mut held: Vec<WithFinalizer> = try_join_all(lists.running)
         .await?
         .into_iter()
         .flatten()
@@ -102,7 +102,7 @@ pub async fn held(
     held.extend(
         secrets
             .into_iter()
-            .filter_map(|secret| Held::of::<Secret>(secret.metadata, Vec::new())),
+            .filter_map(|secret| WithFinalizer::of::<Secret>(secret.metadata, Vec::new())),
     );
     Ok(held)
 }
@@ -111,7 +111,7 @@ struct Lists<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
     selected: &'a ListParams,
-    running: Vec<BoxFuture<'static, Result<Vec<Held>, kube::Error>>>,
+    running: Vec<BoxFuture<'static, Result<Vec<WithFinalizer>, kube::Error>>>,
 }
 
 impl KindVisitor for Lists<'_> {
@@ -131,18 +131,18 @@ impl KindVisitor for Lists<'_> {
 async fn of_kind<K: Kind>(
     api: Api<DeserializeGuard<K::Object>>,
     selected: ListParams,
-) -> Result<Vec<Held>, kube::Error> {
+) -> Result<Vec<WithFinalizer>, kube::Error> {
     let listed = api.list(&selected).await?;
     let held = listed
         .into_iter()
         .filter_map(|DeserializeGuard(read)| match read {
-            Ok(object) => Held::of::<K::Object>(object.meta().clone(), has::<K>(&object)),
+            Ok(object) => WithFinalizer::of::<K::Object>(object.meta().clone(), has::<K>(&object)),
             Err(invalid) => {
                 let unknown = format!(
                     "something unknown: the resource cannot be read ({})",
                     invalid.error
                 );
-                Held::of::<K::Object>(invalid.metadata, vec![unknown])
+                WithFinalizer::of::<K::Object>(invalid.metadata, vec![unknown])
             }
         });
     Ok(held.collect())

@@ -6,9 +6,9 @@ use crate::api::Condition;
 
 /// The kind of action that a resource waits for, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Needs {
+pub enum Attention {
     /// A user: nothing improves until somebody acts.
-    Person,
+    User,
     /// Time: a window, a pause, or a retry of dbplane.
     Time,
     /// Only the work in progress.
@@ -19,12 +19,12 @@ pub enum Needs {
 /// The need of a resource, and the condition that shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need<'a> {
-    pub what: Needs,
+    pub what: Attention,
     /// The most telling condition; `None` if there are no conditions yet.
     pub condition: Option<&'a Condition>,
 }
 
-impl Needs {
+impl Attention {
     /// Derives the need of a resource from its conditions.
     pub fn of(conditions: &[Condition]) -> Need<'_> {
         let stalled = conditions
@@ -32,7 +32,7 @@ impl Needs {
             .find(|condition| condition.type_ == "Stalled" && condition.status == "True");
         if stalled.is_some() {
             return Need {
-                what: Self::Person,
+                what: Self::User,
                 condition: stalled,
             };
         }
@@ -70,12 +70,12 @@ fn is_well(condition: &Condition) -> bool {
     }
 }
 
-fn of(condition: &Condition) -> Needs {
+fn of(condition: &Condition) -> Attention {
     // The reason is from another version of dbplane.
     let unknown = if condition.type_ == "Reconciling" {
-        Needs::Work
+        Attention::Work
     } else {
-        Needs::Person
+        Attention::User
     };
     Reason::of(&condition.reason).map_or(unknown, Reason::needs)
 }
@@ -91,28 +91,28 @@ impl Reason {
 
     /// The need of a resource with this reason that is not stalled. docs/conditions.md says what to
     /// do.
-    pub fn needs(self) -> Needs {
+    pub fn needs(self) -> Attention {
         use Reason as R;
         match self {
-            R::Available | R::InSync => Needs::Nothing,
+            R::Available | R::InSync => Attention::Nothing,
             R::Pending
             | R::Creating
             | R::ConfirmingCreate
             | R::Starting
             | R::Updating
             | R::Restarting
-            | R::Deleting => Needs::Work,
+            | R::Deleting => Attention::Work,
             R::PlatformBusy
             | R::DeletionSlowed
             | R::WaitingForDisruption
             | R::PlatformUnreachable
             | R::CallNotRecorded
             | R::NewKeyRefused
-            | R::RotationWaiting => Needs::Time,
+            | R::RotationWaiting => Attention::Time,
             // The condition of the account or of the replica shows its own need.
-            R::AccountNotReady | R::ReplicaNotReady => Needs::Time,
+            R::AccountNotReady | R::ReplicaNotReady => Attention::Time,
             R::DeletionPaused | R::DeletionProtected | R::InvalidSchedule | R::Paused => {
-                Needs::Person
+                Attention::User
             }
             R::Drifted
             | R::SettingNotApplied
@@ -120,7 +120,7 @@ impl Reason {
             | R::Overwritten
             | R::StatusRefused
             | R::RequestRefused
-            | R::Unreadable => Needs::Person,
+            | R::Unreadable => Attention::User,
             R::AccountNotFound
             | R::NamespaceNotAllowed
             | R::ProjectNotAllowed
@@ -133,7 +133,7 @@ impl Reason {
             | R::InUse
             | R::ManyKeys
             | R::ListsTooLarge
-            | R::UnreadableEntries => Needs::Person,
+            | R::UnreadableEntries => Attention::User,
             R::AnswerTooLarge
             | R::Refused
             | R::PrimaryExists
@@ -145,13 +145,13 @@ impl Reason {
             | R::StartTimeout
             | R::StateUnknown
             | R::RestartUnconfirmed
-            | R::OperationFailed => Needs::Person,
+            | R::OperationFailed => Attention::User,
             R::SecretNotOurs
             | R::ConnectionIncomplete
             | R::SecretNotWritten
             | R::KeyRevoked
             | R::RevocationUnsupported
-            | R::KeyOfAnotherCluster => Needs::Person,
+            | R::KeyOfAnotherCluster => Attention::User,
         }
     }
 }
@@ -161,9 +161,9 @@ mod tests {
     use super::super::{Health, Report, Sync};
     use super::*;
 
-    fn of(report: &Report) -> (Needs, String) {
+    fn of(report: &Report) -> (Attention, String) {
         let conditions = report.conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
-        let need = Needs::of(&conditions);
+        let need = Attention::of(&conditions);
         (need.what, need.condition.unwrap().reason.clone())
     }
 
@@ -172,40 +172,40 @@ mod tests {
         let ready = |sync| Report::ready("a").with_sync(sync);
         let refused = Health::Stalled(Reason::Refused, "b".into());
         for (report, what, reason) in [
-            (Report::ready("a"), Needs::Nothing, Reason::Available),
+            (Report::ready("a"), Attention::Nothing, Reason::Available),
             (
                 Report::progressing(Reason::Creating, "a"),
-                Needs::Work,
+                Attention::Work,
                 Reason::Creating,
             ),
             (
                 ready(Sync::OutOfSync(Reason::WaitingForDisruption, "b".into())),
-                Needs::Time,
+                Attention::Time,
                 Reason::WaitingForDisruption,
             ),
             (
                 ready(Sync::OutOfSync(Reason::StrayCompute, "b".into())),
-                Needs::Person,
+                Attention::User,
                 Reason::StrayCompute,
             ),
             (
                 Report::stalled(Reason::WaitingForDisruption, "b"),
-                Needs::Person,
+                Attention::User,
                 Reason::WaitingForDisruption,
             ),
             (
                 Report::ready("a").beside(refused),
-                Needs::Person,
+                Attention::User,
                 Reason::Refused,
             ),
             (
                 Report::unknown(Reason::PlatformUnreachable, "b"),
-                Needs::Time,
+                Attention::Time,
                 Reason::PlatformUnreachable,
             ),
             (
                 Report::of(Health::Paused("b".into())),
-                Needs::Person,
+                Attention::User,
                 Reason::Paused,
             ),
             (
@@ -213,16 +213,16 @@ mod tests {
                     notices: vec![(Reason::ManyKeys, "9000".into())],
                     ..Report::ready("a")
                 },
-                Needs::Person,
+                Attention::User,
                 Reason::ManyKeys,
             ),
         ] {
             assert_eq!(of(&report), (what, reason.to_string()), "{report:?}");
         }
         assert_eq!(
-            Needs::of(&[]),
+            Attention::of(&[]),
             Need {
-                what: Needs::Work,
+                what: Attention::Work,
                 condition: None
             }
         );
@@ -243,9 +243,9 @@ mod tests {
         };
         conditions.push(over);
         assert_eq!(
-            Needs::of(&conditions),
+            Attention::of(&conditions),
             Need {
-                what: Needs::Nothing,
+                what: Attention::Nothing,
                 condition: Some(&conditions[ready])
             }
         );
@@ -260,10 +260,10 @@ mod tests {
         );
         conditions.retain(|condition| condition.type_ == "Reconciling");
         conditions[0].reason = "Juggling".to_owned();
-        assert_eq!(Needs::of(&conditions).what, Needs::Work);
+        assert_eq!(Attention::of(&conditions).what, Attention::Work);
         conditions[0].type_ = "Synced".to_owned();
         conditions[0].status = "False".to_owned();
-        assert_eq!(Needs::of(&conditions).what, Needs::Person);
+        assert_eq!(Attention::of(&conditions).what, Attention::User);
         assert!(
             Reason::ALL
                 .iter()

@@ -1,4 +1,4 @@
-//! Repairs that something else undoes each time. They are rate-limited and reported, so that two
+//! WriteContention that something else undoes each time. They are rate-limited and reported, so that two
 //! writers do not fight at full speed.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -46,7 +46,7 @@ pub struct Repair {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Repairs(BTreeMap<String, Resource>);
+pub struct WriteContention(BTreeMap<String, Resource>);
 
 /// The repairs of one resource.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ impl Made {
     }
 }
 
-impl Repairs {
+impl WriteContention {
     /// Counts a repair that is made.
     pub fn made(&mut self, uid: &str, repair: Repair, now: Timestamp) {
         let resource = self.0.entry(uid.to_owned()).or_default();
@@ -122,13 +122,13 @@ impl Repairs {
     }
 
     /// Keeps the message that was reported.
-    pub fn tell(&mut self, uid: &str, message: String) {
+    pub fn keep_message(&mut self, uid: &str, message: String) {
         self.0.entry(uid.to_owned()).or_default().told = Some(message);
     }
 
     /// The reported message, and until when it is true at least. A resource without a repair for a
     /// minute is forgotten.
-    pub fn undone(&mut self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
+    pub fn reported(&mut self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
         let resource = self.0.get(uid)?;
         let Some(until) = resource
             .made
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_is_undone_each_time_is_repaired_five_times_a_minute() {
-        let mut repairs = Repairs::default();
+        let mut repairs = WriteContention::default();
         let made: Vec<_> = (0..600)
             .filter(|second| {
                 let may = repairs.waits_until("a", &record(1), at(*second)).is_none();
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_written_with_another_content_or_for_another_resource_waits_for_nothing() {
-        let mut repairs = Repairs::default();
+        let mut repairs = WriteContention::default();
         (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
         assert_eq!(repairs.waits_until("a", &record(1), at(5)), Some(at(60)));
         assert_eq!(repairs.waits_until("a", &record(2), at(5)), None);
@@ -214,18 +214,18 @@ mod tests {
 
     #[test]
     fn people_are_told_once_and_for_as_long_as_it_goes_on() {
-        let mut repairs = Repairs::default();
+        let mut repairs = WriteContention::default();
         (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
-        assert_eq!(repairs.undone("a", at(5)), None, "nobody was told yet");
-        repairs.tell("a", "look".to_owned());
+        assert_eq!(repairs.reported("a", at(5)), None, "nobody was told yet");
+        repairs.keep_message("a", "look".to_owned());
         assert_eq!(
-            repairs.undone("a", at(59)),
+            repairs.reported("a", at(59)),
             Some(("look".to_owned(), at(60)))
         );
-        assert_eq!(repairs.undone("a", at(60)), None);
+        assert_eq!(repairs.reported("a", at(60)), None);
         (60..65).for_each(|second| repairs.made("a", record(1), at(second)));
-        assert!(repairs.undone("a", at(65)).is_some(), "it goes on");
-        assert_eq!(repairs.undone("a", at(125)), None);
+        assert!(repairs.reported("a", at(65)).is_some(), "it goes on");
+        assert_eq!(repairs.reported("a", at(125)), None);
         assert!(repairs.0.is_empty(), "nothing is kept of what is over");
     }
 
