@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use dbplane::decide::Reason;
 use regex::Regex;
 
-const LONGEST_FILE: usize = 400;
+const LONGEST_FILE: usize = 500;
 
 const SOURCES: [&str; 2] = ["src", "simulator/src"];
 
