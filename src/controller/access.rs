@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::core::{Selector, SelectorExt};
 use kube::{Resource, ResourceExt};
 
-use super::environment::{Environment, Kind, StepError};
+use super::environment::{Environment, Kind, StepError, account_of};
 use super::object::AccountName;
 use super::state::{AccountEntry, Connection, SharedConnection};
 use crate::api::{
@@ -146,10 +146,9 @@ fn assemble<K: UsesAccount, P>(
 /// True if the account that `object` refers to is not checked yet. The end of the check wakes all
 /// resources that refer to it.
 pub fn is_pending<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
-    let Some(reference) = K::account(object) else {
+    let Some(name) = account_of::<K>(object) else {
         return false;
     };
-    let name = AccountName::of(reference, object);
     let is_known = || {
         env.state()
             .account(&name)
@@ -266,13 +265,11 @@ pub fn is_lost_since<K: Kind, E: Environment>(
     object: &K::Object,
     observed: &K::Observed,
 ) -> bool {
-    let Some(reference) = K::account(object) else {
+    let Some(name) = account_of::<K>(object) else {
         return false;
     };
     let usable = matches!(K::account_view(observed), Some(AccountView::Usable { .. }));
-    usable
-        && meta(env, &AccountName::of(reference, object))
-            .is_none_or(|account| is_lost(&account, object))
+    usable && meta(env, &name).is_none_or(|account| is_lost(&account, object))
 }
 
 /// A deleted account goes as soon as nothing on the platform needs it. A step that begins then

@@ -156,5 +156,5 @@ fn has<K: Kind>(object: &K::Object) -> Vec<String> {
             invalid.explain(&kind, object_key(object.meta()))
         )]
     };
-    K::has(object).unwrap_or_else(explain)
+    K::platform_objects(object).unwrap_or_else(explain)
 }

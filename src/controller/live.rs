@@ -6,7 +6,6 @@ pub mod stores;
 pub mod trail;
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,9 @@ use tokio_util::sync::CancellationToken;
 use self::stores::Stores;
 use self::trail::Trail;
 use super::access;
-use super::environment::{Environment, Kind, PassSettings};
+use super::environment::{
+    Admission, Environment, Kind, ListFaults, Lists, Objects, Occurrence, PassSettings,
+};
 use super::index::Key;
 use super::labels;
 use super::object::{AccountName, Managed, reference, uid};
@@ -32,10 +33,8 @@ use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::{ApiServer, resource_version};
 use crate::config::Settings;
-use crate::decide::Action;
 use crate::decide::account::KeyCount;
 use crate::decide::key::list_interval;
-use crate::decide::memory::Problem;
 use crate::domain::{Fault, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
@@ -44,7 +43,6 @@ use crate::platform::{
     Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
-use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
 /// The environment of the running operator, which all passes share.
 pub struct Live {
@@ -180,7 +178,9 @@ impl Live {
 
 impl Environment for Live {
     type Client = RateLimited;
+
     type Cluster = ApiServer;
+
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
@@ -205,28 +205,6 @@ impl Environment for Live {
 
     fn cluster(&self) -> &ApiServer {
         &self.cluster
-    }
-
-    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.stores.get(reference)
-    }
-
-    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
-        self.stores.all()
-    }
-
-    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
-        self.stores.find(key)
-    }
-
-    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
-        self.stores.unreadable::<K>()
-    }
-
-    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
-        self.namespaces
-            .get(&ObjectRef::new(name))
-            .map(|namespace| namespace.labels().clone())
     }
 
     fn connect(
@@ -267,6 +245,66 @@ impl Environment for Live {
         Ok(client)
     }
 
+    fn record(&self, occurrence: Occurrence<'_>) {
+        let steps = &self.metrics.steps;
+        match occurrence {
+            Occurrence::Step { uid, step } => self.trail.step(uid, step, self.now()),
+            Occurrence::Create { kind, outcome } => steps.created(kind, outcome),
+            Occurrence::Deletion { kind } => steps.deletes(kind),
+            Occurrence::Corrected { field } => steps.corrected(field),
+            Occurrence::KeyChanged(change) => steps.key(change),
+            Occurrence::StepFailed {
+                kind,
+                action,
+                problem,
+            } => steps.failed(kind, labels::action(action), labels::problem(problem)),
+        }
+    }
+
+    async fn admit(
+        &self,
+        client: &RateLimited,
+        call: Admission,
+    ) -> Result<Option<RateLimited>, Fault> {
+        match call {
+            Admission::Change => self.unless_stopped(client.admit_change()).await.transpose(),
+            Admission::KeyCreation => self
+                .unless_stopped(client.admit_key_creation())
+                .await
+                .transpose(),
+        }
+    }
+}
+
+impl Objects for Live {
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.stores.get(reference)
+    }
+
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.stores.all()
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        self.stores.find(key)
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        self.stores.unreadable::<K>()
+    }
+
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        self.namespaces
+            .get(&ObjectRef::new(name))
+            .map(|namespace| namespace.labels().clone())
+    }
+
+    fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
+        self.stores.wake(reference);
+    }
+}
+
+impl Lists<RateLimited> for Live {
     fn latest_snapshot(
         &self,
         object: &Compute,
@@ -314,25 +352,22 @@ impl Environment for Live {
         self.unless_stopped(read).await.unwrap_or_default()
     }
 
-    fn too_large(&self, account: &AccountName) -> Option<String> {
+    fn list_faults(&self, account: &AccountName) -> ListFaults {
         let account = account.to_string();
-        self.observers
-            .too_large(&account)
-            .or_else(|| self.key_observers.too_large(&account))
-    }
-
-    fn unreadable_entries(&self, account: &AccountName) -> Vec<String> {
-        let account = account.to_string();
-        let computes = self.observers.unreadable(&account).into_iter();
-        let keys = self.key_observers.unreadable(&account).into_iter();
-        let told = |list: &str| {
-            let list = list.to_owned();
-            move |(of, entries): (String, Unreadable)| format!("of {list} {of}: {entries}")
+        let (computes, keys) = (&self.observers, &self.key_observers);
+        let unreadable = |list: &'static str, entries: BTreeMap<String, Unreadable>| {
+            entries
+                .into_iter()
+                .map(move |(of, entries)| format!("of {list} {of}: {entries}"))
         };
-        computes
-            .map(told(Computes::OF))
-            .chain(keys.map(told(Keys::OF)))
-            .collect()
+        ListFaults {
+            too_large: computes
+                .too_large(&account)
+                .or_else(|| keys.too_large(&account)),
+            unreadable: unreadable(Computes::OF, computes.unreadable(&account))
+                .chain(unreadable(Keys::OF, keys.unreadable(&account)))
+                .collect(),
+        }
     }
 
     fn count_keys(
@@ -350,45 +385,5 @@ impl Environment for Live {
 
     fn stop_listing(&self, object: &ProjectKey) {
         self.key_observers.forget(&ObjectRef::from_obj(object));
-    }
-
-    async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
-        self.unless_stopped(client.admit_change()).await.transpose()
-    }
-
-    async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
-        self.unless_stopped(client.admit_key_creation())
-            .await
-            .transpose()
-    }
-
-    fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
-        self.stores.wake(reference);
-    }
-
-    fn note_step(&self, uid: &str, step: &dyn Debug) {
-        self.trail.step(uid, step, self.now());
-    }
-
-    fn count_create(&self, kind: &str, outcome: CreateOutcome) {
-        self.metrics.steps.created(kind, outcome);
-    }
-
-    fn count_deletion(&self, kind: &str) {
-        self.metrics.steps.deletes(kind);
-    }
-
-    fn count_corrected(&self, field: &str) {
-        self.metrics.steps.corrected(field);
-    }
-
-    fn count_key(&self, change: KeyChange) {
-        self.metrics.steps.key(change);
-    }
-
-    fn count_failure(&self, kind: &str, action: Action, problem: &Problem) {
-        self.metrics
-            .steps
-            .failed(kind, labels::action(action), labels::problem(problem));
     }
 }

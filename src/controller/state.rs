@@ -237,12 +237,18 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// Updates the memory of a resource from an observation, and returns it.
-    pub fn learned(&self, uid: &str, learn: impl FnOnce(&mut Memory)) -> Memory {
-        self.update(uid, |resource| {
-            learn(&mut resource.memory);
-            resource.memory.clone()
+    pub fn memory(&self, uid: &str) -> Memory {
+        self.with(|contents| {
+            let resource = contents.resources.get(uid);
+            resource
+                .map(|resource| resource.memory.clone())
+                .unwrap_or_default()
         })
+    }
+
+    /// Replaces the memory of a resource by what an observation has made of it.
+    pub fn remember(&self, uid: &str, memory: Memory) {
+        self.update(uid, |resource| resource.memory = memory);
     }
 
     /// From now on only snapshots that begin after `tick` count, and failed actions are retried.

@@ -14,7 +14,7 @@ use super::credentials::Credentials;
 use super::platform::InMemoryPlatform;
 use super::trail::Trail;
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
-use crate::controller::environment::{Environment, Kind, PassSettings};
+use crate::controller::environment::{Admission, Environment, Kind, Lists, Objects, PassSettings};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::registry::AllKinds;
@@ -138,7 +138,9 @@ impl Planner {
 
 impl Environment for Planner {
     type Client = RateLimited;
+
     type Cluster = InMemoryCluster;
+
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
@@ -163,26 +165,6 @@ impl Environment for Planner {
 
     fn cluster(&self) -> &InMemoryCluster {
         &self.cluster
-    }
-
-    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.cluster.objects().get(reference)
-    }
-
-    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
-        self.cluster.objects().all()
-    }
-
-    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
-        self.cluster.objects().having(key)
-    }
-
-    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
-        self.cluster.objects().unreadable::<K>()
-    }
-
-    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
-        self.namespaces.get(name).cloned()
     }
 
     /// If an account's key changes during the plan, its platform stays the same and is read with
@@ -210,6 +192,44 @@ impl Environment for Planner {
         ))
     }
 
+    async fn admit(
+        &self,
+        client: &RateLimited,
+        call: Admission,
+    ) -> Result<Option<RateLimited>, Fault> {
+        match call {
+            Admission::Change => client.admit_change().await.map(Some),
+            Admission::KeyCreation => client.admit_key_creation().await.map(Some),
+        }
+    }
+}
+
+impl Objects for Planner {
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.cluster.objects().get(reference)
+    }
+
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.cluster.objects().all()
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        self.cluster.objects().having(key)
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        self.cluster.objects().unreadable::<K>()
+    }
+
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        self.namespaces.get(name).cloned()
+    }
+
+    /// Each round runs a pass for everything that is planned.
+    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
+}
+
+impl Lists<RateLimited> for Planner {
     fn latest_snapshot(
         &self,
         object: &Compute,
@@ -254,15 +274,4 @@ impl Environment for Planner {
     }
 
     fn stop_listing(&self, _: &ProjectKey) {}
-
-    async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
-        client.admit_change().await.map(Some)
-    }
-
-    async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
-        client.admit_key_creation().await.map(Some)
-    }
-
-    /// Each round runs a pass for everything that is planned.
-    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
 }

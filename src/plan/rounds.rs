@@ -11,7 +11,7 @@ use super::objects::{Id, Stored};
 use crate::api::{Account, ClusterAccount};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
-use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::environment::{Kind, KindVisitor, Kinds, account_of};
 use crate::controller::object::AccountName;
 use crate::controller::pass::{Next, Pass, pass};
 use crate::controller::registry::AllKinds;
@@ -232,11 +232,12 @@ impl KindVisitor for Needs {
         let Some(object) = stored.typed::<K::Object>() else {
             return;
         };
-        self.accounts.extend(
-            K::account(&object).map(|reference| AccountName::of(reference, object.as_ref())),
-        );
+        self.accounts.extend(account_of::<K>(&object));
         let namespace = id.namespace.clone().unwrap_or_default();
-        self.secrets
-            .extend(K::written_secret(&object).map(|name| (namespace, name.to_owned())));
+        self.secrets.extend(
+            K::relations(&object)
+                .written_secret
+                .map(|name| (namespace, name.to_owned())),
+        );
     }
 }

@@ -1,8 +1,11 @@
 //! Mutations: rules broken on purpose, to show that the checker notices.
 
-use dbplane::api::{AccountRef, Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
+use dbplane::api::{Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
+use dbplane::controller::account::observe::account_entry;
 use dbplane::controller::account::{Accounts, AnyAccount};
-use dbplane::controller::environment::{Environment, Kind, StepError};
+use dbplane::controller::environment::{
+    Change, Environment, Kind, Observation, Relations, StepError,
+};
 use dbplane::controller::{Computes, ProjectKeys};
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
@@ -282,45 +285,21 @@ macro_rules! mutated {
 
         impl Kind for $name {
             type Object = $object;
-            type Facts<E: Environment> = <$kind as Kind>::Facts<E>;
             type Observed = $observed;
             type Step = $step;
             const USES_ACCOUNT: bool = <$kind as Kind>::USES_ACCOUNT;
 
-            async fn gather<E: Environment>(
+            async fn observe<E: Environment>(
                 env: &E,
                 object: &$object,
                 now: Timestamp,
-            ) -> Result<Self::Facts<E>, kube::Error> {
-                <$kind>::gather(env, object, now).await
-            }
-
-            fn assemble<E: Environment>(object: &$object, facts: &Self::Facts<E>) -> $observed {
-                <$kind>::assemble::<E>(object, facts)
-            }
-
-            fn learn<E: Environment>(
-                env: &E,
-                object: &$object,
-                facts: &Self::Facts<E>,
-                observed: &mut $observed,
-                now: Timestamp,
-            ) {
-                <$kind>::learn(env, object, facts, observed, now);
+            ) -> Result<Observation<$observed, E::Client>, kube::Error> {
+                <$kind>::observe(env, object, now).await
             }
 
             fn decide(object: &$object, observed: &$observed, now: Timestamp) -> Decision<$step> {
                 decides_on(observed, now);
                 $decide(object, observed, now)
-            }
-
-            fn announce<E: Environment>(
-                env: &E,
-                object: &$object,
-                facts: &Self::Facts<E>,
-                observed: &$observed,
-            ) {
-                <$kind>::announce(env, object, facts, observed);
             }
 
             async fn perform<E: Environment>(
@@ -349,12 +328,13 @@ macro_rules! mutated {
                 <$kind>::set_memory(observed, memory);
             }
 
-            fn removes(step: &$step) -> Option<&str> {
-                <$kind>::removes(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
-            }
-
-            fn removes_besides(step: &$step) -> Option<&str> {
-                <$kind>::removes_besides(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
+            fn change<'a>(object: &$object, step: &'a $step) -> Change<'a> {
+                match <$kind>::change(object, step) {
+                    // The model has no other writers that undo repairs.
+                    Change::Repair(_) => Change::Other,
+                    _ if mutation() == Some(Mutation::IgnoreBrake) => Change::Other,
+                    change => change,
+                }
             }
 
             fn set_brake(observed: &mut $observed, brake: Brake) {
@@ -365,8 +345,11 @@ macro_rules! mutated {
                 <$kind>::meta(observed).filter(|_| mutation() != Some(Mutation::SkipRestore))
             }
 
-            fn account(object: &$object) -> Option<&AccountRef> {
-                <$kind>::account(object)
+            fn relations(object: &$object) -> Relations<'_> {
+                Relations {
+                    account: <$kind>::relations(object).account,
+                    ..Relations::default()
+                }
             }
 
             fn account_view(observed: &$observed) -> Option<&AccountView> {
@@ -437,39 +420,30 @@ pub struct MutatedAccounts<A>(PhantomData<fn() -> A>);
 
 impl<A: AnyAccount> Kind for MutatedAccounts<A> {
     type Object = A;
-    type Facts<E: Environment> = <Accounts<A> as Kind>::Facts<E>;
     type Observed = AccountObserved;
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
-    async fn gather<E: Environment>(
+    async fn observe<E: Environment>(
         env: &E,
         object: &A,
         now: Timestamp,
-    ) -> Result<Self::Facts<E>, kube::Error> {
-        Accounts::<A>::gather(env, object, now).await
-    }
-
-    fn assemble<E: Environment>(object: &A, facts: &Self::Facts<E>) -> AccountObserved {
-        let mut observed = Accounts::<A>::assemble::<E>(object, facts);
-        mutation()
-            .into_iter()
-            .for_each(|mutation| mutation.observing_account(&mut observed));
-        observed
+    ) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+        let mut observation = Accounts::<A>::observe(env, object, now).await?;
+        if let Some(mutation) = mutation() {
+            mutation.observing_account(&mut observation.observed);
+            let account = observation.effects.account.take();
+            observation.effects.account = account.map(|(name, entry)| {
+                let entry = account_entry(entry.connection, &observation.observed);
+                (name, entry)
+            });
+        }
+        Ok(observation)
     }
 
     fn decide(object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
         decides_on(observed, now);
         Accounts::<A>::decide(object, observed, now)
-    }
-
-    fn announce<E: Environment>(
-        env: &E,
-        object: &A,
-        facts: &Self::Facts<E>,
-        observed: &AccountObserved,
-    ) {
-        Accounts::<A>::announce(env, object, facts, observed);
     }
 
     async fn perform<E: Environment>(
@@ -492,8 +466,8 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
         status
     }
 
-    fn credentials(object: &A) -> Option<(String, String)> {
-        Accounts::<A>::credentials(object)
+    fn relations(object: &A) -> Relations<'_> {
+        Accounts::<A>::relations(object)
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &A) {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
-use dbplane::controller::environment::{Environment, Kind, PassSettings};
+use dbplane::controller::environment::{
+    Admission, Environment, Kind, Lists, Objects, PassSettings,
+};
 use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Pass, pass};
@@ -205,7 +207,9 @@ impl Replay {
 
 impl Environment for Replay {
     type Client = Remote;
+
     type Cluster = Port<ToTape>;
+
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
@@ -250,6 +254,23 @@ impl Environment for Replay {
         &self.port
     }
 
+    fn connect(
+        &self,
+        _: &AccountName,
+        _: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<Remote, ConnectError> {
+        Ok(Remote {
+            key: key.expose_secret().parse().unwrap(),
+        })
+    }
+
+    async fn admit(&self, client: &Remote, _: Admission) -> Result<Option<Remote>, Fault> {
+        Ok(Some(client.clone()))
+    }
+}
+
+impl Objects for Replay {
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
         let name = full_name(reference.namespace.as_deref(), &reference.name);
         let object = self.base.caches.get(&(kind::<K>(), name));
@@ -274,17 +295,11 @@ impl Environment for Replay {
         Some(BTreeMap::new())
     }
 
-    fn connect(
-        &self,
-        _: &AccountName,
-        _: &PlatformAccess,
-        key: &SecretString,
-    ) -> Result<Remote, ConnectError> {
-        Ok(Remote {
-            key: key.expose_secret().parse().unwrap(),
-        })
-    }
+    /// Not needed: every pass is tried in every state.
+    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
+}
 
+impl Lists<Remote> for Replay {
     fn latest_snapshot(
         &self,
         _: &Compute,
@@ -383,17 +398,6 @@ impl Environment for Replay {
     }
 
     fn stop_listing(&self, _: &ProjectKey) {}
-
-    async fn admit_change(&self, client: &Remote) -> Result<Option<Remote>, Fault> {
-        Ok(Some(client.clone()))
-    }
-
-    async fn admit_key_creation(&self, client: &Remote) -> Result<Option<Remote>, Fault> {
-        Ok(Some(client.clone()))
-    }
-
-    /// Not needed: every pass is tried in every state.
-    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
 }
 
 /// The only ticks of this clock: before the last write, at it, and after it.

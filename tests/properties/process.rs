@@ -11,7 +11,9 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
-use dbplane::controller::environment::{Environment, Kind, Kinds, PassSettings};
+use dbplane::controller::environment::{
+    Admission, Environment, Kind, Kinds, Lists, Objects, Occurrence, PassSettings,
+};
 use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::registry::AllKinds;
@@ -22,7 +24,6 @@ use dbplane::platform::{
     Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest,
     LatestKeys, LatestSnapshot, NoMeter, Platform, Platforms, RateLimited, Reach, Tick,
 };
-use dbplane::telemetry::metrics::KeyChange;
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
@@ -217,7 +218,9 @@ impl Process {
 
 impl Environment for Process {
     type Client = RateLimited;
+
     type Cluster = Port<Carried>;
+
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
@@ -247,29 +250,6 @@ impl Environment for Process {
         &self.cluster
     }
 
-    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.simulation
-            .lock()
-            .cluster
-            .get(&full_name(reference.namespace.as_deref(), &reference.name))
-    }
-
-    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
-        self.simulation.lock().cluster.all()
-    }
-
-    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
-        self.simulation.lock().cluster.all_by(key)
-    }
-
-    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
-        Vec::new()
-    }
-
-    fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {
-        Some(BTreeMap::new())
-    }
-
     /// Without limits, because the clock of these tests cannot make a budget wait.
     fn connect(
         &self,
@@ -295,6 +275,65 @@ impl Environment for Process {
         ))
     }
 
+    fn record(&self, occurrence: Occurrence<'_>) {
+        if let Occurrence::KeyChanged(change) = occurrence {
+            self.simulation.lock().ledger.keys_counted.push(change);
+        }
+    }
+
+    async fn admit(
+        &self,
+        client: &RateLimited,
+        call: Admission,
+    ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
+        match call {
+            Admission::Change => {
+                self.simulation.lock().injected(injector::ADMISSION);
+                client.admit_change().await.map(Some)
+            }
+            Admission::KeyCreation => client.admit_key_creation().await.map(Some),
+        }
+    }
+}
+
+impl Objects for Process {
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.simulation
+            .lock()
+            .cluster
+            .get(&full_name(reference.namespace.as_deref(), &reference.name))
+    }
+
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.simulation.lock().cluster.all()
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        self.simulation.lock().cluster.all_by(key)
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        Vec::new()
+    }
+
+    fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {
+        Some(BTreeMap::new())
+    }
+
+    /// Only records the wake-up: most tests reconcile every resource in every round anyway.
+    fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
+        let kind = KINDS
+            .into_iter()
+            .find(|kind| *kind == K::kind(&()))
+            .unwrap();
+        self.woken.lock().unwrap().insert((
+            kind,
+            full_name(reference.namespace.as_deref(), &reference.name),
+        ));
+    }
+}
+
+impl Lists<RateLimited> for Process {
     fn latest_snapshot(
         &self,
         _: &Compute,
@@ -325,10 +364,6 @@ impl Environment for Process {
         self.known_keys(connection.number)
     }
 
-    fn count_key(&self, change: KeyChange) {
-        self.simulation.lock().ledger.keys_counted.push(change);
-    }
-
     fn count_keys(
         &self,
         _: &AccountName,
@@ -342,33 +377,6 @@ impl Environment for Process {
     }
 
     fn stop_listing(&self, _: &ProjectKey) {}
-
-    async fn admit_change(
-        &self,
-        client: &RateLimited,
-    ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
-        self.simulation.lock().injected(injector::ADMISSION);
-        client.admit_change().await.map(Some)
-    }
-
-    async fn admit_key_creation(
-        &self,
-        client: &RateLimited,
-    ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
-        client.admit_key_creation().await.map(Some)
-    }
-
-    /// Only records the wake-up: most tests reconcile every resource in every round anyway.
-    fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
-        let kind = KINDS
-            .into_iter()
-            .find(|kind| *kind == K::kind(&()))
-            .unwrap();
-        self.woken.lock().unwrap().insert((
-            kind,
-            full_name(reference.namespace.as_deref(), &reference.name),
-        ));
-    }
 }
 
 /// The path to the cluster.

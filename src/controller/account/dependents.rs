@@ -130,9 +130,9 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
         kind: K::Object::kind(&()).into_owned(),
         namespace: object.namespace().unwrap_or_default(),
         label: label(object),
-        needs_it: meta.has_finalizer || changing || !meta.deleting && K::is_held(object),
+        needs_it: meta.has_finalizer || changing || !meta.deleting && K::needs_finalizer(object),
         deleting: object.meta().deletion_timestamp.as_ref().map(|time| time.0),
-        project: K::project(object).map(str::to_owned),
+        project: K::relations(object).project.map(str::to_owned),
     }
 }
 
@@ -240,6 +240,7 @@ impl<E: Environment> KindVisitor for Users<'_, E> {
 
 /// True if an object reads its credentials from this Secret.
 fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
-    K::credentials(object)
+    K::relations(object)
+        .credentials
         .is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
 }

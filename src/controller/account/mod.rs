@@ -1,19 +1,17 @@
 //! Account and ClusterAccount: one implementation for both.
 
 pub mod dependents;
-pub mod gather;
+pub mod observe;
 mod perform;
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::{Api, Client, Resource, ResourceExt};
 
-use super::environment::{Environment, Kind, StepError};
+use super::environment::{Environment, Kind, Observation, Relations, StepError};
 use super::object::{AccountName, Managed, Status, namespaced};
-use super::state::{AccountEntry, Connection};
 use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
 use crate::decide::{Decision, Report};
@@ -119,30 +117,18 @@ impl AnyAccount for ClusterAccount {
 #[derive(Debug)]
 pub struct Accounts<A>(PhantomData<fn() -> A>);
 
-/// The input of a decision, and the connection that belongs to it.
-#[derive(Debug)]
-pub struct Facts<P> {
-    observed: AccountObserved,
-    connection: Option<Arc<Connection<P>>>,
-}
-
 impl<A: AnyAccount> Kind for Accounts<A> {
     type Object = A;
-    type Facts<E: Environment> = Facts<E::Client>;
     type Observed = AccountObserved;
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
-    async fn gather<E: Environment>(
+    async fn observe<E: Environment>(
         env: &E,
         object: &A,
         _now: Timestamp,
-    ) -> Result<Facts<E::Client>, kube::Error> {
-        gather::gather(env, object).await
-    }
-
-    fn assemble<E: Environment>(_object: &A, facts: &Facts<E::Client>) -> AccountObserved {
-        facts.observed.clone()
+    ) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+        observe::observe(env, object).await
     }
 
     fn decide(_object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
@@ -151,29 +137,6 @@ impl<A: AnyAccount> Kind for Accounts<A> {
 
     fn invalidate<E: Environment>(env: &E, object: &A) {
         env.state().check_wanted(&object.account_name());
-    }
-
-    fn announce<E: Environment>(
-        env: &E,
-        object: &A,
-        facts: &Facts<E::Client>,
-        observed: &AccountObserved,
-    ) {
-        let entry = AccountEntry {
-            connection: facts
-                .connection
-                .clone()
-                .map(|connection| remembering(connection, observed)),
-            gone: account::gone(observed),
-            availability: account::availability(observed),
-            protected: account::is_protected(observed),
-            many_keys: account::has_many_keys(observed),
-            generation: observed.meta.generation,
-        };
-        let name = object.account_name();
-        if env.state().publish_account(&name, entry) {
-            dependents::wake(env, &name);
-        }
     }
 
     async fn perform<E: Environment>(
@@ -194,34 +157,19 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         account::status(report, observed, &old, now)
     }
 
-    fn credentials(object: &A) -> Option<(String, String)> {
+    fn relations(object: &A) -> Relations<'_> {
         let CredentialRef {
             namespace, name, ..
         } = object.credential();
-        Some((namespace, name))
+        Relations {
+            credentials: Some((namespace, name)),
+            ..Relations::default()
+        }
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &A) {
         let name = object.account_name();
         env.state().forget_account(&name);
         dependents::wake(env, &name);
-    }
-}
-
-/// Adds the projects that were seen through the connection. The status has them only while the
-/// Secret keeps its version.
-fn remembering<P: Clone>(
-    connection: Arc<Connection<P>>,
-    observed: &AccountObserved,
-) -> Arc<Connection<P>> {
-    let seen = account::seen(observed)
-        .map(|seen| seen.projects)
-        .unwrap_or_default();
-    match connection.seen == seen {
-        true => connection,
-        false => Arc::new(Connection {
-            seen,
-            ..connection.as_ref().clone()
-        }),
     }
 }

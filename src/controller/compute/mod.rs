@@ -1,32 +1,28 @@
 //! Compute: observed through the project's snapshot, acted on through the account's client.
 
-mod assemble;
-mod gather;
+mod observe;
 mod operations;
+mod others;
 mod perform;
 mod relevant;
 mod secret;
-
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Resource};
 
-pub use gather::Facts;
-
-use super::access;
-use super::environment::{Environment, Kind, StepError};
+use super::environment::{
+    Change, Environment, Kind, Observation, Occurrence, Relations, StepError,
+};
 use super::index::Key;
-use super::object::{AccountName, Managed, Status, namespaced, rank, uid};
+use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
-use crate::api::{AccountRef, Compute, ComputeSpec, ComputeStatus, Condition};
-use crate::cluster::resource_version;
-use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
-use crate::decide::identity::{Binding, Evidence, Origin, of_compute};
+use crate::api::{Compute, ComputeStatus, Condition};
+use crate::decide::compute::{self, ComputeObserved, ComputeStep};
+use crate::decide::identity::{Binding, Origin, of_compute};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, What};
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Reason, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
 impl Managed for Compute {
@@ -74,50 +70,17 @@ pub struct Computes;
 
 impl Kind for Computes {
     type Object = Compute;
-    type Facts<E: Environment> = Facts<E::Client>;
     type Observed = ComputeObserved;
     type Step = ComputeStep;
     const USES_ACCOUNT: bool = true;
     const SELECTED: bool = true;
 
-    async fn gather<E: Environment>(
+    async fn observe<E: Environment>(
         env: &E,
         object: &Compute,
         now: Timestamp,
-    ) -> Result<Facts<E::Client>, kube::Error> {
-        gather::gather(env, object, now).await
-    }
-
-    fn assemble<E: Environment>(object: &Compute, facts: &Facts<E::Client>) -> ComputeObserved {
-        assemble::assemble(object, facts)
-    }
-
-    fn learn<E: Environment>(
-        env: &E,
-        object: &Compute,
-        facts: &Facts<E::Client>,
-        observed: &mut ComputeObserved,
-        now: Timestamp,
-    ) {
-        observed.memory = env.state().learned(&observed.uid, |memory| {
-            memory.operation_shown(
-                object
-                    .status
-                    .as_ref()
-                    .and_then(|status| status.last_operation.as_ref()),
-            );
-            compute::foresee(memory, &object.spec, observed.meta.generation, now);
-            let known = facts.known();
-            memory.note_unresolved(known.recorded(), now);
-            compute::watch_twins(memory, &known, (&observed.meta, &observed.account), now);
-            if let (Some(binding), SnapshotState::Taken { computes, .. }) =
-                (&facts.looked_for().binding, &observed.snapshot)
-            {
-                let shown = computes.find(Some(&binding.id), |compute| compute.id == binding.id);
-                let declared = (&object.spec, observed.meta.generation);
-                compute::remember(memory, declared, object.status.as_ref(), &shown, now);
-            }
-        });
+    ) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
+        observe::observe(env, object, now).await
     }
 
     fn decide(
@@ -128,42 +91,6 @@ impl Kind for Computes {
         compute::decide(&object.spec, observed, now)
     }
 
-    fn announce<E: Environment>(
-        env: &E,
-        object: &Compute,
-        facts: &Facts<E::Client>,
-        observed: &ComputeObserved,
-    ) {
-        let resolved = facts
-            .record
-            .as_ref()
-            .map_or(true, |record| record.identity.open_create().is_none());
-        let over = || {
-            env.state()
-                .resolved(&observed.uid, resource_version(object))
-        };
-        if resolved && over().is_some_and(|reserved| reserved.evidence == Evidence::ByBaseline) {
-            // Wake only the next in line: otherwise all that wait would be reconciled at each turn.
-            // The others poll.
-            let waits = |other: &Arc<Compute>| {
-                other.spec.type_ == object.spec.type_ && waits_its_turn(other)
-            };
-            let next = on_branch(env, object)
-                .into_iter()
-                .filter(waits)
-                .min_by_key(|other| rank(other.as_ref()));
-            next.into_iter()
-                .for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
-        }
-        if let Some(account) = &facts.access.wake {
-            access::wake(env, account);
-        }
-        if compute::misses_its_project(observed) {
-            // The account then looks for the project.
-            access::wake(env, &AccountName::of(&object.spec.account_ref, object));
-        }
-    }
-
     async fn perform<E: Environment>(
         env: &E,
         object: &Compute,
@@ -172,7 +99,10 @@ impl Kind for Computes {
         perform::perform(env, object, step).await?;
         if matches!(step, ComputeStep::Bind { binding, restored: false, .. } if binding.origin == Origin::Created)
         {
-            env.count_create(&Compute::kind(&()), CreateOutcome::Recovered);
+            env.record(Occurrence::Create {
+                kind: &Compute::kind(&()),
+                outcome: CreateOutcome::Recovered,
+            });
         }
         Ok(())
     }
@@ -196,37 +126,22 @@ impl Kind for Computes {
         observed.memory = memory;
     }
 
-    fn repair(object: &Compute, step: &ComputeStep) -> Option<Repair> {
+    fn change<'a>(object: &Compute, step: &'a ComputeStep) -> Change<'a> {
         match step {
-            ComputeStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
-            ComputeStep::WriteConnection { secret, .. } => Some(Repair::of(
-                What::Secret(Self::written_secret(object)?.to_owned()),
-                secret,
-            )),
-            _ => None,
-        }
-    }
-
-    fn removes(step: &ComputeStep) -> Option<&str> {
-        match step {
-            ComputeStep::Delete { id } => Some(id),
-            _ => None,
-        }
-    }
-
-    fn removes_besides(step: &ComputeStep) -> Option<&str> {
-        match step {
-            ComputeStep::DeleteTwin { id } => Some(id),
-            _ => None,
+            ComputeStep::Restore { record } => Change::Repair(Repair::of(What::Metadata, record)),
+            ComputeStep::WriteConnection { secret, .. } => Self::relations(object)
+                .written_secret
+                .map_or(Change::Other, |name| {
+                    Change::Repair(Repair::of(What::Secret(name.to_owned()), secret))
+                }),
+            ComputeStep::Delete { id } => Change::Delete(id),
+            ComputeStep::DeleteTwin { id } => Change::DeleteStray(id),
+            _ => Change::Other,
         }
     }
 
     fn set_brake(observed: &mut ComputeObserved, brake: Brake) {
         observed.meta.brake = brake;
-    }
-
-    fn account(object: &Compute) -> Option<&AccountRef> {
-        Some(&object.spec.account_ref)
     }
 
     fn meta(observed: &ComputeObserved) -> Option<&Meta> {
@@ -237,43 +152,24 @@ impl Kind for Computes {
         Some(&observed.account)
     }
 
-    fn is_held(object: &Compute) -> bool {
-        of_compute(object).is_ok_and(|record| compute::is_held(&object.spec, &record.identity))
-    }
-
-    fn project(object: &Compute) -> Option<&str> {
-        Some(&object.spec.project_id)
-    }
-
-    fn written_secret(object: &Compute) -> Option<&str> {
-        object
-            .spec
-            .connection
-            .as_ref()
-            .map(|connection| connection.secret_name.as_str())
-    }
-
-    fn read_secret(object: &Compute) -> Option<&str> {
-        Some(
-            object
-                .spec
-                .connection
-                .as_ref()?
-                .credentials_from
-                .as_ref()?
-                .name
-                .as_str(),
+    fn relations(object: &Compute) -> Relations<'_> {
+        let status = object.status.as_ref();
+        let relations = Relations {
+            account: Some(&object.spec.account_ref),
+            project: Some(&object.spec.project_id),
+            ..Relations::default()
+        };
+        relations.with_connection(
+            object.spec.connection.as_deref(),
+            status.map_or(&[], |status| status.unused_secrets.as_slice()),
         )
     }
 
-    fn unused_secrets(object: &Compute) -> &[String] {
-        object
-            .status
-            .as_ref()
-            .map_or(&[], |status| status.unused_secrets.as_slice())
+    fn needs_finalizer(object: &Compute) -> bool {
+        of_compute(object).is_ok_and(|record| compute::is_held(&object.spec, &record.identity))
     }
 
-    fn has(object: &Compute) -> Result<Vec<String>, InvalidAnnotation> {
+    fn platform_objects(object: &Compute) -> Result<Vec<String>, InvalidAnnotation> {
         Ok(of_compute(object)?
             .identity_or_wish()
             .has(&object.spec.project_id))
@@ -307,39 +203,6 @@ fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
             .flatten()
             .for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
     }
-}
-
-/// True if its status says that another create, or another resource, comes first.
-fn waits_its_turn(compute: &Compute) -> bool {
-    let reasons = [
-        Reason::Creating,
-        Reason::ConfirmingCreate,
-        Reason::ClaimedByAnother,
-    ]
-    .map(Reason::as_str);
-    let conditions = compute.status.iter().flat_map(|status| &status.conditions);
-    conditions
-        .into_iter()
-        .any(|it| it.type_ == "Ready" && reasons.contains(&it.reason.as_str()))
-}
-
-/// The other Computes that declare the branch.
-fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
-    let Compute {
-        spec: ComputeSpec {
-            project_id,
-            branch_id,
-            ..
-        },
-        ..
-    } = object;
-    let branch = Subject::Branch {
-        project: project_id.clone(),
-        branch: branch_id.clone(),
-    };
-    let mut others = env.objects_by::<Computes>(&Key::Want(branch));
-    others.retain(|other| uid(other.as_ref()) != uid(object));
-    others
 }
 
 /// How a resource was bound to its compute, for users.

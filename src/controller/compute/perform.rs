@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tracing::warn;
 
 use super::super::access;
-use super::super::environment::{Environment, StepError};
+use super::super::environment::{Admission, Environment, Occurrence, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
@@ -97,7 +97,9 @@ pub async fn perform<E: Environment>(
             work.change(id, change, because, restart.as_ref()).await?;
             env.state().change_sent(&uid(object), parts, env.now());
             if *drift {
-                parts.keys().for_each(|field| env.count_corrected(field));
+                for field in parts.keys() {
+                    env.record(Occurrence::Corrected { field });
+                }
             }
             Ok(())
         }
@@ -489,7 +491,7 @@ impl<E: Environment> Work<'_, E> {
         action: Action,
     ) -> Result<Option<E::Client>, StepError> {
         self.env
-            .admit_change(&self.platform(at))
+            .admit(&self.platform(at), Admission::Change)
             .await
             .map_err(failed(action))
     }

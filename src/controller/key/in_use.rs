@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use secrecy::ExposeSecret;
 
-use super::super::account::{Accounts, AnyAccount, dependents, gather};
+use super::super::account::{Accounts, AnyAccount, dependents, observe};
 use super::super::environment::Environment;
 use super::super::index::Key;
 use super::super::pass::label;
@@ -68,7 +68,7 @@ fn follows<A: AnyAccount, E: Environment>(env: &E, account: &A, secret: &Secret)
     let Some(connection) = entry.connection else {
         return true;
     };
-    let held = gather::entry(Some(secret), &account.credential());
+    let held = observe::entry(Some(secret), &account.credential());
     let is_held =
         held.is_ok_and(|key| key.expose_secret() == connection.credential.expose_secret());
     is_held && entry.availability == Availability::Usable && !env.state().uses_former_key(&name)

@@ -1,12 +1,11 @@
 //! ProjectKey: observed through its Secret and the organization's keys, acted on through the
 //! account's client.
 
-mod assemble;
 mod census;
 mod flush;
-mod gather;
 mod in_use;
 mod listing;
+mod observe;
 mod perform;
 mod record;
 mod save;
@@ -18,15 +17,12 @@ use kube::{Api, Client, Resource};
 
 pub use census::census;
 pub use flush::flush;
-pub use gather::Facts;
 pub use secret::{NOT_READ, assumed as assumed_key_secret};
 
-use super::access;
-use super::environment::{Environment, Kind, StepError};
-use super::object::{AccountName, Managed, Status, namespaced};
+use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
+use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
-use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
-use crate::decide::account::are_many;
+use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
@@ -73,63 +69,20 @@ pub struct ProjectKeys;
 
 impl Kind for ProjectKeys {
     type Object = ProjectKey;
-    type Facts<E: Environment> = Facts<E::Client>;
     type Observed = KeyObserved;
     type Step = KeyStep;
     const USES_ACCOUNT: bool = true;
 
-    async fn gather<E: Environment>(
+    async fn observe<E: Environment>(
         env: &E,
         object: &ProjectKey,
         now: Timestamp,
-    ) -> Result<Facts<E::Client>, kube::Error> {
-        gather::gather(env, object, now).await
-    }
-
-    fn assemble<E: Environment>(object: &ProjectKey, facts: &Facts<E::Client>) -> KeyObserved {
-        assemble::assemble(object, facts)
-    }
-
-    fn learn<E: Environment>(
-        env: &E,
-        _object: &ProjectKey,
-        facts: &Facts<E::Client>,
-        observed: &mut KeyObserved,
-        now: Timestamp,
-    ) {
-        let intended = facts.record.clone().unwrap_or_default().known().intent;
-        observed.memory = env.state().learned(&observed.uid, |memory| {
-            memory.note_unresolved(intended.map(|intent| intent.at), now);
-        });
+    ) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
+        observe::observe(env, object, now).await
     }
 
     fn decide(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
         key::decide(&object.spec, observed, now)
-    }
-
-    fn announce<E: Environment>(
-        env: &E,
-        object: &ProjectKey,
-        facts: &Facts<E::Client>,
-        observed: &KeyObserved,
-    ) {
-        if let Some(account) = &facts.access.wake {
-            access::wake(env, account);
-        }
-        let name = AccountName::of(&object.spec.account_ref, object);
-        let reported = env.state().account(&name).map(|entry| entry.many_keys);
-        if facts
-            .listed
-            .count()
-            .map(are_many)
-            .is_some_and(|many| reported.is_some_and(|reported| reported != many))
-        {
-            access::wake(env, &name);
-        }
-        if key::may_miss_its_project(observed) {
-            // The account then looks for the project.
-            access::wake(env, &name);
-        }
     }
 
     async fn perform<E: Environment>(
@@ -159,21 +112,15 @@ impl Kind for ProjectKeys {
         observed.memory = memory;
     }
 
-    fn repair(object: &ProjectKey, step: &KeyStep) -> Option<Repair> {
+    fn change<'a>(object: &ProjectKey, step: &'a KeyStep) -> Change<'a> {
         match step {
-            KeyStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
-            KeyStep::RewriteSecret => Some(Repair::of(
-                What::Secret(Self::written_secret(object)?.to_owned()),
+            KeyStep::Restore { record } => Change::Repair(Repair::of(What::Metadata, record)),
+            KeyStep::RewriteSecret => Change::Repair(Repair::of(
+                What::Secret(object.spec.secret.name.clone()),
                 object.meta().generation,
             )),
-            _ => None,
-        }
-    }
-
-    fn removes(step: &KeyStep) -> Option<&str> {
-        match step {
-            KeyStep::Revoke { name, .. } => Some(name),
-            _ => None,
+            KeyStep::Revoke { name, .. } => Change::Delete(name),
+            _ => Change::Other,
         }
     }
 
@@ -181,12 +128,17 @@ impl Kind for ProjectKeys {
         observed.meta.brake = brake;
     }
 
-    fn is_held(object: &ProjectKey) -> bool {
-        of_key(object).is_ok_and(|record| key::is_held(&record.known()))
+    fn relations(object: &ProjectKey) -> Relations<'_> {
+        Relations {
+            account: Some(&object.spec.account_ref),
+            project: Some(&object.spec.project_id),
+            written_secret: Some(&object.spec.secret.name),
+            ..Relations::default()
+        }
     }
 
-    fn account(object: &ProjectKey) -> Option<&AccountRef> {
-        Some(&object.spec.account_ref)
+    fn needs_finalizer(object: &ProjectKey) -> bool {
+        of_key(object).is_ok_and(|record| key::is_held(&record.known()))
     }
 
     fn meta(observed: &KeyObserved) -> Option<&Meta> {
@@ -197,15 +149,7 @@ impl Kind for ProjectKeys {
         Some(&observed.account)
     }
 
-    fn project(object: &ProjectKey) -> Option<&str> {
-        Some(&object.spec.project_id)
-    }
-
-    fn written_secret(object: &ProjectKey) -> Option<&str> {
-        Some(&object.spec.secret.name)
-    }
-
-    fn has(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {
+    fn platform_objects(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {
         Ok(of_key(object)?.known().has())
     }
 

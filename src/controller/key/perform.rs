@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::super::access;
-use super::super::environment::{Environment, StepError};
+use super::super::environment::{Admission, Environment, Occurrence, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
@@ -158,7 +158,7 @@ impl<E: Environment> Work<'_, E> {
         let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self
             .env
-            .admit_key_creation(&self.platform(&connection))
+            .admit(&self.platform(&connection), Admission::KeyCreation)
             .await;
         let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else {
             return Ok(());
@@ -283,7 +283,7 @@ impl<E: Environment> Work<'_, E> {
         record(self.env, object, recording_keys(object, &records)).await?;
         self.env.state().take_unsaved_key(&self.uid());
         if unsaved.intent.rotates {
-            self.env.count_key(KeyChange::Rotated);
+            self.env.record(Occurrence::KeyChanged(KeyChange::Rotated));
         }
         Ok(())
     }
@@ -426,7 +426,7 @@ impl<E: Environment> Work<'_, E> {
         self.env
             .state()
             .action_succeeded(&self.uid(), Action::Revoke);
-        self.env.count_key(KeyChange::Revoked);
+        self.env.record(Occurrence::KeyChanged(KeyChange::Revoked));
         self.write_records(records).await?;
         let revoked = ActionLine {
             key: Some(name),
@@ -529,7 +529,8 @@ impl<E: Environment> Work<'_, E> {
     /// Counts the lost keys that these records add.
     fn count_lost(&self, records: &KeyRecords) {
         let before = self.identity.records.lost.len();
-        (before..records.lost.len()).for_each(|_| self.env.count_key(KeyChange::Lost));
+        (before..records.lost.len())
+            .for_each(|_| self.env.record(Occurrence::KeyChanged(KeyChange::Lost)));
     }
 
     fn uid(&self) -> String {

@@ -5,9 +5,11 @@ use jiff::Timestamp;
 use kube::Resource;
 
 use super::super::access;
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::environment::{
+    Change, Environment, Kind, KindVisitor, Kinds, Occurrence, account_of,
+};
 use super::super::index::Key;
-use super::super::object::{AccountName, Managed, uid};
+use super::super::object::{Managed, uid};
 use crate::decide::Brake;
 use crate::decide::brake::{Asked, Rules};
 
@@ -19,15 +21,17 @@ pub fn held<K: Kind, E: Environment>(
     step: &K::Step,
     now: Timestamp,
 ) -> Option<Brake> {
-    let target = match object.meta().deletion_timestamp {
-        Some(_) => K::removes(step)?,
-        None => K::removes_besides(step)?,
+    let deleting = object.meta().deletion_timestamp.is_some();
+    let target = match K::change(object, step) {
+        Change::Delete(target) if deleting => target,
+        Change::DeleteStray(target) if !deleting => target,
+        _ => return None,
     };
     let kind = K::Object::kind(&());
     let meta = object.meta_observed();
     let limit = env.settings().limits.deletes_per_minute;
     if limit > 0 && !meta.brake.is_confirmed(now) {
-        let account = AccountName::of(K::account(object)?, object);
+        let account = account_of::<K>(object)?;
         let policy = access::mass_deletion_policy(env, &account);
         let uid = uid(object);
         let mut others = Others {
@@ -53,7 +57,7 @@ pub fn held<K: Kind, E: Environment>(
             return Some(refusal.brake(&kind, &meta));
         }
     }
-    env.count_deletion(&kind);
+    env.record(Occurrence::Deletion { kind: &kind });
     None
 }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use tracing::{info, warn};
 
-use super::super::environment::{Environment, StepError};
+use super::super::environment::{Environment, Occurrence, StepError};
 use super::super::labels;
 use super::super::object::{Managed, Status, uid};
 use super::refused::is_request_refused;
@@ -288,7 +288,10 @@ pub fn count_create<K: Managed, E: Environment, T>(
         Err(fault) if fault.may_have_happened() => CreateOutcome::Unresolved,
         Err(_) => CreateOutcome::Refused,
     };
-    env.count_create(&K::kind(&()), outcome);
+    env.record(Occurrence::Create {
+        kind: &K::kind(&()),
+        outcome,
+    });
 }
 
 /// For `map_err`: an action that the platform did not carry out.

@@ -3,6 +3,7 @@
 mod brake;
 pub mod calls;
 mod copy;
+mod effects;
 mod events;
 pub mod outcome;
 pub mod refused;
@@ -19,9 +20,11 @@ use tracing::{debug, info, warn};
 use self::calls::{Recording, record};
 use self::copy::Copy;
 use super::access;
-use super::environment::{Environment, Kind, StepError};
+use super::environment::{
+    Change, Environment, Kind, Observation, Occurrence, StepError, account_of,
+};
 use super::labels;
-use super::object::{AccountName, Managed, Status, uid};
+use super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::write_contention::{Repair, What};
 use crate::decide::{Decision, Reason, Report, Wake, names};
@@ -84,20 +87,27 @@ pub async fn pass<K: Kind, E: Environment>(
     }
     invalidate::<K, E>(env, object);
     let now = env.now();
-    let facts = K::gather(env, object, now).await?;
-    let mut observed = K::assemble(object, &facts);
-    K::learn(env, object, &facts, &mut observed, now);
+    let Observation {
+        mut observed,
+        effects,
+    } = K::observe(env, object, now).await?;
+    effects::apply::<K, E>(env, object, effects);
     let mut decision = decide::<K, E>(env, object, &mut observed, now);
-    K::announce(env, object, &facts, &observed);
     if let Some(step) = decision.step.take() {
-        let repair = K::repair(object, &step);
+        let repair = match K::change(object, &step) {
+            Change::Repair(repair) => Some(repair),
+            Change::Delete(_) | Change::DeleteStray(_) | Change::Other => None,
+        };
         if let Some(repair) = &repair
             && let Some(pass) = write_contention::postpone::<K, E>(env, object, repair).await?
         {
             return Ok(pass);
         }
         debug!(?step, "performing");
-        env.note_step(&uid, &step);
+        env.record(Occurrence::Step {
+            uid: &uid,
+            step: &step,
+        });
         spans::step(&step);
         match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => {
@@ -115,7 +125,11 @@ pub async fn pass<K: Kind, E: Environment>(
                     error = labels::text(&problem),
                     "a step failed"
                 );
-                env.count_failure(&K::Object::kind(&()), action, &problem);
+                env.record(Occurrence::StepFailed {
+                    kind: &K::Object::kind(&()),
+                    action,
+                    problem: &problem,
+                });
                 let now = env.now();
                 let generation = object.meta().generation.unwrap_or_default();
                 let memory = env
@@ -352,8 +366,8 @@ pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
 }
 
 fn wake_account<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    if let Some(reference) = K::account(object) {
-        access::wake(env, &AccountName::of(reference, object));
+    if let Some(account) = account_of::<K>(object) {
+        access::wake(env, &account);
     }
 }
 

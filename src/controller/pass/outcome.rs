@@ -2,7 +2,7 @@
 
 use kube::core::object::HasStatus;
 
-use super::super::environment::{Environment, Kind};
+use super::super::environment::{Environment, Kind, Observation};
 use super::super::object::{Status, uid};
 use super::calls::{Recording, record};
 use super::{events, refused, write_contention};
@@ -48,11 +48,13 @@ async fn status_as_known<K: Kind, E: Environment>(
 ) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
     let before = || (known.status().cloned().unwrap_or_default(), Vec::new());
     let now = env.now();
-    let Ok(facts) = K::gather(env, known, now).await else {
+    let Ok(Observation { observed, effects }) = K::observe(env, known, now).await else {
         return before();
     };
-    let mut observed = K::assemble(known, &facts);
-    K::learn(env, known, &facts, &mut observed, now);
+    // The object as known here is not in the cache yet: the next pass applies the other effects.
+    if let Some(memory) = effects.memory {
+        env.state().remember(&uid(known), memory);
+    }
     let decision = K::decide(known, &observed, now);
     let Some(report) = decision.report else {
         return before();

@@ -1,14 +1,12 @@
 //! ReadReplicaSet: observed through its Computes, acted on by creating, changing and deleting them.
 
-mod gather;
+mod observe;
 mod perform;
 
 use jiff::Timestamp;
 use kube::{Api, Client, Resource, ResourceExt};
 
-pub use gather::Facts;
-
-use super::environment::{Environment, Kind, StepError};
+use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
 use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
@@ -49,20 +47,18 @@ pub struct ReadReplicaSets;
 
 impl Kind for ReadReplicaSets {
     type Object = ReadReplicaSet;
-    type Facts<E: Environment> = Facts;
     type Observed = SetObserved;
     type Step = SetStep;
 
-    async fn gather<E: Environment>(
+    async fn observe<E: Environment>(
         env: &E,
         object: &ReadReplicaSet,
         _: Timestamp,
-    ) -> Result<Facts, kube::Error> {
-        gather::gather(env, object).await
-    }
-
-    fn assemble<E: Environment>(object: &ReadReplicaSet, facts: &Facts) -> SetObserved {
-        gather::assemble(object, facts)
+    ) -> Result<Observation<SetObserved, E::Client>, kube::Error> {
+        Ok(Observation {
+            observed: observe::observe(env, object).await?,
+            effects: Effects::default(),
+        })
     }
 
     fn decide(
@@ -96,17 +92,18 @@ impl Kind for ReadReplicaSets {
         )
     }
 
-    fn repair(object: &ReadReplicaSet, step: &SetStep) -> Option<Repair> {
+    fn change<'a>(object: &ReadReplicaSet, step: &'a SetStep) -> Change<'a> {
         match step {
-            SetStep::Update(member) => Some(Repair::of(
+            SetStep::Update(member) => Change::Repair(Repair::of(
                 What::Compute(member.name.clone()),
                 object.meta().generation,
             )),
-            SetStep::WriteConnection { secret, .. } => Some(Repair::of(
-                What::Secret(Self::written_secret(object)?.to_owned()),
-                secret,
-            )),
-            _ => None,
+            SetStep::WriteConnection { secret, .. } => Self::relations(object)
+                .written_secret
+                .map_or(Change::Other, |name| {
+                    Change::Repair(Repair::of(What::Secret(name.to_owned()), secret))
+                }),
+            _ => Change::Other,
         }
     }
 
@@ -114,32 +111,12 @@ impl Kind for ReadReplicaSets {
         observed.memory = memory;
     }
 
-    fn written_secret(object: &ReadReplicaSet) -> Option<&str> {
-        object
-            .spec
-            .connection
-            .as_ref()
-            .map(|connection| connection.secret_name.as_str())
-    }
-
-    fn read_secret(object: &ReadReplicaSet) -> Option<&str> {
-        Some(
-            object
-                .spec
-                .connection
-                .as_ref()?
-                .credentials_from
-                .as_ref()?
-                .name
-                .as_str(),
+    fn relations(object: &ReadReplicaSet) -> Relations<'_> {
+        let status = object.status.as_ref();
+        Relations::default().with_connection(
+            object.spec.connection.as_ref(),
+            status.map_or(&[], |status| status.unused_secrets.as_slice()),
         )
-    }
-
-    fn unused_secrets(object: &ReadReplicaSet) -> &[String] {
-        object
-            .status
-            .as_ref()
-            .map_or(&[], |status| status.unused_secrets.as_slice())
     }
 
     fn keys(object: &ReadReplicaSet) -> Vec<Key> {

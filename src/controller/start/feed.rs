@@ -15,7 +15,7 @@ use kube::runtime::{WatchStreamExt, reflector, watcher};
 use tokio::sync::watch::Receiver;
 use tracing::{debug, warn};
 
-use super::super::environment::{Environment, Kind, keys};
+use super::super::environment::{Environment, Kind, Objects, keys};
 use super::super::index::Index;
 use super::super::live::Live;
 use super::super::live::guarded::{Guarded, Invalid};
@@ -394,7 +394,7 @@ impl<K: Kind> Reader<K> {
 /// for. Something else removed the finalizer, or storage was rolled back to before its creation.
 fn left_behind<K: Kind>(object: &K::Object) -> Option<String> {
     let is_held = has_finalizer(object.meta()) && object.meta().deletion_timestamp.is_none();
-    let has = is_held.then(|| K::has(object).unwrap_or_default())?;
+    let has = is_held.then(|| K::platform_objects(object).unwrap_or_default())?;
     (!has.is_empty()).then(|| has.join(", "))
 }
 

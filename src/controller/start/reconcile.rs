@@ -14,7 +14,7 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span, debug, error_span, warn};
 
 use super::super::access;
-use super::super::environment::{Environment, Kind};
+use super::super::environment::{Environment, Kind, Objects};
 use super::super::labels;
 use super::super::live::Live;
 use super::super::object::{Managed, uid};

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::{Resource, ResourceExt};
 
-use super::super::environment::Kind;
-use super::super::object::{AccountName, Managed};
+use super::super::environment::{Kind, account_of};
+use super::super::object::Managed;
 use super::super::pass::label;
 
 /// The slots of all owners.
@@ -234,15 +234,11 @@ impl Slots {
 /// The owner of the slots for a pass over `object`: kind, account and namespace. An account is its
 /// own owner.
 fn owner<K: Kind>(object: &K::Object) -> String {
-    let Some(reference) = K::account(object) else {
+    let Some(account) = account_of::<K>(object) else {
         return label(object);
     };
     let namespace = object.namespace().unwrap_or_default();
-    format!(
-        "{} of {} in {namespace}",
-        K::Object::kind(&()),
-        AccountName::of(reference, object)
-    )
+    format!("{} of {account} in {namespace}", K::Object::kind(&()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Objects};
 use super::super::labels;
 use super::super::live::Live;
 use super::super::live::trail::Traced;

@@ -8,9 +8,9 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
 use super::super::access;
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
 use super::super::index::Key;
-use super::super::object::{AccountName, Managed};
+use super::super::object::Managed;
 use crate::api::Compute;
 
 /// Wakes our resource that controls `object`, or those that would adopt it.
@@ -76,10 +76,11 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
 /// Wakes the resources that may have waited for one that is released now. These are its account,
 /// the users of its Secret, and the resources that want what it claimed.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    if let Some(reference) = K::account(object) {
-        access::wake(env, &AccountName::of(reference, object));
+    if let Some(account) = account_of::<K>(object) {
+        access::wake(env, &account);
     }
-    if let (Some(secret), Some(namespace)) = (K::written_secret(object), object.namespace()) {
+    let secret = K::relations(object).written_secret;
+    if let (Some(secret), Some(namespace)) = (secret, object.namespace()) {
         users_of_secret(env, &namespace, secret);
     }
     K::on_released(env, object);

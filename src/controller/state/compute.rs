@@ -31,6 +31,11 @@ impl Reservation {
     fn may_be_recorded(&self, version: Option<u64>) -> bool {
         self.recording.is_some() && version <= self.recording
     }
+
+    /// True if this version of the object, which shows the outcome, ends the reservation.
+    fn is_over(&self, version: Option<u64>) -> bool {
+        !self.running && !self.may_be_recorded(version)
+    }
 }
 
 impl ResourceState {
@@ -160,13 +165,20 @@ impl<P> ProcessState<P> {
     /// freed while the step runs, nor while the claim may be written but is not visible yet.
     pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Reservation> {
         self.with(|contents| {
-            let over = |reserved: &mut Reservation| {
-                !reserved.running && !reserved.may_be_recorded(version)
-            };
-            contents
-                .resources
-                .change_known(uid, |resource| resource.reserved.take_if(over))
-                .flatten()
+            let freed = contents.resources.change_known(uid, |resource| {
+                resource
+                    .reserved
+                    .take_if(|reserved| reserved.is_over(version))
+            });
+            freed.flatten()
+        })
+    }
+
+    /// The evidence of the reservation that `resolved` would end.
+    pub fn ending_reservation(&self, uid: &str, version: Option<u64>) -> Option<Evidence> {
+        self.with(|contents| {
+            let reserved = contents.resources.get(uid)?.reserved.as_ref()?;
+            reserved.is_over(version).then_some(reserved.evidence)
         })
     }
 

@@ -1,4 +1,4 @@
-//! Collects the facts for an account: its Secret, its users, and the platform's last answer about
+//! Observes an account: its Secret, its users, and the platform's last answer about
 //! its credentials.
 
 use std::sync::Arc;
@@ -8,24 +8,26 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::SecretString;
 
-use super::super::environment::Environment;
-use super::super::state::Connection;
 use super::dependents::{self, Dependent};
-use super::{AnyAccount, CredentialRef, Facts};
+use super::{AnyAccount, CredentialRef};
 use crate::api::SeenProjects;
 use crate::cluster::Cluster;
+use crate::controller::environment::{Effects, Environment, Observation};
+use crate::controller::state::{AccountEntry, Connection};
 use crate::decide::Meta;
-use crate::decide::account::{AccountObserved, Credential, ProjectsObserved, SecretProtection};
+use crate::decide::account::{
+    self, AccountObserved, Credential, ProjectsObserved, SecretProtection,
+};
 use crate::decide::released::has_finalizer_named;
 use crate::domain::NameSupport;
 use crate::platform::{ConnectError, PlatformClient};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
-pub(super) async fn gather<A: AnyAccount, E: Environment>(
+pub(super) async fn observe<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-) -> Result<Facts<E::Client>, kube::Error> {
+) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
     let reference = object.credential();
     let secret = env
         .cluster()
@@ -37,6 +39,7 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
     };
     let users = dependents::of(env, &object.account_name());
     let finalizers = env.settings().finalizers(object);
+    let list_faults = env.list_faults(&object.account_name());
     let observed = AccountObserved {
         meta: Meta {
             has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
@@ -72,17 +75,52 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         keys: connection
             .as_ref()
             .and_then(|connection| env.count_keys(&object.account_name(), connection)),
-        too_large: env.too_large(&object.account_name()),
-        unreadable: env.unreadable_entries(&object.account_name()),
+        too_large: list_faults.too_large,
+        unreadable: list_faults.unreadable,
         secret: match &secret {
             Some(secret) => Some(protection(env, secret, &finalizers.credential).await?),
             None => None,
         },
     };
-    Ok(Facts {
-        observed,
-        connection,
-    })
+    let entry = account_entry(connection, &observed);
+    let effects = Effects {
+        account: Some((object.account_name(), entry)),
+        ..Effects::default()
+    };
+    Ok(Observation { observed, effects })
+}
+
+/// The entry that the resources of the account rely on.
+pub fn account_entry<P: Clone>(
+    connection: Option<Arc<Connection<P>>>,
+    observed: &AccountObserved,
+) -> AccountEntry<P> {
+    AccountEntry {
+        connection: connection.map(|connection| with_seen_projects(connection, observed)),
+        gone: account::gone(observed),
+        availability: account::availability(observed),
+        protected: account::is_protected(observed),
+        many_keys: account::has_many_keys(observed),
+        generation: observed.meta.generation,
+    }
+}
+
+/// Adds the projects that were seen through the connection. The status has them only while the
+/// Secret keeps its version.
+fn with_seen_projects<P: Clone>(
+    connection: Arc<Connection<P>>,
+    observed: &AccountObserved,
+) -> Arc<Connection<P>> {
+    let seen = account::seen(observed)
+        .map(|seen| seen.projects)
+        .unwrap_or_default();
+    match connection.seen == seen {
+        true => connection,
+        false => Arc::new(Connection {
+            seen,
+            ..connection.as_ref().clone()
+        }),
+    }
 }
 
 /// The projects that resources name, and those that the credentials of this Secret have seen.

@@ -1,0 +1,303 @@
+//! Observes a Compute: its record, its account, the project's snapshot, the claims of other
+//! Computes, and its Secret.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::runtime::reflector::ObjectRef;
+
+use super::others::{self, Seeker};
+use super::relevant::{Filter, RelevantComputes};
+use super::{Computes, secret};
+use crate::api::Compute;
+use crate::cluster::resource_version;
+use crate::controller::access::{self, Access};
+use crate::controller::connection;
+use crate::controller::environment::{Effects, Environment, Observation, account_of};
+use crate::controller::index::Key;
+use crate::controller::object::{AccountName, Managed, meta_observed, rank, uid};
+use crate::controller::state::{Connection, ResourceState};
+use crate::decide::compute::{
+    self, ComputeObserved, SnapshotState, Subject, looks_besides, may_rest_on_older_list,
+};
+use crate::decide::connection::Address;
+use crate::decide::identity::{self, ComputeIdentity, Evidence, Record};
+use crate::decide::seal::InvalidAnnotation;
+use crate::decide::{AccountView, Memory, Reason, later, names};
+use crate::domain::Support;
+use crate::platform::LatestSnapshot;
+
+pub(super) async fn observe<E: Environment>(
+    env: &E,
+    object: &Compute,
+    now: Timestamp,
+) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
+    let settings = env.settings();
+    let record = record(env, object);
+    let known = recorded(&record);
+    let wish = record.as_ref().ok().and_then(|record| record.wish.clone());
+    let sought = wish.as_ref().unwrap_or(&known);
+    let access = access::of(env, object);
+    let (relevant, remembered) = look(env, object, &known, sought, &access, now);
+    let connection_secret = secret::of(env, object).await?;
+    let credentials = secret::credentials(env, object).await?;
+    let unused_secrets = secret::unused(env, object).await?;
+    // No await from here on: the decision reserves what is free now.
+    let connection = access.connection.as_deref();
+    let shown = connection.map(|connection| connection.names);
+    let name_support = relevant.name_support.max(shown.unwrap_or_default());
+    let seeker = Seeker {
+        object,
+        known: &known,
+        evidence: Evidence::now(name_support),
+        now,
+    };
+    let observed = ComputeObserved {
+        meta: meta_observed(object, record.as_ref()),
+        uid: uid(object),
+        identity: record.clone().map(|record| record.identity),
+        waiting_since: object
+            .status
+            .as_ref()
+            .and_then(|status| Some(status.waiting.as_ref()?.since)),
+        restart_annotation: object.request(names::RESTART),
+        not_created: not_created(object),
+        account: access.view.clone(),
+        claims: connection
+            .map(|connection| others::claims(env, &seeker, connection, &relevant.snapshot))
+            .unwrap_or_default(),
+        snapshot: relevant.snapshot,
+        platform: connection.map(|connection| settings.platform(connection)),
+        project_gone: access.project_gone,
+        connection_secret: connection::written(
+            object.spec.connection.as_deref(),
+            connection_secret.as_ref(),
+        ),
+        unused_secrets,
+        secret: connection::view(connection_secret.as_ref()),
+        credentials,
+        last_seen: object.status.as_ref().and_then(Address::seen),
+        name_support,
+        returned: relevant.returned,
+        memory: remembered.memory,
+        stale_from: relevant.stale_from,
+        limits: settings.limits,
+        cluster: settings.cluster.clone(),
+        random: env.random(),
+        wish,
+    };
+    Ok(with_effects(env, object, &access, observed, now))
+}
+
+/// The record in the status, with the platforms' canonical names.
+fn record<E: Environment>(
+    env: &E,
+    object: &Compute,
+) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
+    let platforms = &env.settings().platforms;
+    identity::of_compute(object)
+        .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))))
+}
+
+/// The recorded identity; empty if the record is invalid.
+fn recorded(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> ComputeIdentity {
+    record
+        .as_ref()
+        .map(|record| record.identity.clone())
+        .unwrap_or_default()
+}
+
+/// The computes that a user has declared not to be the results of creates.
+fn not_created(object: &Compute) -> BTreeSet<String> {
+    object
+        .annotations()
+        .get(names::NOT_CREATED)
+        .map(|text| names::listed(text).map(str::to_owned).collect())
+        .unwrap_or_default()
+}
+
+/// Updates the memory from the observation, and finds the objects to requeue.
+fn with_effects<E: Environment>(
+    env: &E,
+    object: &Compute,
+    access: &Access<E::Client>,
+    observed: ComputeObserved,
+    now: Timestamp,
+) -> Observation<ComputeObserved, E::Client> {
+    let memory = updated_memory(env, object, &observed, now);
+    let mut effects = Effects {
+        requeue_accounts: access.wake.iter().cloned().collect(),
+        ..Effects::default()
+    };
+    let identity = observed.identity.as_ref();
+    if identity.map_or(true, |identity| identity.open_create().is_none()) {
+        let ending = env
+            .state()
+            .ending_reservation(&observed.uid, resource_version(object));
+        effects.ends_reservation = ending.is_some();
+        if ending == Some(Evidence::ByBaseline) {
+            effects.requeue_compute = next_in_line(env, object);
+        }
+    }
+    if compute::misses_its_project(&observed) {
+        // The account then looks for the project.
+        effects
+            .requeue_accounts
+            .extend(account_of::<Computes>(object));
+    }
+    effects.memory = Some(memory.clone());
+    Observation {
+        observed: ComputeObserved { memory, ..observed },
+        effects,
+    }
+}
+
+fn updated_memory<E: Environment>(
+    env: &E,
+    object: &Compute,
+    observed: &ComputeObserved,
+    now: Timestamp,
+) -> Memory {
+    let mut memory = env.state().memory(&observed.uid);
+    let (generation, status) = (observed.meta.generation, object.status.as_ref());
+    memory.operation_shown(status.and_then(|status| status.last_operation.as_ref()));
+    compute::foresee(&mut memory, &object.spec, generation, now);
+    let known = observed.identity.as_ref().ok();
+    memory.note_unresolved(known.and_then(ComputeIdentity::recorded), now);
+    let nothing = ComputeIdentity::default();
+    let known = known.unwrap_or(&nothing);
+    let seen_by = (&observed.meta, &observed.account);
+    compute::watch_twins(&mut memory, known, seen_by, now);
+    let binding = &observed.wish.as_ref().unwrap_or(known).binding;
+    if let (Some(binding), SnapshotState::Taken { computes, .. }) = (binding, &observed.snapshot) {
+        let shown = computes.find(Some(&binding.id), |compute| compute.id == binding.id);
+        let declared = (&object.spec, generation);
+        compute::remember(&mut memory, declared, status, &shown, now);
+    }
+    memory
+}
+
+/// The Compute whose create on the branch comes next. The others poll: if all were requeued, each
+/// would be reconciled at each turn.
+fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<Compute>> {
+    let next = on_branch(env, object)
+        .into_iter()
+        .filter(|other| other.spec.type_ == object.spec.type_ && waits_its_turn(other))
+        .min_by_key(|other| rank(other.as_ref()))?;
+    Some(ObjectRef::from_obj(next.as_ref()))
+}
+
+/// The other Computes that declare the branch.
+fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
+    let branch = Subject::Branch {
+        project: object.spec.project_id.clone(),
+        branch: object.spec.branch_id.clone(),
+    };
+    let mut others = env.objects_by::<Computes>(&Key::Want(branch));
+    others.retain(|other| uid(other.as_ref()) != uid(object));
+    others
+}
+
+/// True if its status says that another create, or another resource, comes first.
+fn waits_its_turn(compute: &Compute) -> bool {
+    let reasons = [
+        Reason::Creating,
+        Reason::ConfirmingCreate,
+        Reason::ClaimedByAnother,
+    ]
+    .map(Reason::as_str);
+    let mut conditions = compute.status.iter().flat_map(|status| &status.conditions);
+    conditions.any(|it| it.type_ == "Ready" && reasons.contains(&it.reason.as_str()))
+}
+
+/// The part of the newest snapshot that concerns `sought`, if it began after our last write.
+fn look<E: Environment>(
+    env: &E,
+    object: &Compute,
+    known: &ComputeIdentity,
+    sought: &ComputeIdentity,
+    access: &Access<E::Client>,
+    now: Timestamp,
+) -> (RelevantComputes, ResourceState) {
+    let uid = uid(object);
+    let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
+        if access.connection.is_none() {
+            // The account is gone, so the project is no longer read through it.
+            env.stop_observing(object);
+        }
+        return (RelevantComputes::default(), env.state().resource(&uid));
+    };
+    let mut remembered = env.state().looking(&uid, connection.number);
+    let repeated = looks_besides(known, env.settings().limits.settle, now);
+    let filter = Filter::of(object, sought, repeated);
+    let mut latest = env.latest_snapshot(
+        object,
+        connection,
+        filter.interest(&remembered, remembered.awaiting),
+    );
+    let awaiting = is_awaiting(object, sought, &remembered, &latest);
+    let begins = known.binding.is_none() && remembered.wrote.is_none();
+    let demands = begins && !may_rest_on(env, object, sought, connection, &latest);
+    if demands {
+        remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
+    }
+    if env.state().awaiting(&uid, awaiting) || demands {
+        latest = env.latest_snapshot(object, connection, filter.interest(&remembered, awaiting));
+    }
+    access::tell_of_list(
+        env,
+        &AccountName::of(&object.spec.account_ref, object),
+        &latest,
+    );
+    // At least one poll is given the chance to succeed.
+    let grace = connection
+        .poll_interval
+        .saturating_add(env.settings().limits.settle);
+    let reliable_until = |at| later(at, grace);
+    let relevant = RelevantComputes::of(
+        &latest,
+        &filter,
+        (remembered.wrote.as_ref(), now),
+        reliable_until,
+    );
+    if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
+        env.state().answer_outdated(&uid);
+    }
+    (relevant, remembered)
+}
+
+/// True if the known snapshot is enough for a resource without a compute that was not observed
+/// before.
+fn may_rest_on<E: Environment>(
+    env: &E,
+    object: &Compute,
+    known: &ComputeIdentity,
+    connection: &Connection<E::Client>,
+    latest: &LatestSnapshot,
+) -> bool {
+    let computes = latest
+        .snapshot
+        .as_ref()
+        .map(|snapshot| snapshot.items.as_slice())
+        .unwrap_or_default();
+    let names = access::names_shown(env, object, connection, Support::among(computes).names);
+    may_rest_on_older_list(&object.spec, known, (computes, names))
+}
+
+fn is_awaiting(
+    object: &Compute,
+    known: &ComputeIdentity,
+    remembered: &ResourceState,
+    latest: &LatestSnapshot,
+) -> bool {
+    latest.snapshot.as_ref().is_some_and(|snapshot| {
+        let shown = known
+            .binding
+            .as_ref()
+            .map(|binding| snapshot.compute(&binding.id));
+        let deleting = object.metadata.deletion_timestamp.is_some();
+        crate::decide::compute::is_awaiting(known, deleting, &remembered.memory, shown)
+    })
+}

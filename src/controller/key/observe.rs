@@ -1,0 +1,215 @@
+//! Observes a ProjectKey: its record, its account, its Secret, and the latest list of keys.
+
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+
+use super::listing::{Listed, RelevantKeys};
+use super::{ProjectKeys, in_use, listing, secret};
+use crate::api::ProjectKey;
+use crate::cluster::{Owner, SecretState, owned_by, secrets};
+use crate::controller::access;
+use crate::controller::environment::{
+    Effects, Environment, Kind, KindVisitor, Kinds, Observation, account_of,
+};
+use crate::controller::index::Key;
+use crate::controller::object::{Managed, Rank, meta_observed, rank, uid};
+use crate::controller::state::UnsavedKey;
+use crate::decide::account::are_many;
+use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
+use crate::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
+use crate::decide::names;
+use crate::decide::released::is_released;
+
+/// A resource that writes the same Secret.
+#[derive(Debug)]
+struct Rival {
+    kind: String,
+    name: String,
+    rank: Rank,
+}
+
+pub(super) async fn observe<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    now: Timestamp,
+) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
+    let settings = env.settings();
+    let record = identity::of_key(object);
+    let state = match Owner::of(object) {
+        Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
+        None => SecretState::Absent,
+    };
+    let recorded = record.clone().unwrap_or_default().known();
+    let access = access::of(env, object);
+    let listed = listing::look(env, object, &recorded, &access);
+    let remembered = env.state().resource(&uid(object));
+    let RelevantKeys {
+        listing,
+        listed: shown,
+        known,
+        not_offered_until,
+    } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
+    let base_url = access::base_url(env, object);
+    let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
+    let created = object.meta().creation_timestamp.as_ref();
+    let observed = KeyObserved {
+        meta: meta_observed(object, record.as_ref()),
+        uid: uid(object),
+        created: created.map_or(now, |time| time.0),
+        is_wish: record.as_ref().is_ok_and(|record| record.wish.is_some()),
+        identity: record.map(|record| {
+            record
+                .known()
+                .with_platforms(|url| settings.platforms.of(url))
+        }),
+        account: access.view.clone(),
+        platform: access
+            .connection
+            .as_ref()
+            .map(|connection| settings.platform(connection)),
+        project_gone: access.project_gone,
+        accounts: in_use::accounts(env, &state),
+        rival: rival(object, &rivals(env, object), &secret),
+        secret,
+        secret_deleting,
+        revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
+        rotate: object.request(names::ROTATE),
+        probe: probe(remembered.key.probe, &recorded, &known),
+        listing,
+        listed: shown,
+        known,
+        not_offered_until,
+        unsaved_probe: unsaved_probe(remembered.key.unsaved.as_deref()),
+        unsaved: remembered.key.unsaved.map(|unsaved| unsaved.key.clone()),
+        memory: remembered.memory,
+        limits: settings.limits,
+        cluster: settings.cluster.clone(),
+        random: env.random(),
+    };
+    let intended = recorded.intent.map(|intent| intent.at);
+    let mut memory = env.state().memory(&observed.uid);
+    memory.note_unresolved(intended, now);
+    let effects = Effects {
+        memory: Some(memory.clone()),
+        requeue_accounts: access.wake.iter().cloned().collect(),
+        ..Effects::default()
+    };
+    let mut observation = Observation {
+        observed: KeyObserved { memory, ..observed },
+        effects,
+    };
+    requeue_account(env, object, &listed, &mut observation);
+    Ok(observation)
+}
+
+/// Requeues the account if it has to look for the project, or to report another number of keys.
+fn requeue_account<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    listed: &Listed,
+    Observation { observed, effects }: &mut Observation<KeyObserved, E::Client>,
+) {
+    let Some(name) = account_of::<ProjectKeys>(object) else {
+        return;
+    };
+    let reported = env.state().account(&name).map(|entry| entry.many_keys);
+    let many = listed.count().map(are_many);
+    let is_news = many.is_some() && reported.is_some() && many != reported;
+    if is_news || key::may_miss_its_project(observed) {
+        effects.requeue_accounts.push(name);
+    }
+}
+
+fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
+    let mut search = Search {
+        env,
+        object,
+        found: Vec::new(),
+    };
+    E::Kinds::each(&mut search);
+    search.found
+}
+
+struct Search<'a, E> {
+    env: &'a E,
+    object: &'a ProjectKey,
+    found: Vec<Rival>,
+}
+
+impl<E: Environment> KindVisitor for Search<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let object = self.object;
+        let namespace = object.namespace().unwrap_or_default();
+        let writes_the_same = |other: &K::Object| {
+            K::relations(other).written_secret == Some(object.spec.secret.name.as_str())
+                && other.meta().namespace.as_ref() == Some(&namespace)
+                && uid(other) != uid(object)
+                && !is_released(other.meta())
+        };
+        let rival = |other: &K::Object| Rival {
+            kind: K::Object::kind(&()).into_owned(),
+            name: other.name_any(),
+            rank: rank(other),
+        };
+        let others = self
+            .env
+            .objects_by::<K>(&Key::secret(&namespace, &object.spec.secret.name));
+        self.found.extend(
+            others
+                .iter()
+                .filter(|other| writes_the_same(other))
+                .map(|other| rival(other)),
+        );
+    }
+}
+
+/// The Secret as it was read, and whether it is being deleted.
+fn secret_view(
+    object: &ProjectKey,
+    state: &SecretState,
+    records: &KeyRecords,
+    base_url: &str,
+) -> (KeySecretView, bool) {
+    match state {
+        SecretState::Absent => (KeySecretView::Absent, false),
+        SecretState::Foreign(who) => (KeySecretView::Foreign(who.clone()), false),
+        SecretState::Restored(found) => (secret::restored(object, found, base_url), false),
+        SecretState::Ours(found) => {
+            let deleting = found.metadata.deletion_timestamp.is_some();
+            (
+                KeySecretView::Ours(
+                    secret::secret_contents(&object.spec, found, records, base_url).0,
+                ),
+                deleting,
+            )
+        }
+    }
+}
+
+/// The platform's last answer about the key in use. A list from before the key's creation says
+/// nothing about it.
+fn probe(last: Option<Probe>, identity: &ProjectKeyIdentity, known: &KeyListing) -> Probe {
+    let probe = last.unwrap_or(Probe::NotAsked(None));
+    let (Some(current), KeyListing::Read { at, .. }) = (&identity.records.current, known) else {
+        return probe;
+    };
+    let has_it = known.has(current).filter(|_| *at > current.at);
+    has_it.map_or(probe, |has_it| probe.listed(*at, has_it))
+}
+
+/// The platform's last answer about a key that only memory holds.
+fn unsaved_probe(unsaved: Option<&UnsavedKey>) -> Probe {
+    unsaved
+        .and_then(|unsaved| unsaved.trial)
+        .unwrap_or(Probe::NotAsked(None))
+}
+
+/// A resource that names the same Secret and is older, or owns that Secret.
+fn rival(object: &ProjectKey, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
+    let has_it =
+        |rival: &Rival| *secret == KeySecretView::Foreign(owned_by(&rival.kind, &rival.name));
+    let first = rivals
+        .iter()
+        .find(|rival| rival.rank < rank(object) || has_it(rival));
+    first.map(|rival| format!("{} {}", rival.kind, rival.name))
+}

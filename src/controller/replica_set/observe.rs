@@ -1,0 +1,105 @@
+//! Observes a set: the Computes of its namespace, and its Secret.
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+
+use super::super::compute::Computes;
+use super::super::connection;
+use super::super::environment::Environment;
+use super::super::index::Key;
+use super::super::object::{Managed, uid};
+use super::super::state::Done;
+use crate::api::{Compute, ReadReplicaSet};
+use crate::cluster::{Cluster, Owner, resource_version};
+use crate::decide::replica_set::{Found, SetObserved, is_replica_of, relation};
+
+pub(super) async fn observe<E: Environment>(
+    env: &E,
+    object: &ReadReplicaSet,
+) -> Result<SetObserved, kube::Error> {
+    let uid = uid(object);
+    let namespace = Key::Namespace(object.namespace().unwrap_or_default());
+    let computes = env.objects_by::<Computes>(&namespace);
+    let mut unreadable = env.unreadable::<Compute>();
+    unreadable.retain(|meta| meta.namespace == object.metadata.namespace);
+    let unreadable_names = unreadable.iter().filter_map(|meta| meta.name.clone());
+    let names = computes
+        .iter()
+        .map(|compute| compute.name_any())
+        .chain(unreadable_names)
+        .collect();
+    let declared = object.spec.connection.as_ref();
+    let status = object.status.as_ref();
+    let wrote: Vec<&String> = status
+        .into_iter()
+        .flat_map(|status| {
+            status
+                .unused_secrets
+                .iter()
+                .chain(&status.connection_secret)
+        })
+        .collect();
+    let settled = is_settled(env, object, &computes).await?;
+    let secret = connection::of(env, object, declared, Owner::of(object)).await?;
+    Ok(SetObserved {
+        meta: object.meta_observed(),
+        settled,
+        unreadable: unreadable
+            .iter()
+            .filter(|meta| is_replica_of(&uid, meta))
+            .count(),
+        names,
+        secret: connection::view(secret.as_ref()),
+        credentials: connection::credentials(env, object, declared).await?,
+        connection_secret: connection::written(declared, secret.as_ref()),
+        unused_secrets: connection::unused(env, object, declared, &wrote).await?,
+        memory: env.state().memory(&uid),
+        computes: computes
+            .into_iter()
+            .filter_map(|compute| found(object, &uid, compute))
+            .collect(),
+    })
+}
+
+fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<Found> {
+    Some(Found {
+        relation: relation(&object.spec, uid, &compute)?,
+        compute,
+    })
+}
+
+/// True if the watch shows everything that this process has done to the Computes of the set. A
+/// created Compute that the watch lacks is looked up: it may be gone again.
+async fn is_settled<E: Environment>(
+    env: &E,
+    object: &ReadReplicaSet,
+    computes: &[Arc<Compute>],
+) -> Result<bool, kube::Error> {
+    let uid = uid(object);
+    let seen = |child: &str| {
+        let compute = computes
+            .iter()
+            .find(|compute| super::super::object::uid(compute.as_ref()) == child)?;
+        Some((
+            resource_version(compute.as_ref()),
+            compute.metadata.deletion_timestamp.is_some(),
+        ))
+    };
+    let mut settled = true;
+    for (child, done) in env.state().children_seen(&uid, seen) {
+        let Done::Created(name) = done else {
+            settled = false;
+            continue;
+        };
+        match env
+            .cluster()
+            .exists::<Compute>(&object.namespace().unwrap_or_default(), &name)
+            .await?
+        {
+            true => settled = false,
+            false => env.state().child_gone(&uid, &child),
+        }
+    }
+    Ok(settled)
+}
