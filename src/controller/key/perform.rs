@@ -1,36 +1,30 @@
 //! Performs the steps for a ProjectKey, and records each so that a successor can continue. The
 //! platform shows a secret only once, so it is kept until it is saved.
 
-use kube::ResourceExt;
-use secrecy::SecretString;
+mod create;
+mod probe;
 
-use super::super::access;
-use super::super::environment::{Admission, Environment, Occurrence, StepError};
-use super::super::labels;
-use super::super::object::uid;
-use super::super::pass::calls::{
-    ActionLine, Recording, acted, count_create, failed, publish, record, record_call, restore,
-    secret_written,
-};
-use super::super::state::{Connection, SharedConnection, UnsavedKey};
-use super::listing::{interest, is_not_offered};
+use kube::ResourceExt;
+
 use super::record::{recording, recording_keys, release, stored, wrote_key};
-use super::save::{GIVEN_UP, Saved, write_unsaved};
 use super::secret;
-use super::secret::Previous;
-use super::turn::turn_to_ask;
 use crate::api::ProjectKey;
 use crate::cluster::{Event, Owner, SecretState, WriteError, secrets};
+use crate::controller::access;
+use crate::controller::environment::{Environment, Occurrence, StepError};
+use crate::controller::labels;
+use crate::controller::object::uid;
+use crate::controller::pass::calls::{
+    ActionLine, Recording, acted, failed, publish, record, restore,
+    secret_written,
+};
+use crate::controller::state::{Connection, SharedConnection};
 use crate::decide::Action;
-use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{KeyStep, Probe, SecretContents, tried};
-use crate::decide::memory::Problem;
+use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
+use crate::decide::key::{KeyStep, SecretContents};
 use crate::domain::Fault;
 use crate::platform::{Platform, PlatformClient};
 use crate::telemetry::metrics::KeyChange;
-
-/// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
-const KEY_LENGTH: usize = 256;
 
 pub async fn perform<E: Environment>(
     env: &E,
@@ -147,200 +141,6 @@ impl<E: Environment> Work<'_, E> {
         Ok(record(self.env, self.object, recording).await.map(drop)?)
     }
 
-    /// Intent, call, Secret, record: after a crash in between, a successor can find out the result.
-    async fn create_key(
-        &self,
-        intent: &KeyIntent,
-        because: Option<&str>,
-        try_first: bool,
-    ) -> Result<(), StepError> {
-        let connection = self.connection_to(intent.platform.as_deref(), Action::CreateKey)?;
-        let organization = organization(&connection, Action::CreateKey)?;
-        let admitted = self
-            .env
-            .admit(&self.platform(&connection), Admission::KeyCreation)
-            .await;
-        let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else {
-            return Ok(());
-        };
-        // Waiting for room comes first, so that this answer is recent when the key arrives.
-        self.dry_run(intent, &connection.access.base_url).await?;
-        if let Some(why) = because {
-            publish(self.env, self.object, &Event::warning("KeyReplaced", why)).await;
-        }
-        let intent = &KeyIntent {
-            at: self.env.now(),
-            ..intent.clone()
-        };
-        let intended = |known| ProjectKeyIdentity {
-            intent: Some(intent.clone()),
-            ..known
-        };
-        let call = (Action::CreateKey, intent.at);
-        let intended = record_call(
-            self.env,
-            self.object,
-            call,
-            recording(self.object, intended),
-        )
-        .await?;
-        let created = platform
-            .create_key(&organization, &intent.name, &self.object.spec.project_id)
-            .await;
-        count_create(self.env, self.object, &created);
-        self.keys_changed();
-        let created = created.map_err(failed(Action::CreateKey))?;
-        let key = KeyIdentity {
-            id: created.id,
-            name: intent.name.clone(),
-            at: intent.at,
-            created_at: created.created_at,
-            created_by: created.created_by,
-        };
-        let unsaved = UnsavedKey {
-            key: key.clone(),
-            intent: intent.clone(),
-            secret: created.secret,
-            trial: try_first.then_some(Probe::NotAsked(None)),
-            namespace: self.object.namespace().unwrap_or_default(),
-            name: self.object.name_any(),
-        };
-        self.env.state().key_created(&self.uid(), unsaved);
-        self.env
-            .state()
-            .action_succeeded(&self.uid(), Action::CreateKey);
-        // The Secret comes first. The event follows even if the Secret could not be written.
-        let saved = match self.try_unsaved().await {
-            Ok(Probe::Accepted(_)) => self.save(&intended).await,
-            Ok(Probe::Refused { .. } | Probe::NotAsked(_)) => Ok(()),
-            Err(error) => Err(error),
-        };
-        let made = ActionLine {
-            key: Some(&key.name),
-            key_id: Some(key.id),
-            ..self.did(Action::CreateKey)
-        };
-        self.done(
-            made,
-            &Event::once(
-                "KeyCreated",
-                format!("Created key {} ({}).", key.name, key.id),
-            ),
-        )
-        .await;
-        saved
-    }
-
-    /// Asks whether the Secret would be accepted: a key that cannot be kept must not be created.
-    async fn dry_run(&self, intent: &KeyIntent, base_url: &str) -> Result<(), StepError> {
-        let Some(owner) = Owner::of(self.object) else {
-            return Ok(());
-        };
-        let name = &self.object.spec.secret.name;
-        let key = KeyIdentity {
-            id: i64::MAX,
-            name: intent.name.clone(),
-            at: intent.at,
-            created_at: None,
-            created_by: None,
-        };
-        // As long as a key, so that a Secret that is too large is found too.
-        let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
-        let previous = Previous {
-            id: i64::MAX,
-            name: intent.name.clone(),
-            secret: stand_in.clone(),
-        };
-        let content = secret::content(
-            &self.object.spec,
-            (&key, &stand_in),
-            Some(&previous),
-            base_url,
-        );
-        let accepted = secrets::dry_run(self.env.cluster(), &owner, name, &content).await;
-        stored(self.env, self.object, accepted, &content)
-    }
-
-    /// Writes the key that is in memory, then records it.
-    async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
-        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else {
-            return Ok(());
-        };
-        if write_unsaved(self.env, object, &unsaved).await? == Saved::GivenUp {
-            let (secret, key) = (&self.object.spec.secret.name, &unsaved.key.name);
-            let message =
-                format!("Secret {secret} was not written: another process has given up key {key}");
-            return Err(StepError::Failed(
-                Action::WriteSecret,
-                Problem::Secret(message),
-            ));
-        }
-        wrote_key(&self.object.spec.secret.name, &unsaved.key);
-        let records = self
-            .identity
-            .records
-            .succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        record(self.env, object, recording_keys(object, &records)).await?;
-        self.env.state().take_unsaved_key(&self.uid());
-        if unsaved.intent.rotates {
-            self.env.record(Occurrence::KeyChanged(KeyChange::Rotated));
-        }
-        Ok(())
-    }
-
-    /// Asks the platform whether it accepts the key in memory, if that is required before saving.
-    async fn try_unsaved(&self) -> Result<Probe, StepError> {
-        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else {
-            return Ok(Probe::NotAsked(None));
-        };
-        let Some(before) = unsaved.trial else {
-            return Ok(Probe::Accepted(self.env.now()));
-        };
-        let connection = self.connection_to(unsaved.intent.platform.as_deref(), Action::TryKey)?;
-        let answer = self
-            .platform(&connection)
-            .probe_key(&unsaved.secret, &self.object.spec.project_id)
-            .await;
-        let probe = tried(before, answer, self.env.now()).map_err(failed(Action::TryKey))?;
-        self.env.state().unsaved_key_tried(&self.uid(), probe);
-        if matches!(probe, Probe::Accepted(_)) {
-            self.env
-                .state()
-                .action_succeeded(&self.uid(), Action::TryKey);
-        }
-        Ok(probe)
-    }
-
-    async fn give_up_refused(&self, records: &KeyRecords, message: &str) -> Result<(), StepError> {
-        record(self.env, self.object, recording_keys(self.object, records)).await?;
-        self.count_lost(records);
-        self.env.state().take_unsaved_key(&self.uid());
-        publish(
-            self.env,
-            self.object,
-            &Event::warning("NewKeyRefused", message),
-        )
-        .await;
-        Err(StepError::Failed(
-            Action::TryKey,
-            Problem::NewKey(message.to_owned()),
-        ))
-    }
-
-    /// Keeps in the record what another process has begun since.
-    async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
-        let lost = recording(self.object, |known| ProjectKeyIdentity {
-            records: records.clone(),
-            ..known
-        });
-        record(self.env, self.object, lost).await?;
-        self.count_lost(records);
-        if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
-            unsaved.log_loss(GIVEN_UP);
-        }
-        Ok(())
-    }
-
     async fn rewrite(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else {
             return Ok(());
@@ -445,85 +245,6 @@ impl<E: Environment> Work<'_, E> {
         );
         self.done(revoked, &event).await;
         Ok(())
-    }
-
-    async fn list(&self) -> Result<(), StepError> {
-        let connection = access::connection(self.env, self.object, Action::ListKeys)?;
-        organization(&connection, Action::ListKeys)?;
-        let interest = interest(self.object, &self.identity, &self.env.settings().cluster);
-        let latest = self.env.read_keys(self.object, &connection, interest).await;
-        match latest.fault {
-            Some(fault) if !is_not_offered(&fault) => return Err(failed(Action::ListKeys)(fault)),
-            None if latest.snapshot.is_none() => {
-                let message = "the list was not read".to_owned();
-                return Err(failed(Action::ListKeys)(Fault::Transport { message }));
-            }
-            _ => {}
-        }
-        self.env
-            .state()
-            .action_succeeded(&self.uid(), Action::ListKeys);
-        Ok(())
-    }
-
-    async fn probe(&self) -> Result<(), StepError> {
-        let now = self.env.now();
-        if let Some(postponed) = turn_to_ask(self.env, self.object, &self.identity, now) {
-            self.env.state().key_probed(&self.uid(), postponed);
-            return Ok(());
-        }
-        let project = &self.object.spec.project_id;
-        let probe = match self.current_secret().await? {
-            None => Probe::NotAsked(Some(now)),
-            Some((connection, value)) => {
-                match self.platform(&connection).probe_key(&value, project).await {
-                    Err(Fault::Unauthorized { .. }) => self
-                        .env
-                        .state()
-                        .resource(&self.uid())
-                        .key
-                        .probe
-                        .unwrap_or(Probe::NotAsked(None))
-                        .refused(now),
-                    Ok(()) => Probe::Accepted(now),
-                    // Any other fault says nothing about the key.
-                    Err(_) => Probe::NotAsked(Some(now)),
-                }
-            }
-        };
-        self.env.state().key_probed(&self.uid(), probe);
-        Ok(())
-    }
-
-    /// The secret of the key in use, from memory or from its Secret.
-    async fn current_secret(
-        &self,
-    ) -> Result<Option<(SharedConnection<E::Client>, SecretString)>, StepError> {
-        let Ok(connection) = self.connection(Action::TryKey) else {
-            return Ok(None);
-        };
-        let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object))
-        else {
-            return Ok(None);
-        };
-        let unsaved = self.env.state().unsaved_key(&self.uid());
-        if let Some(unsaved) = unsaved.filter(|unsaved| unsaved.key.id == current.id) {
-            return Ok(Some((connection, unsaved.secret)));
-        }
-        let state =
-            secrets::state(self.env.cluster(), &owner, &self.object.spec.secret.name).await?;
-        let SecretState::Ours(found) = state else {
-            return Ok(None);
-        };
-        let (spec, records) = (&self.object.spec, &self.identity.records);
-        Ok(
-            match secret::secret_contents(spec, &found, records, &connection.access.base_url) {
-                (SecretContents::Key { key, .. }, Some(value)) if key.id == current.id => {
-                    Some((connection, value))
-                }
-                _ => None,
-            },
-        )
     }
 
     /// Counts the lost keys that these records add.

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use tracing::info;
 
-use super::super::super::environment::{Environment, StepError};
-use super::super::super::labels;
-use super::super::super::object::uid;
-use super::super::super::pass::calls::record_call;
-use super::super::super::pass::outcome::conclude;
-use super::super::Computes;
 use super::{Work, recording};
 use crate::api::Compute;
 use crate::cluster::{Cluster, Event};
+use crate::controller::compute::Computes;
+use crate::controller::environment::{Environment, StepError};
+use crate::controller::labels;
+use crate::controller::object::uid;
+use crate::controller::pass::calls::record_call;
+use crate::controller::pass::outcome::conclude;
 use crate::decide::Action;
 use crate::decide::identity::{Answered, BeforeRestart, ComputeIdentity, RestartRecord};
 use crate::domain::{ComputeChange, Operation};
