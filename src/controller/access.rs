@@ -177,15 +177,14 @@ pub fn connection_to<K: UsesAccount, E: Environment>(
     action: Action,
 ) -> Result<SharedConnection<E::Client>, StepError> {
     let (settings, connection) = (env.settings(), connection(env, object, action)?);
-    match settings.platforms.of(platform) == settings.platform(&connection) {
-        true => Ok(connection),
-        false => {
-            let message = "the account leads to another platform".to_owned();
-            Err(StepError::Failed(
-                action,
-                Problem::Platform(Fault::Transport { message }),
-            ))
-        }
+    if settings.platforms.of(platform) == settings.platform(&connection) {
+        Ok(connection)
+    } else {
+        let message = "the account leads to another platform".to_owned();
+        Err(StepError::Failed(
+            action,
+            Problem::Platform(Fault::Transport { message }),
+        ))
     }
 }
 

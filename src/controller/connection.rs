@@ -144,10 +144,10 @@ pub fn written(
     declared: Option<&Connection>,
     secret: Option<&(Owner, SecretState)>,
 ) -> Option<String> {
-    let is_ours = matches!(secret, Some((_, SecretState::Ours(_))));
-    declared
-        .filter(|_| is_ours)
-        .map(|connection| connection.secret_name.clone())
+    match secret {
+        Some((_, SecretState::Ours(_))) => declared.map(|it| it.secret_name.clone()),
+        _ => None,
+    }
 }
 
 /// The connection Secret, as decisions see it.

@@ -129,5 +129,4 @@ impl<K: Resource<DynamicType = ()>> Entries<K> {
 }
 
 #[cfg(test)]
-#[path = "index_tests.rs"]
 mod tests;

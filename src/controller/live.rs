@@ -93,7 +93,9 @@ impl Live {
     /// Reports that the API server refused a request in this namespace. An operator of all
     /// namespaces has the same rights everywhere and reports nothing.
     pub fn is_refused_in(&self, namespace: Option<&str>) {
-        if let Some(namespace) = namespace.filter(|_| !self.settings.watch_namespaces.is_empty()) {
+        if let Some(namespace) = namespace
+            && !self.settings.watch_namespaces.is_empty()
+        {
             // The receiver is gone while the operator stops.
             let _ = self.refused.send(namespace.to_owned());
         }

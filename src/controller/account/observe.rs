@@ -40,6 +40,7 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
     let users = dependents::of(env, &object.account_name());
     let finalizers = env.settings().finalizers(object);
     let list_faults = env.list_faults(&object.account_name());
+    let blocking = users.iter().filter(|user| user.needs_it);
     let observed = AccountObserved {
         meta: Meta {
             has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
@@ -54,20 +55,9 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
             .as_ref()
             .and_then(|connection| connection.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
-        blocking: users
-            .iter()
-            .filter(|user| user.needs_it)
-            .map(|user| user.label.clone())
-            .collect(),
-        blocking_deleted: users
-            .iter()
-            .any(|user| user.needs_it && user.deleting.is_some()),
-        projects: projects(
-            env,
-            object,
-            (&users, secret.as_ref()),
-            connection.as_deref(),
-        ),
+        blocking: blocking.clone().map(|user| user.label.clone()).collect(),
+        blocking_deleted: blocking.clone().any(|user| user.deleting.is_some()),
+        projects: projects(env, object, &users, secret.as_ref(), connection.as_deref()),
         reported: object
             .status()
             .filter(|status| status.observed_generation == object.meta().generation)
@@ -114,12 +104,13 @@ fn with_seen_projects<P: Clone>(
     let seen = account::seen(observed)
         .map(|seen| seen.projects)
         .unwrap_or_default();
-    match connection.seen == seen {
-        true => connection,
-        false => Arc::new(Connection {
+    if connection.seen == seen {
+        connection
+    } else {
+        Arc::new(Connection {
             seen,
             ..connection.as_ref().clone()
-        }),
+        })
     }
 }
 
@@ -127,7 +118,8 @@ fn with_seen_projects<P: Clone>(
 fn projects<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    (users, secret): (&[Dependent], Option<&Secret>),
+    users: &[Dependent],
+    secret: Option<&Secret>,
     connection: Option<&Connection<E::Client>>,
 ) -> ProjectsObserved {
     let name = object.account_name();

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 
 use tracing::warn;
 
-use super::super::environment::{Environment, StepError};
-use super::super::labels;
-use super::super::object::uid;
-use super::super::pass::calls::{ActionLine, patch_metadata, writing};
-use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
+use crate::controller::environment::{Environment, StepError};
+use crate::controller::labels;
+use crate::controller::object::uid;
+use crate::controller::pass::calls::{ActionLine, patch_metadata, writing};
+use crate::controller::state::Connection;
 use crate::decide::account::{self, Absence, AccountStep, Answers, Check, Verdict};
-use crate::domain::{Fault, NameSupport, Support, Unreadable};
+use crate::domain::{Fault, Listed, NameSupport, Project, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
 pub(super) async fn perform<A: AnyAccount, E: Environment>(
@@ -94,12 +94,13 @@ async fn protect_secret<A: AnyAccount, E: Environment>(
     secrets::protect(env.cluster(), secret, &finalizer, protected)
         .await
         .map_err(writing(&what))?;
-    let (action, text) = match protected {
-        true => (
+    let (action, text) = if protected {
+        (
             labels::PROTECT_SECRET,
             "stays until nothing needs the account",
-        ),
-        false => (labels::UNPROTECT_SECRET, "is no longer held"),
+        )
+    } else {
+        (labels::UNPROTECT_SECRET, "is no longer held")
     };
     let done = ActionLine {
         secret: Some(secret.1),
@@ -134,49 +135,27 @@ async fn check<A: AnyAccount, E: Environment>(
     let platform = connection.platform.probing();
     let in_use = dependents::project(env, &object.account_name());
     let mut capabilities = AccountCapabilities::default();
-    let (mut keys, mut unreadable, mut absent) = (None, Unreadable::default(), BTreeSet::new());
+    let (mut keys, mut projects) = (None, FoundProjects::default());
     let verdict = match platform.list_projects().await {
         Ok(listed) => {
-            let (projects, others) = listed.into_parts();
-            if !others.is_empty() {
-                let account = object.account_name().to_string();
-                warn!(account, list = "projects", entries = %others, "entries of a list cannot be read");
-            }
-            // An unreadable entry with an ID shows that its project exists.
-            let ids = projects
-                .into_iter()
-                .map(|project| project.id)
-                .chain(others.ids().cloned());
-            let ids: Vec<String> = ids.collect::<BTreeSet<_>>().into_iter().collect();
-            // An unreadable entry without an ID may be any project.
-            if others.ids().count() == others.len() {
-                absent = absent_projects(env, object, connection, &platform, &ids).await;
-            }
-            unreadable = others;
-            Verdict::Projects(ids)
+            projects = found_projects(env, object, connection, &platform, listed).await;
+            Verdict::Projects(projects.ids.clone())
         }
         Err(Fault::Forbidden { message, .. }) => {
             let why = format!("It may not list projects ({message}).");
             restricted(&platform, in_use.as_deref(), why).await
         }
         Err(Fault::TooLarge { message }) => {
-            restricted(
-                &platform,
-                in_use.as_deref(),
-                format!("Its projects are not counted: {message}."),
-            )
-            .await
+            let why = format!("Its projects are not counted: {message}.");
+            restricted(&platform, in_use.as_deref(), why).await
         }
         Err(fault) => Verdict::Failed(fault),
     };
     if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
         (&verdict, &connection.access.organization_id)
     {
-        keys = platform
-            .list_keys(organization)
-            .await
-            .ok()
-            .map(|keys| keys.count());
+        let listed = platform.list_keys(organization).await.ok();
+        keys = listed.map(|keys| keys.count());
         capabilities.key_listing = keys.is_some();
     }
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
@@ -187,26 +166,63 @@ async fn check<A: AnyAccount, E: Environment>(
         capabilities.scale_to_zero = support.scale_to_zero;
     }
     let at = env.now();
-    let absent = absent
-        .into_iter()
-        .map(|project| {
-            (
-                project,
-                Absence {
-                    since: at,
-                    again: began,
-                },
-            )
-        })
-        .collect();
+    let absence = Absence {
+        since: at,
+        again: began,
+    };
     Check {
         began,
         at,
         verdict,
         capabilities,
         keys,
-        unreadable,
+        unreadable: projects.unreadable,
         answers: Answers::default(),
+        absent: projects
+            .absent
+            .into_iter()
+            .map(|project| (project, absence))
+            .collect(),
+    }
+}
+
+/// The projects in a list.
+#[derive(Default)]
+struct FoundProjects {
+    /// Their IDs, also of unreadable entries that show one: such a project exists.
+    ids: Vec<String>,
+    unreadable: Unreadable,
+    /// The projects of resources that are being deleted that no longer exist.
+    absent: BTreeSet<String>,
+}
+
+async fn found_projects<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    connection: &Connection<E::Client>,
+    platform: &E::Client,
+    listed: Listed<Project>,
+) -> FoundProjects {
+    let (projects, unreadable) = listed.into_parts();
+    if !unreadable.is_empty() {
+        let account = object.account_name().to_string();
+        warn!(account, list = "projects", entries = %unreadable, "entries of a list cannot be read");
+    }
+    let ids: BTreeSet<String> = projects
+        .into_iter()
+        .map(|project| project.id)
+        .chain(unreadable.ids().cloned())
+        .collect();
+    let ids: Vec<String> = ids.into_iter().collect();
+    // An unreadable entry without an ID may be any project.
+    let absent = if unreadable.ids().count() == unreadable.len() {
+        absent_projects(env, object, connection, platform, &ids).await
+    } else {
+        BTreeSet::new()
+    };
+    FoundProjects {
+        ids,
+        unreadable,
         absent,
     }
 }

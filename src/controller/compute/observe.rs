@@ -40,7 +40,12 @@ pub(super) async fn observe<E: Environment>(
     let wish = record.as_ref().ok().and_then(|record| record.wish.clone());
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
-    let (relevant, remembered) = look(env, object, &known, sought, &access, now);
+    let seeker = Seeker {
+        object,
+        known: &known,
+        now,
+    };
+    let (relevant, remembered) = look(env, &seeker, sought, &access);
     let connection_secret = secret::of(env, object).await?;
     let credentials = secret::credentials(env, object).await?;
     let unused_secrets = secret::unused(env, object).await?;
@@ -48,12 +53,7 @@ pub(super) async fn observe<E: Environment>(
     let connection = access.connection.as_deref();
     let shown = connection.map(|connection| connection.names);
     let name_support = relevant.name_support.max(shown.unwrap_or_default());
-    let seeker = Seeker {
-        object,
-        known: &known,
-        evidence: Evidence::now(name_support),
-        now,
-    };
+    let evidence = Evidence::now(name_support);
     let observed = ComputeObserved {
         meta: meta_observed(object, record.as_ref()),
         uid: uid(object),
@@ -66,7 +66,9 @@ pub(super) async fn observe<E: Environment>(
         not_created: not_created(object),
         account: access.view.clone(),
         claims: connection
-            .map(|connection| others::claims(env, &seeker, connection, &relevant.snapshot))
+            .map(|connection| {
+                others::claims(env, &seeker, evidence, connection, &relevant.snapshot)
+            })
             .unwrap_or_default(),
         snapshot: relevant.snapshot,
         platform: connection.map(|connection| settings.platform(connection)),
@@ -215,12 +217,11 @@ fn waits_its_turn(compute: &Compute) -> bool {
 /// The part of the newest snapshot that concerns `sought`, if it began after our last write.
 fn look<E: Environment>(
     env: &E,
-    object: &Compute,
-    known: &ComputeIdentity,
+    seeker: &Seeker<'_>,
     sought: &ComputeIdentity,
     access: &Access<E::Client>,
-    now: Timestamp,
 ) -> (RelevantComputes, ResourceState) {
+    let Seeker { object, known, now } = *seeker;
     let uid = uid(object);
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
         if access.connection.is_none() {

@@ -18,12 +18,12 @@ use crate::decide::compute::{
 };
 use crate::decide::identity::{self, ComputeIdentity, Evidence};
 
-/// The Compute that the claims of others concern.
+/// A Compute that looks for its compute on the platform.
+#[derive(Clone, Copy)]
 pub(super) struct Seeker<'a> {
     pub object: &'a Compute,
     /// The recorded identity.
     pub known: &'a ComputeIdentity,
-    pub evidence: Evidence,
     pub now: Timestamp,
 }
 
@@ -31,6 +31,7 @@ pub(super) struct Seeker<'a> {
 pub(super) fn claims<E: Environment>(
     env: &E,
     seeker: &Seeker<'_>,
+    evidence: Evidence,
     connection: &Connection<E::Client>,
     snapshot: &SnapshotState,
 ) -> Claims {
@@ -62,7 +63,7 @@ pub(super) fn claims<E: Environment>(
         object: seeker.object,
         identity: seeker.known,
         platform: &platform,
-        evidence: seeker.evidence,
+        evidence,
         now: seeker.now,
     };
     Claims {

@@ -9,24 +9,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
 
-use super::operations::shown;
 use super::Computes;
+use super::operations::shown;
 use crate::api::Compute;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner};
 use crate::controller::access;
 use crate::controller::environment::{Admission, Environment, Occurrence, StepError};
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    ActionLine, Recording, acted, failed,
-    patch_metadata, publish, record, restore,
+    ActionLine, Recording, acted, failed, patch_metadata, publish, record, restore,
 };
 use crate::controller::pass::{PROJECT_GONE, released};
 use crate::controller::state::{Connection, SharedConnection};
 use crate::decide::compute::ComputeStep;
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::identity::{
-    self, ComputeIdentity,
-};
+use crate::decide::identity::{self, Binding, ComputeIdentity, RestartRecord};
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, Operation};
 use crate::platform::PlatformClient;
@@ -52,12 +49,9 @@ pub async fn perform<E: Environment>(
             restored,
         } => {
             let bound = |known| ComputeIdentity {
-                binding: Some(binding.clone()),
-                intent: None,
                 unanswered: unanswered.clone(),
                 made: made.clone(),
-                restart: Some(restart.clone()),
-                ..known
+                ..bound_to(binding, restart, known)
             };
             work.link(binding, bound, *restored).await
         }
@@ -90,20 +84,25 @@ pub async fn perform<E: Environment>(
         ComputeStep::Delete { id } => work.delete(id, format!("Deleted compute {id}.")).await,
         ComputeStep::DeleteTwin { id } => work.delete_twin(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
+        // The resource is the last place that records the strays.
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
-            // The resource is the last place that records them.
-            publish(
-                env,
-                object,
-                &Event::warning(Reason::StrayCompute.as_str(), event),
-            )
-            .await;
+            let event = Event::warning(Reason::StrayCompute.as_str(), event);
+            publish(env, object, &event).await;
             work.remove_finalizer().await
         }
         ComputeStep::ReleaseWithProject { event } => {
             publish(env, object, &Event::warning(PROJECT_GONE, event)).await;
             work.remove_finalizer().await
         }
+    }
+}
+
+fn bound_to(binding: &Binding, restart: &RestartRecord, known: ComputeIdentity) -> ComputeIdentity {
+    ComputeIdentity {
+        binding: Some(binding.clone()),
+        intent: None,
+        restart: Some(restart.clone()),
+        ..known
     }
 }
 

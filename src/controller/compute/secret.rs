@@ -1,9 +1,9 @@
 //! Reads what the connection Secret of a Compute needs.
 
-use super::super::connection;
-use super::super::environment::Environment;
 use crate::api::{Compute, Management};
 use crate::cluster::{Owner, SecretState};
+use crate::controller::connection;
+use crate::controller::environment::Environment;
 use crate::decide::connection::CredentialsView;
 
 pub(super) async fn of<E: Environment>(
@@ -24,11 +24,10 @@ pub(super) async fn credentials<E: Environment>(
     env: &E,
     object: &Compute,
 ) -> Result<CredentialsView, kube::Error> {
-    let declared = object
-        .spec
-        .connection
-        .as_deref()
-        .filter(|_| object.spec.management == Management::Full);
+    let declared = match object.spec.management {
+        Management::Full => object.spec.connection.as_deref(),
+        Management::Observe => None,
+    };
     connection::credentials(env, object, declared).await
 }
 

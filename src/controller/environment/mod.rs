@@ -132,9 +132,10 @@ impl PassSettings {
     }
 
     pub fn finalizers<K: Resource>(&self, account: &K) -> AccountFinalizers {
-        match self.is_shared(account) {
-            true => AccountFinalizers::confined_to(&self.namespaces),
-            false => AccountFinalizers::whole(),
+        if self.is_shared(account) {
+            AccountFinalizers::confined_to(&self.namespaces)
+        } else {
+            AccountFinalizers::whole()
         }
     }
 }

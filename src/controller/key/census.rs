@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::super::access;
-use super::super::environment::Environment;
-use super::super::object::AccountName;
 use super::ProjectKeys;
 use crate::api::ProjectKeyStatus;
+use crate::controller::access;
+use crate::controller::environment::Environment;
+use crate::controller::object::AccountName;
 use crate::telemetry::metrics::{AccountKeys, KeyState};
 
 /// The keys in the statuses, and the number of keys in the organizations of their accounts.

@@ -8,13 +8,13 @@ use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::error_span;
 
-use super::super::access;
-use super::super::environment::Environment;
-use super::super::object::uid;
-use super::super::state::UnsavedKey;
 use super::record::wrote_key;
 use super::save::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
+use crate::controller::access;
+use crate::controller::environment::Environment;
+use crate::controller::object::uid;
+use crate::controller::state::UnsavedKey;
 use crate::decide::key::{Probe, tried};
 use crate::platform::{Platform, PlatformClient};
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::access::{self, Access};
-use super::super::environment::Environment;
-use super::super::object::AccountName;
-use super::super::state::KeyState;
 use crate::api::ProjectKey;
+use crate::controller::access::{self, Access};
+use crate::controller::environment::Environment;
+use crate::controller::object::AccountName;
+use crate::controller::state::KeyState;
 use crate::decide::identity::{ProjectKeyIdentity, object_key};
 use crate::decide::names::ClusterId;
 use crate::decide::{AccountView, key, key::KeyListing, later};

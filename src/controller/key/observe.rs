@@ -12,7 +12,7 @@ use crate::controller::environment::{
     Effects, Environment, Kind, KindVisitor, Kinds, Observation, account_of,
 };
 use crate::controller::index::Key;
-use crate::controller::object::{Managed, Rank, meta_observed, rank, uid};
+use crate::controller::object::{AccountName, Managed, Rank, meta_observed, rank, uid};
 use crate::controller::state::UnsavedKey;
 use crate::decide::account::are_many;
 use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
@@ -51,11 +51,10 @@ pub(super) async fn observe<E: Environment>(
     } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
-    let created = object.meta().creation_timestamp.as_ref();
     let observed = KeyObserved {
         meta: meta_observed(object, record.as_ref()),
         uid: uid(object),
-        created: created.map_or(now, |time| time.0),
+        created: created(object).unwrap_or(now),
         is_wish: record.as_ref().is_ok_and(|record| record.wish.is_some()),
         identity: record.map(|record| {
             record
@@ -63,10 +62,7 @@ pub(super) async fn observe<E: Environment>(
                 .with_platforms(|url| settings.platforms.of(url))
         }),
         account: access.view.clone(),
-        platform: access
-            .connection
-            .as_ref()
-            .map(|connection| settings.platform(connection)),
+        platform: access.connection.map(|it| settings.platform(&it)),
         project_gone: access.project_gone,
         accounts: in_use::accounts(env, &state),
         rival: rival(object, &rivals(env, object), &secret),
@@ -86,38 +82,34 @@ pub(super) async fn observe<E: Environment>(
         cluster: settings.cluster.clone(),
         random: env.random(),
     };
-    let intended = recorded.intent.map(|intent| intent.at);
     let mut memory = env.state().memory(&observed.uid);
-    memory.note_unresolved(intended, now);
+    memory.note_unresolved(recorded.intent.map(|intent| intent.at), now);
+    let mut requeue_accounts: Vec<AccountName> = access.wake.into_iter().collect();
+    if has_news_for_account(env, object, &listed) || key::may_miss_its_project(&observed) {
+        requeue_accounts.extend(account_of::<ProjectKeys>(object));
+    }
     let effects = Effects {
         memory: Some(memory.clone()),
-        requeue_accounts: access.wake.iter().cloned().collect(),
+        requeue_accounts,
         ..Effects::default()
     };
-    let mut observation = Observation {
+    Ok(Observation {
         observed: KeyObserved { memory, ..observed },
         effects,
-    };
-    requeue_account(env, object, &listed, &mut observation);
-    Ok(observation)
+    })
 }
 
-/// Requeues the account if it has to look for the project, or to report another number of keys.
-fn requeue_account<E: Environment>(
-    env: &E,
-    object: &ProjectKey,
-    listed: &Listed,
-    Observation { observed, effects }: &mut Observation<KeyObserved, E::Client>,
-) {
-    let Some(name) = account_of::<ProjectKeys>(object) else {
-        return;
-    };
+fn created(object: &ProjectKey) -> Option<Timestamp> {
+    let created = object.meta().creation_timestamp.as_ref()?;
+    Some(created.0)
+}
+
+/// True if the account reports another number of keys than the list shows.
+fn has_news_for_account<E: Environment>(env: &E, object: &ProjectKey, listed: &Listed) -> bool {
+    let name = AccountName::of(&object.spec.account_ref, object);
     let reported = env.state().account(&name).map(|entry| entry.many_keys);
     let many = listed.count().map(are_many);
-    let is_news = many.is_some() && reported.is_some() && many != reported;
-    if is_news || key::may_miss_its_project(observed) {
-        effects.requeue_accounts.push(name);
-    }
+    many.is_some() && reported.is_some() && many != reported
 }
 
 fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
@@ -193,8 +185,10 @@ fn probe(last: Option<Probe>, identity: &ProjectKeyIdentity, known: &KeyListing)
     let (Some(current), KeyListing::Read { at, .. }) = (&identity.records.current, known) else {
         return probe;
     };
-    let has_it = known.has(current).filter(|_| *at > current.at);
-    has_it.map_or(probe, |has_it| probe.listed(*at, has_it))
+    match known.has(current) {
+        Some(has_it) if *at > current.at => probe.listed(*at, has_it),
+        _ => probe,
+    }
 }
 
 /// The platform's last answer about a key that only memory holds.

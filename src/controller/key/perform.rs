@@ -15,8 +15,7 @@ use crate::controller::environment::{Environment, Occurrence, StepError};
 use crate::controller::labels;
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    ActionLine, Recording, acted, failed, publish, record, restore,
-    secret_written,
+    ActionLine, Recording, acted, failed, publish, record, restore, secret_written,
 };
 use crate::controller::state::{Connection, SharedConnection};
 use crate::decide::Action;

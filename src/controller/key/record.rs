@@ -3,15 +3,15 @@
 
 use k8s_openapi::api::core::v1::Secret;
 
-use super::super::environment::{Environment, StepError};
-use super::super::object::uid;
-use super::super::pass::calls::{
-    ActionLine, Recording, altered, patch_metadata, publish, secret_written,
-};
-use super::super::pass::{PROJECT_GONE, released};
 use super::ProjectKeys;
 use crate::api::ProjectKey;
 use crate::cluster::{Event, MetadataPatch, SecretContent, WriteError};
+use crate::controller::environment::{Environment, StepError};
+use crate::controller::object::uid;
+use crate::controller::pass::calls::{
+    ActionLine, Recording, altered, patch_metadata, publish, secret_written,
+};
+use crate::controller::pass::{PROJECT_GONE, released};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::Problem;

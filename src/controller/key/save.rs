@@ -1,14 +1,14 @@
 //! Saves a key that only memory holds.
 
-use super::super::access;
-use super::super::environment::{Environment, StepError};
-use super::super::object::uid;
-use super::super::pass::calls::secret_written;
-use super::super::state::UnsavedKey;
 use super::record::stored;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Owner, secrets};
+use crate::controller::access;
+use crate::controller::environment::{Environment, StepError};
+use crate::controller::object::uid;
+use crate::controller::pass::calls::secret_written;
+use crate::controller::state::UnsavedKey;
 use crate::decide::identity;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +57,13 @@ pub(super) async fn write_unsaved<E: Environment>(
         return Ok(Saved::GivenUp);
     }
     let records = now.unwrap_or_default().records;
-    let in_use = own.as_deref().filter(|_| !unsaved.intent.previous_revoked);
-    let before =
-        in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
-    let before = before.or_else(|| secret::previous(own.as_deref()?, &records));
+    let mut before = None;
+    if let Some(found) = own.as_deref() {
+        if !unsaved.intent.previous_revoked {
+            before = secret::about_to_be_previous(object, found, &records, &url);
+        }
+        before = before.or_else(|| secret::previous(found, &records));
+    }
     let content = secret::content(
         &object.spec,
         (&unsaved.key, &unsaved.secret),

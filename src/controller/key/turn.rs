@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::super::access;
-use super::super::environment::Environment;
-use super::super::object::{AccountName, uid};
 use super::listing;
 use crate::api::ProjectKey;
+use crate::controller::access;
+use crate::controller::environment::Environment;
+use crate::controller::object::{AccountName, uid};
 use crate::decide::identity::ProjectKeyIdentity;
 use crate::decide::key::Probe;
 

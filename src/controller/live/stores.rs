@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::runtime::reflector::{ObjectRef, Store};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::super::index::{Index, Key};
-use super::super::object::{Managed, uid};
 use super::guarded::Invalid;
 use crate::api::ObjectMeta;
+use crate::controller::index::{Index, Key};
+use crate::controller::object::{Managed, uid};
 
 /// One entry per kind.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-use super::super::pass::Pass;
+use crate::controller::pass::Pass;
 
 /// By UID.
 #[derive(Debug, Default)]

@@ -4,12 +4,12 @@
 use jiff::Timestamp;
 use kube::Resource;
 
-use super::super::access;
-use super::super::environment::{
+use crate::controller::access;
+use crate::controller::environment::{
     Change, Environment, Kind, KindVisitor, Kinds, Occurrence, account_of,
 };
-use super::super::index::Key;
-use super::super::object::{Managed, uid};
+use crate::controller::index::Key;
+use crate::controller::object::{Managed, uid};
 use crate::decide::Brake;
 use crate::decide::brake::{Asked, Rules};
 

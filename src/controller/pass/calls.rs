@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use tracing::{info, warn};
 
-use super::super::environment::{Environment, Occurrence, StepError};
-use super::super::labels;
-use super::super::object::{Managed, Status, uid};
 use super::refused::is_request_refused;
 use crate::cluster::{
     Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable,
     resource_version,
 };
+use crate::controller::environment::{Environment, Occurrence, StepError};
+use crate::controller::labels;
+use crate::controller::object::{Managed, Status, uid};
 use crate::decide::memory::Problem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{Action, Report, later};
@@ -124,9 +124,10 @@ pub async fn acted<K: Managed, E: Environment>(
 
 /// Reports a finding, or the reason for an action, in the log and as an event.
 pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Event) {
-    match event.warning {
-        true => warn!(event = event.reason, "{}", event.text),
-        false => info!(event = event.reason, "{}", event.text),
+    if event.warning {
+        warn!(event = event.reason, "{}", event.text)
+    } else {
+        info!(event = event.reason, "{}", event.text)
     }
     env.cluster().publish(object, event).await;
 }
@@ -179,9 +180,10 @@ pub async fn record<K: Managed, E: Environment>(
     object: &K,
     recording: Recording<'_>,
 ) -> Result<K, kube::Error> {
-    let object = match recording.held {
-        true => hold(env, object).await?,
-        false => object.clone(),
+    let object = if recording.held {
+        hold(env, object).await?
+    } else {
+        object.clone()
     };
     let mut status = object.status().cloned().unwrap_or_default();
     if let Some(report) = recording.report {
@@ -209,9 +211,10 @@ pub async fn record<K: Managed, E: Environment>(
 
 /// Adds the finalizer if it is missing.
 pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, kube::Error> {
-    match has_finalizer(object.meta()) {
-        true => Ok(object.clone()),
-        false => patch_metadata(env, object, &MetadataPatch::new().finalizer(true)).await,
+    if has_finalizer(object.meta()) {
+        Ok(object.clone())
+    } else {
+        patch_metadata(env, object, &MetadataPatch::new().finalizer(true)).await
     }
 }
 

@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use kube::Resource;
 use tracing::warn;
 
-use super::super::environment::{Environment, Kind};
-use super::super::labels;
-use super::super::object::uid;
 use super::refused::{is_request_refused, refusal_of};
 use super::write_contention as contention;
 use crate::cluster::{Cluster, MetadataPatch, resource_version};
+use crate::controller::environment::{Environment, Kind};
+use crate::controller::labels;
+use crate::controller::object::uid;
 use crate::decide::memory::Problem;
 use crate::decide::names::RECORD;
 use crate::decide::write_contention::{self, Repair};

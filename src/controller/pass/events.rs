@@ -1,8 +1,8 @@
 //! The events for the new parts of a report.
 
-use super::super::object::{Managed, Status};
 use crate::api::Condition;
 use crate::cluster::Event;
+use crate::controller::object::{Managed, Status};
 use crate::decide::{Health, Reason, Report, Sync};
 
 pub fn of<K: Managed>(object: &K, report: &Report) -> Vec<Event> {

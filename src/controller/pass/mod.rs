@@ -26,8 +26,9 @@ use super::environment::{
 use super::labels;
 use super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
+use crate::decide::memory::Problem;
 use crate::decide::write_contention::{Repair, What};
-use crate::decide::{Decision, Reason, Report, Wake, names};
+use crate::decide::{Action, Decision, Reason, Report, Wake, names};
 use crate::spans;
 
 /// The reason of the event for a resource that is released because its project no longer exists.
@@ -94,56 +95,9 @@ pub async fn pass<K: Kind, E: Environment>(
     effects::apply::<K, E>(env, object, effects);
     let mut decision = decide::<K, E>(env, object, &mut observed, now);
     if let Some(step) = decision.step.take() {
-        let repair = match K::change(object, &step) {
-            Change::Repair(repair) => Some(repair),
-            Change::Delete(_) | Change::DeleteStray(_) | Change::Other => None,
-        };
-        if let Some(repair) = &repair
-            && let Some(pass) = write_contention::postpone::<K, E>(env, object, repair).await?
-        {
-            return Ok(pass);
-        }
-        debug!(?step, "performing");
-        env.record(Occurrence::Step {
-            uid: &uid,
-            step: &step,
-        });
-        spans::step(&step);
-        match perform::<K, E>(env, object, &observed, &step).await {
-            Ok(()) => {
-                repair
-                    .into_iter()
-                    .for_each(|repair| env.state().repaired(&uid, repair, env.now()));
-                return Ok(Pass::only(after_step::<K, E>(env, object)));
-            }
-            Err(StepError::Cluster(error)) => return Err(error),
-            Err(StepError::Failed(action, problem)) => {
-                let (action_name, reason) = (labels::action(action), labels::problem(&problem));
-                warn!(
-                    action = action_name,
-                    reason,
-                    error = labels::text(&problem),
-                    "a step failed"
-                );
-                env.record(Occurrence::StepFailed {
-                    kind: &K::Object::kind(&()),
-                    action,
-                    problem: &problem,
-                });
-                let now = env.now();
-                let generation = object.meta().generation.unwrap_or_default();
-                let memory = env
-                    .state()
-                    .step_failed(&uid, (action, problem), generation, now);
-                let next = after_step::<K, E>(env, object);
-                if next == Next::OnOwnWrite {
-                    // The step changed the object before it failed, so the report needs the changed
-                    // object.
-                    return Ok(Pass::only(next));
-                }
-                K::set_memory(&mut observed, memory);
-                decision = K::decide(object, &observed, now);
-            }
+        match take_step::<K, E>(env, object, &mut observed, &step).await? {
+            Taken::Ended(pass) => return Ok(pass),
+            Taken::Failed(at) => decision = K::decide(object, &observed, at),
         }
     }
     if decision.step.is_some() {
@@ -154,6 +108,80 @@ pub async fn pass<K: Kind, E: Environment>(
         next: Next::On(wake),
         report: decision.report,
     })
+}
+
+/// What a pass does after a step.
+enum Taken {
+    /// It ends.
+    Ended(Pass),
+    /// It decides again, with the failure at this time in the observed memory.
+    Failed(Timestamp),
+}
+
+async fn take_step<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    observed: &mut K::Observed,
+    step: &K::Step,
+) -> Result<Taken, kube::Error> {
+    let uid = uid(object);
+    let repair = match K::change(object, step) {
+        Change::Repair(repair) => Some(repair),
+        Change::Delete(_) | Change::DeleteStray(_) | Change::Other => None,
+    };
+    if let Some(repair) = &repair
+        && let Some(pass) = write_contention::postpone::<K, E>(env, object, repair).await?
+    {
+        return Ok(Taken::Ended(pass));
+    }
+    debug!(?step, "performing");
+    env.record(Occurrence::Step { uid: &uid, step });
+    spans::step(step);
+    match perform::<K, E>(env, object, observed, step).await {
+        Ok(()) => {
+            if let Some(repair) = repair {
+                env.state().repaired(&uid, repair, env.now());
+            }
+            Ok(Taken::Ended(Pass::only(after_step::<K, E>(env, object))))
+        }
+        Err(StepError::Cluster(error)) => Err(error),
+        Err(StepError::Failed(action, problem)) => {
+            Ok(step_failed::<K, E>(env, object, observed, action, problem))
+        }
+    }
+}
+
+/// Reports and remembers the failure. If the step changed the object before it failed, the report
+/// needs the changed object, so the pass ends.
+fn step_failed<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    observed: &mut K::Observed,
+    action: Action,
+    problem: Problem,
+) -> Taken {
+    warn!(
+        action = labels::action(action),
+        reason = labels::problem(&problem),
+        error = labels::text(&problem),
+        "a step failed"
+    );
+    env.record(Occurrence::StepFailed {
+        kind: &K::Object::kind(&()),
+        action,
+        problem: &problem,
+    });
+    let now = env.now();
+    let generation = object.meta().generation.unwrap_or_default();
+    let memory = env
+        .state()
+        .step_failed(&uid(object), (action, problem), generation, now);
+    let next = after_step::<K, E>(env, object);
+    if next == Next::OnOwnWrite {
+        return Taken::Ended(Pass::only(next));
+    }
+    K::set_memory(observed, memory);
+    Taken::Failed(now)
 }
 
 /// Writes the newest record again if storage was rolled back to a status that may lack it. This
@@ -234,11 +262,10 @@ fn decide<K: Kind, E: Environment>(
         K::set_brake(observed, brake);
         decision = K::decide(object, observed, now);
     }
-    let waits = decision
-        .report
-        .as_ref()
-        .filter(|_| decision.step.is_none())
-        .and_then(Report::waits_for);
+    let waits = match &decision.step {
+        Some(_) => None,
+        None => decision.report.as_ref().and_then(Report::waits_for),
+    };
     env.state()
         .waits(&uid(object), &K::Object::kind(&()), waits);
     decision
@@ -247,12 +274,13 @@ fn decide<K: Kind, E: Environment>(
 /// After a step that wrote to its object, the next pass waits until the watch shows that. Otherwise
 /// it follows at once.
 fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
-    match env
+    if env
         .state()
         .is_outdated(&uid(object), resource_version(object))
     {
-        true => Next::OnOwnWrite,
-        false => Next::Now,
+        Next::OnOwnWrite
+    } else {
+        Next::Now
     }
 }
 

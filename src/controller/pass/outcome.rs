@@ -2,11 +2,11 @@
 
 use kube::core::object::HasStatus;
 
-use super::super::environment::{Environment, Kind, Observation};
-use super::super::object::{Status, uid};
 use super::calls::{Recording, record};
 use super::{events, refused, write_contention};
 use crate::cluster::{Cluster, Event, resource_version};
+use crate::controller::environment::{Environment, Kind, Observation};
+use crate::controller::object::{Status, uid};
 
 /// Writes the result of a call, and the report that the next pass would make, into the status of
 /// `object`. Returns the events of that report. The caller publishes them after the event of the

@@ -6,10 +6,10 @@ use kube::Resource;
 use kube::core::object::HasStatus;
 use tracing::warn;
 
-use super::super::environment::{Environment, Kind};
-use super::super::object::{Status, uid};
 use crate::api::Condition;
 use crate::cluster::{Cluster, Event, explained, is_unavailable, resource_version};
+use crate::controller::environment::{Environment, Kind};
+use crate::controller::object::{Status, uid};
 use crate::decide::refuser::Refuser;
 use crate::decide::{Health, Reason, Report, Wake};
 use crate::text::{line, sentence};

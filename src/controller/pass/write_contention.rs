@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 
-use super::super::environment::{Environment, Kind};
-use super::super::object::{Status, uid};
 use super::{Next, Pass};
 use crate::api::Condition;
 use crate::cluster::{Cluster, Event, resource_version};
+use crate::controller::environment::{Environment, Kind};
+use crate::controller::object::{Status, uid};
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::write_contention::{self, Repair, What};
 use crate::decide::{Reason, Report, Wake};

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 
-use super::super::compute::Computes;
-use super::super::connection;
-use super::super::environment::Environment;
-use super::super::index::Key;
-use super::super::object::{Managed, uid};
-use super::super::state::Done;
 use crate::api::{Compute, ReadReplicaSet};
 use crate::cluster::{Cluster, Owner, resource_version};
+use crate::controller::compute::Computes;
+use crate::controller::connection;
+use crate::controller::environment::Environment;
+use crate::controller::index::Key;
+use crate::controller::object::{Managed, uid};
+use crate::controller::state::Done;
 use crate::decide::replica_set::{Found, SetObserved, is_replica_of, relation};
 
 pub(super) async fn observe<E: Environment>(
@@ -80,7 +80,7 @@ async fn is_settled<E: Environment>(
     let seen = |child: &str| {
         let compute = computes
             .iter()
-            .find(|compute| super::super::object::uid(compute.as_ref()) == child)?;
+            .find(|compute| crate::controller::object::uid(compute.as_ref()) == child)?;
         Some((
             resource_version(compute.as_ref()),
             compute.metadata.deletion_timestamp.is_some(),
@@ -92,13 +92,14 @@ async fn is_settled<E: Environment>(
             settled = false;
             continue;
         };
-        match env
+        if env
             .cluster()
             .exists::<Compute>(&object.namespace().unwrap_or_default(), &name)
             .await?
         {
-            true => settled = false,
-            false => env.state().child_gone(&uid, &child),
+            settled = false
+        } else {
+            env.state().child_gone(&uid, &child)
         }
     }
     Ok(settled)

@@ -15,18 +15,18 @@ use kube::runtime::{WatchStreamExt, reflector, watcher};
 use tokio::sync::watch::Receiver;
 use tracing::{debug, warn};
 
-use super::super::environment::{Environment, Kind, Objects, keys};
-use super::super::index::Index;
-use super::super::live::Live;
-use super::super::live::guarded::{Guarded, Invalid};
-use super::super::live::stores::{Unreadable, has};
-use super::super::object::{Managed, Status, uid};
 use super::unreadable;
 use super::wake;
 use super::watched::watched;
 use super::withdrawn::is_watch_forbidden;
 use crate::api::ObjectMeta;
 use crate::cluster::{explained, resource_version};
+use crate::controller::environment::{Environment, Kind, Objects, keys};
+use crate::controller::index::Index;
+use crate::controller::live::Live;
+use crate::controller::live::guarded::{Guarded, Invalid};
+use crate::controller::live::stores::{Unreadable, has};
+use crate::controller::object::{Managed, Status, uid};
 use crate::decide::kept;
 use crate::decide::released::{has_finalizer, is_released};
 
@@ -57,7 +57,9 @@ pub fn feed<K: Kind>(
     let watched = watched.inspect(move |event| {
         let Err(error) = event else { return };
         debug!(error = explained(error), watch = %K::Object::plural(&()), "the watch failed; it is begun anew");
-        if let Some(env) = refused.get().filter(|_| is_watch_forbidden(error)) {
+        if is_watch_forbidden(error)
+            && let Some(env) = refused.get()
+        {
             env.is_refused_in(scope.as_deref());
         }
     });
@@ -335,9 +337,11 @@ impl<K: Kind> Reader<K> {
         }
         // kube-runtime asks for a pass over each listed object while the store still has the
         // previous one.
-        for object in news.listed.iter().filter(|_| env.synced.is_cancelled()) {
-            env.wake(ObjectRef::from_obj(object.as_ref()));
-            wake::owner(env.as_ref(), object.as_ref());
+        if env.synced.is_cancelled() {
+            for object in &news.listed {
+                env.wake(ObjectRef::from_obj(object.as_ref()));
+                wake::owner(env.as_ref(), object.as_ref());
+            }
         }
         for object in news.gone {
             if let Some(left) = left_behind::<K>(&object) {
@@ -399,5 +403,4 @@ fn left_behind<K: Kind>(object: &K::Object) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "feed_tests.rs"]
 mod tests;

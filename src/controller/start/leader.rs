@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::super::labels;
 use crate::clock;
 use crate::cluster::explained;
+use crate::controller::labels;
 use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 use crate::decide::names::LEASE;
 use crate::leadership::Leadership;
@@ -163,14 +163,13 @@ impl Contender {
             let is_suspended =
                 self.candidate.leads_until().is_some() && self.leadership.is_suspended();
             if std::mem::replace(&mut suspended, is_suspended) != suspended {
-                match suspended {
-                    true => {
-                        warn!(
-                            lease = LEASE,
-                            "the lease could not be renewed in time: nothing is changed until it is"
-                        )
-                    }
-                    false => info!(lease = LEASE, "the lease is renewed: changes continue"),
+                if suspended {
+                    warn!(
+                        lease = LEASE,
+                        "the lease could not be renewed in time: nothing is changed until it is"
+                    )
+                } else {
+                    info!(lease = LEASE, "the lease is renewed: changes continue")
                 }
             }
         }
@@ -337,5 +336,4 @@ fn view(lease: &Lease) -> LeaseView {
 }
 
 #[cfg(test)]
-#[path = "leader_tests.rs"]
 mod tests;

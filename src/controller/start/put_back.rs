@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use super::super::environment::{Kind, KindVisitor, Kinds};
-use super::super::live::Live;
-use super::super::object::uid;
-use super::super::registry::AllKinds;
 use crate::cluster::{Cluster, Event, explained, resource_version};
+use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::live::Live;
+use crate::controller::object::uid;
+use crate::controller::registry::AllKinds;
 use crate::decide::put_back::{Doubt, Lasting, PATIENCE, Stored, Verdict};
 
 /// The reason of the event.
@@ -101,7 +101,9 @@ impl KindVisitor for Doubted<'_> {
                 .env
                 .state
                 .doubt(&uid, resource_version(object.as_ref()));
-            if let Some(doubt) = doubt.filter(|_| self.uids.contains(&uid)) {
+            if let Some(doubt) = doubt
+                && self.uids.contains(&uid)
+            {
                 let ask = move |env, news| ask::<K>(env, object, doubt, news).boxed();
                 self.questions.insert(
                     uid,

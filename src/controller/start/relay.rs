@@ -14,14 +14,14 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error_span, warn};
 
-use super::super::account::dependents;
-use super::super::labels;
-use super::super::live::Live;
-use super::super::pass::calls::ActionLine;
 use super::feed::PAGE;
 use super::wake;
 use super::watched::{is_watch_unavailable, watched};
 use crate::cluster::{explained, is_unavailable, secrets};
+use crate::controller::account::dependents;
+use crate::controller::labels;
+use crate::controller::live::Live;
+use crate::controller::pass::calls::ActionLine;
 use crate::decide::circuit::PROBE_PAUSE;
 use crate::decide::names::AccountFinalizers;
 

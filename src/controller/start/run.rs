@@ -8,11 +8,11 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::super::key::flush;
 use super::assembly::{Assembly, Inputs};
 use super::leader::{Election, Lead, lead};
 use super::waiting;
 use crate::config::Settings;
+use crate::controller::key::flush;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
 use crate::telemetry::{Metrics, Readiness, StatePage};

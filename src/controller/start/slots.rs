@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::{Resource, ResourceExt};
 
-use super::super::environment::{Kind, account_of};
-use super::super::object::Managed;
-use super::super::pass::label;
+use crate::controller::environment::{Kind, account_of};
+use crate::controller::object::Managed;
+use crate::controller::pass::label;
 
 /// The slots of all owners.
 #[derive(Clone, Debug)]

@@ -3,14 +3,14 @@
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Objects};
-use super::super::labels;
-use super::super::live::Live;
-use super::super::live::trail::Traced;
-use super::super::object::uid;
-use super::super::registry::AllKinds;
-use super::super::state::{Reservation, ResourceState};
 use super::reconcile::Shared;
+use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, Objects};
+use crate::controller::labels;
+use crate::controller::live::Live;
+use crate::controller::live::trail::Traced;
+use crate::controller::object::uid;
+use crate::controller::registry::AllKinds;
+use crate::controller::state::{Reservation, ResourceState};
 use crate::decide::compute::Reserved;
 use crate::decide::memory::Failure;
 use crate::decide::{Action, Health, Report, Sync};

@@ -8,13 +8,13 @@ use kube::core::Request;
 use serde_json::{Value, json};
 use tracing::warn;
 
-use super::super::environment::Environment;
-use super::super::live::Live;
-use super::super::live::guarded::Invalid;
-use super::super::live::stores::Unreadable;
-use super::super::object::Managed;
 use crate::api::Condition;
 use crate::cluster::{explained, is_unavailable};
+use crate::controller::environment::Environment;
+use crate::controller::live::Live;
+use crate::controller::live::guarded::Invalid;
+use crate::controller::live::stores::Unreadable;
+use crate::controller::object::Managed;
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::{Reason, Report};
 
@@ -37,9 +37,10 @@ pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid:
             () = env.stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
-        pause = match is_unavailable(&error) {
-            true => FIRST_PAUSE,
-            false => LONGEST_PAUSE.min(pause * 2),
+        pause = if is_unavailable(&error) {
+            FIRST_PAUSE
+        } else {
+            LONGEST_PAUSE.min(pause * 2)
         };
     }
 }

@@ -10,11 +10,11 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::super::environment::{Kind, KindVisitor, Kinds};
-use super::super::object::Managed;
-use super::super::registry::AllKinds;
 use crate::cluster::explained;
 use crate::config::Settings;
+use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::object::Managed;
+use crate::controller::registry::AllKinds;
 use crate::decide::names::ClusterId;
 use crate::telemetry::Readiness;
 

@@ -7,11 +7,11 @@ use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
-use super::super::access;
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
-use super::super::index::Key;
-use super::super::object::Managed;
 use crate::api::Compute;
+use crate::controller::access;
+use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
+use crate::controller::index::Key;
+use crate::controller::object::Managed;
 
 /// Wakes our resource that controls `object`, or those that would adopt it.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::super::live::Live;
-use super::super::rights::{self, Who};
 use crate::cluster::{Cluster, Event, explained};
+use crate::controller::live::Live;
+use crate::controller::rights::{self, Who};
 use crate::decide::names::LEASE;
 
 /// The API server is asked about one namespace at most this often, however often it refuses.

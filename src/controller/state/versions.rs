@@ -39,10 +39,11 @@ impl<P> ProcessState<P> {
                 else {
                     return;
                 };
-                match record == Some(&lost.text) {
-                    true => resource.lost = None,
+                if record == Some(&lost.text) {
+                    resource.lost = None
+                } else {
                     // An edit after the restore made it newer.
-                    false => lost.version = None,
+                    lost.version = None
                 }
             })
         });

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Work, recording};
+use super::{Work, bound_to, recording};
 use crate::api::{Compute, Management};
 use crate::cluster::{Event, resource_version};
 use crate::controller::access;
@@ -88,11 +88,8 @@ impl<E: Environment> Work<'_, E> {
             },
         );
         let bound = recording(intended, |known| ComputeIdentity {
-            binding: Some(binding),
-            intent: None,
             made: intent.made_in(&known.made, &created),
-            restart: Some(restart.clone()),
-            ..known
+            ..bound_to(&binding, restart, known)
         });
         let news = self.bind(intended, bound).await?;
         let text = format!(

@@ -1,10 +1,10 @@
 use kube::ResourceExt;
 use kube::core::ObjectMeta as Meta;
 
-use super::super::super::key::ProjectKeys;
 use super::*;
 use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
+use crate::key::ProjectKeys;
 
 fn object(name: &str, uid: &str) -> ProjectKey {
     let spec = serde_json::json!({

@@ -12,8 +12,8 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::super::Aside;
 use super::*;
+use crate::controller::Aside;
 use crate::decide::lease::RENEW_DEADLINE;
 use crate::telemetry::Readiness;
 use crate::telemetry::health::{Pulse, bind, serve_health};
