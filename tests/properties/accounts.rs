@@ -48,7 +48,7 @@ impl Run<'_> {
         );
     }
 
-    /// WriteContention what only users can repair, so that the run can settle.
+    /// Repairs what only users can repair, so that the run can settle.
     pub fn repair(&mut self) {
         let usable = {
             let simulation = self.simulation.lock();

@@ -74,7 +74,7 @@ impl Run<'_> {
         self.simulation.lock().injector.set(at, times, what);
     }
 
-    /// Removes all injector.
+    /// Removes all injected faults.
     pub fn without_injected_faults(&mut self) {
         self.simulation.lock().injector = super::injector::Injector::default();
     }
