@@ -128,8 +128,6 @@ pub trait Environment: Send + Sync + 'static {
     /// Requeues an object.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>);
 
-    /// Records that a step is performed for the resource with this UID.
-    fn note_step(&self, _uid: &str, _step: &dyn Debug) {}
     /// Counts the outcome of a create on the platform for a resource of `kind`.
     fn count_create(&self, _kind: &str, _outcome: CreateOutcome) {}
     /// Counts a deletion on the platform for a resource of `kind`.

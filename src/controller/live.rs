@@ -3,10 +3,8 @@
 pub mod census;
 pub mod guarded;
 pub mod stores;
-pub mod trail;
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +19,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::stores::Stores;
-use self::trail::Trail;
 use super::access;
 use super::environment::{Environment, Kind, PassSettings};
 use super::index::Key;
@@ -66,7 +63,6 @@ pub struct Live {
     /// The memory limits for the lists of each namespace's Accounts.
     pub rooms: Rooms,
     pub metrics: Arc<Metrics>,
-    pub trail: Trail,
     pub leadership: Leadership,
     /// The clock of decisions.
     pub clock: fn() -> Timestamp,
@@ -364,10 +360,6 @@ impl Environment for Live {
 
     fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
         self.stores.wake(reference);
-    }
-
-    fn note_step(&self, uid: &str, step: &dyn Debug) {
-        self.trail.step(uid, step, self.now());
     }
 
     fn count_create(&self, kind: &str, outcome: CreateOutcome) {

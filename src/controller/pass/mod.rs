@@ -97,7 +97,6 @@ pub async fn pass<K: Kind, E: Environment>(
             return Ok(pass);
         }
         debug!(?step, "performing");
-        env.note_step(&uid, &step);
         spans::step(&step);
         match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => {
