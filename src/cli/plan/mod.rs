@@ -43,8 +43,7 @@ pub struct Args {
     #[arg(long, short = 'f', value_name = "FILE|DIR|-", conflicts_with_all = ["all_namespaces", "selector"])]
     filename: Vec<PathBuf>,
     /// File with the platform's API key, or - for standard input. When absent, the key of each
-    /// account is read from its Secret. If you may not read that, the plan uses the state that
-    /// resources have recorded
+    /// account is read from its Secret
     #[arg(long, value_name = "FILE|-")]
     api_key: Option<PathBuf>,
     /// The platform of --api-key. Required if the accounts have several platforms, or if only a
@@ -90,7 +89,7 @@ const AFTER_HELP: &str = "Examples:
   dbplane plan -n shop                                what the operator is about to do in namespace shop
   dbplane plan -n shop -f orders.yaml                 what it would do if this were applied
   kubectl kustomize . | dbplane plan -f - -o json     the same for a program
-  dbplane plan -A --detailed-exitcode --api-key KEY   without the right to read Secrets
+  dbplane plan -A --detailed-exitcode --api-key KEY   without the right to read the account's Secret
 
 Exit status:
   0  the plan was made; with --detailed-exitcode: there is nothing to do

@@ -19,7 +19,6 @@ use kube::{Api, Client, Resource};
 pub use census::census;
 pub use flush::flush;
 pub use gather::Facts;
-pub use secret::{NOT_READ, assumed as assumed_key_secret};
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
