@@ -136,13 +136,11 @@ check-crds: ## fail when crds/ is not what the code generates
 	target/debug/dbplane crds --dir crds --check
 
 .PHONY: metrics
-metrics: ## write docs/metrics.md anew: the metrics that the program exposes (a test compares them)
-	@$(build-demo)
-	target/debug/dbplane metrics >docs/metrics.md.new
-	mv docs/metrics.md.new docs/metrics.md
+metrics: ## write docs/metrics.md again: the metrics that the program exposes (a test compares them)
+	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::metrics
 
 .PHONY: reference
-reference: ## write docs/reference anew: fields, commands and flags, as the program says them (a test compares them)
+reference: ## write docs/reference and docs/metrics.md again: fields, commands and flags, as the program says them (a test compares them)
 	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::
 
 .PHONY: cron-times

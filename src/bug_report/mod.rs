@@ -21,7 +21,6 @@ pub struct Scope {
     pub all: bool,
     pub operator_namespace: String,
     pub metrics_url: Option<String>,
-    pub state_url: Option<String>,
 }
 
 /// The collected data, with the original names.
@@ -98,14 +97,6 @@ pub async fn collect(client: &Client, scope: &Scope) -> Report {
             .await
             .map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
         report.add("Metrics", "metrics", lines);
-    }
-    if let Some(url) = &scope.state_url {
-        let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-        report.add(
-            "What the operator knows",
-            "state",
-            served(url).await.and_then(read),
-        );
     }
     report
 }

@@ -93,9 +93,8 @@ const PLAIN: &[&str] = &[
     "vcpu",
 ];
 
-/// The meaning of a field, by its name in the definitions and in `/debug/state`. The elements of a
-/// list and the values of a map have the meaning of their field. `None` if no definition has the
-/// field.
+/// The meaning of a field, by its name in the definitions. The elements of a list and the values of
+/// a map have the meaning of their field. `None` if no definition has the field.
 pub fn meaning(field: &str) -> Option<Meaning> {
     Some(match field {
         "name" => Name("name"),

@@ -29,13 +29,9 @@ pub struct Args {
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
     /// The operator's metrics: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system
-    /// port-forward deploy/dbplane 9090 8082" runs
+    /// port-forward deploy/dbplane 9090" runs
     #[arg(long, value_name = "URL")]
     metrics_url: Option<String>,
-    /// The state that the operator serves with --debug-listen: http://127.0.0.1:8082/debug/state
-    /// while the same command runs
-    #[arg(long, value_name = "URL")]
-    state_url: Option<String>,
     /// Do not replace names
     #[arg(long)]
     keep_names: bool,
@@ -72,7 +68,6 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
         all: args.all,
         operator_namespace: args.operator_namespace.clone(),
         metrics_url: args.metrics_url.clone(),
-        state_url: args.state_url.clone(),
     };
     let Report {
         sections,

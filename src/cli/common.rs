@@ -108,7 +108,7 @@ pub enum Output {
     /// For users
     #[default]
     Text,
-    /// For users, with more columns
+    /// For users, with more details
     Wide,
     /// One JSON document
     Json,
@@ -137,7 +137,7 @@ pub enum WriteError {
 
 impl Output {
     /// Writes a document for programs, or calls `text` to write for users; its second argument asks
-    /// for more columns.
+    /// for more details.
     ///
     /// # Errors
     /// If the output cannot be written.

@@ -20,14 +20,11 @@ mod shell;
 mod status;
 pub mod validate;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-
-use crate::telemetry::metrics::reference;
 
 /// A Kubernetes operator that manages the computes and API keys of a hosted Postgres platform as
 /// declared by custom resources.
@@ -54,9 +51,6 @@ enum Verb {
     Act(act::Verbs),
     Completion(shell::Completion),
     Man(shell::Man),
-    /// Print docs/metrics.md.
-    #[command(hide = true)]
-    Metrics,
 }
 
 /// The command line, independent of the name that the program was called by.
@@ -124,12 +118,6 @@ impl Cli {
                 .run(&mut std::io::stdout())
                 .map_err(|error| error.to_string())?,
             Verb::Man(args) => args.run().map_err(|error| error.to_string())?,
-            Verb::Metrics => {
-                let page = reference::page().map_err(|error| error.to_string())?;
-                std::io::stdout()
-                    .write_all(page.as_bytes())
-                    .map_err(|error| error.to_string())?;
-            }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -19,11 +19,11 @@ use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
 use crate::platform::{PlatformAlias, PlatformPattern, Platforms, Reach};
-use crate::telemetry::debug::{Pages, loopback, serve_debug};
+use crate::telemetry::debug::{loopback, serve_debug};
 use crate::telemetry::health::{Pulse, bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::traces::Traces;
-use crate::telemetry::{Metrics, Readiness, StatePage};
+use crate::telemetry::{Metrics, Readiness};
 
 /// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to
 /// the cluster that it runs in.
@@ -36,9 +36,8 @@ pub struct Run {
     /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
-    /// Loopback address that serves /debug/log and /debug/state; not served when absent. GET
-    /// /debug/log shows the log filter, and PUT replaces it by the body of the request.
-    /// /debug/state shows the state that this process keeps for each resource.
+    /// Loopback address that serves /debug/log; not served when absent. GET shows the log filter,
+    /// and PUT replaces it by the body of the request.
     #[arg(long, env = "DBPLANE_DEBUG_LISTEN", value_parser = loopback)]
     debug_listen: Option<SocketAddr>,
     /// Format of log lines.
@@ -159,14 +158,8 @@ impl Run {
         let exposition = bind(self.metrics_listen).await?;
         readiness.lacks("the API server");
         let served = CancellationToken::new();
-        let state_page = self.debug_listen.map(|_| StatePage::default());
-        if let Some((address, state)) = self.debug_listen.zip(state_page.clone()) {
-            let pages = Pages {
-                log,
-                state,
-                readiness: readiness.clone(),
-            };
-            tokio::spawn(serve_debug(bind(address).await?, pages, served.clone()));
+        if let Some(address) = self.debug_listen {
+            tokio::spawn(serve_debug(bind(address).await?, log, served.clone()));
         }
         let probed = serve_health(health, (readiness.clone(), pulse), served.clone());
         let health = aside.runtime().spawn(probed);
@@ -195,7 +188,6 @@ impl Run {
                     election: self.leader_elect.then_some(election),
                     readiness,
                     metrics,
-                    state_page,
                     clock: clock::now,
                 };
                 controller::run(operator, stop).await

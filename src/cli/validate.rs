@@ -2,7 +2,6 @@
 
 mod json;
 mod junit;
-mod sarif;
 mod text;
 
 use std::io::{self, Write};
@@ -28,7 +27,7 @@ pub struct Args {
     output: Format,
 }
 
-const EXIT_CODES: &str = "Examples:\n  dbplane validate deploy/\n  kubectl kustomize . | dbplane validate - -o sarif\n\n\
+const EXIT_CODES: &str = "Examples:\n  dbplane validate deploy/\n  kubectl kustomize . | dbplane validate - -o junit\n\n\
                           Exit status:\n  0  nothing is wrong\n  1  something is wrong with an object, or a document cannot be read as YAML\n  \
                           2  the command line is wrong, or a file or directory cannot be read";
 
@@ -41,8 +40,6 @@ enum Format {
     Json,
     /// JUnit XML: a suite for each file, a test case for each object
     Junit,
-    /// SARIF 2.1.0, which code hosts show beside the lines of a change
-    Sarif,
 }
 
 /// The reason why the manifests cannot be checked.
@@ -124,7 +121,6 @@ pub fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit
         Format::Text => text::write(&report, out)?,
         Format::Json => json::write(&report, out)?,
         Format::Junit => junit::write(&report, out)?,
-        Format::Sarif => sarif::write(&report, out)?,
     }
     for Unreadable { file, cause } in &report.unreadable {
         writeln!(err, "dbplane: {file}: {cause}")?;

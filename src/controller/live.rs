@@ -3,7 +3,6 @@
 pub mod census;
 pub mod guarded;
 pub mod stores;
-pub mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::stores::Stores;
-use self::trail::Trail;
 use super::access;
 use super::environment::{
     Admission, Environment, Kind, ListFaults, Lists, Objects, Occurrence, PassSettings,
@@ -64,7 +62,6 @@ pub struct Live {
     /// The memory limits for the lists of each namespace's Accounts.
     pub rooms: Rooms,
     pub metrics: Arc<Metrics>,
-    pub trail: Trail,
     pub leadership: Leadership,
     /// The clock of decisions.
     pub clock: fn() -> Timestamp,
@@ -250,7 +247,6 @@ impl Environment for Live {
     fn record(&self, occurrence: Occurrence<'_>) {
         let steps = &self.metrics.steps;
         match occurrence {
-            Occurrence::Step { uid, step } => self.trail.step(uid, step, self.now()),
             Occurrence::Create { kind, outcome } => steps.created(kind, outcome),
             Occurrence::Deletion { kind } => steps.deletes(kind),
             Occurrence::Corrected { field } => steps.corrected(field),

@@ -24,7 +24,7 @@ mod start;
 pub mod state;
 
 pub use compute::Computes;
-pub use key::{NOT_READ, ProjectKeys, assumed_key_secret};
+pub use key::ProjectKeys;
 pub use registry::definitions;
 pub use replica_set::ReadReplicaSets;
 pub use start::{Aside, Election, Operator, led_by, run};

@@ -10,9 +10,10 @@ use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::PlanError;
 use super::objects::{Id, Objects};
 use super::outside::Outside;
-use super::secrets::{Known, Place, Secrets, Written};
+use super::secrets::{Place, Secrets, Written};
 use super::steps::Step;
 use super::trail::Trail;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
@@ -76,44 +77,32 @@ impl InMemoryCluster {
         &self.trail
     }
 
-    /// True if the content of a Secret is assumed.
-    pub fn is_assumed(&self, place: &Place) -> bool {
-        self.secrets()
-            .known
-            .get(place)
-            .is_some_and(|known| known.assumed)
-    }
-
-    /// Reads each Secret once. The content of a Secret that may not be read is assumed.
+    /// Reads each Secret once. There is no plan if one may not be read, unless it is that of an
+    /// account whose key the user gave.
     async fn known(&self, place: &Place) -> Result<Option<Secret>, kube::Error> {
         if let Some(known) = self.secrets().known.get(place) {
-            return Ok(known.secret.clone());
+            return Ok(known.clone());
         }
-        let known = match self.outside.secret(&place.0, &place.1).await {
-            Ok(secret) => Known {
-                secret,
-                assumed: false,
-            },
+        let secret = match self.outside.secret(&place.0, &place.1).await {
             Err(error) if is_forbidden(&error) => {
-                let assumed = self.secrets().assumed.get(place).cloned();
-                self.trail
-                    .not_read("Secrets: you may not read them. What they hold is assumed to be as it was recorded.");
-                assumed.ok_or(error)?
+                let given = self.secrets().given.get(place).cloned();
+                if given.is_none() {
+                    self.trail.fail(PlanError::Secret {
+                        namespace: place.0.clone(),
+                        name: place.1.clone(),
+                    });
+                }
+                Some(given.ok_or(error)?)
             }
-            Err(error) => return Err(error),
+            read => read?,
         };
-        let secret = known.secret.clone();
-        self.secrets().known.insert(place.clone(), known);
+        self.secrets().known.insert(place.clone(), secret.clone());
         Ok(secret)
     }
 
-    /// Reports a write of a Secret, unless its previous content is unknown.
-    fn tell(&self, (namespace, name): (&str, &str), written: &Written) {
-        if written.assumed && !written.new {
-            self.trail.not_read(format!(
-                "Whether Secret {namespace}/{name} would be written anew."
-            ));
-        } else if written.new || !written.entries.is_empty() {
+    /// Reports a write of a Secret.
+    fn report_write(&self, name: &str, written: &Written) {
+        if written.new || !written.entries.is_empty() {
             let entries = written.entries.iter().cloned().collect();
             self.trail.note(Step::WriteSecret {
                 name: name.to_owned(),
@@ -231,7 +220,7 @@ impl Cluster for InMemoryCluster {
         let place = (namespace.to_owned(), secret.name_any());
         self.known(&place).await?;
         let written = self.secrets().create(&place, secret).map_err(refused)?;
-        self.tell((namespace, &place.1), &written);
+        self.report_write(&place.1, &written);
         Ok(())
     }
 
@@ -248,7 +237,7 @@ impl Cluster for InMemoryCluster {
             .apply(namespace, secret, dry_run)
             .map_err(refused)?;
         if !dry_run {
-            self.tell((namespace, &secret.name), &written);
+            self.report_write(&secret.name, &written);
         }
         Ok(stands)
     }
@@ -262,7 +251,7 @@ impl Cluster for InMemoryCluster {
         let place = (namespace.to_owned(), name.to_owned());
         self.known(&place).await?;
         let written = self.secrets().patch(&place, patch).map_err(refused)?;
-        self.tell((namespace, name), &written);
+        self.report_write(name, &written);
         Ok(())
     }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::PlanError;
 use super::cluster::InMemoryCluster;
 use super::outside::Outside;
-use super::recorded::Recorded;
 use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
@@ -28,18 +28,23 @@ pub struct Given {
     pub base_url: String,
 }
 
+impl Given {
+    /// True if the key is for the platform of this account.
+    pub fn is_for(&self, access: &PlatformAccess) -> bool {
+        self.base_url.trim_end_matches('/') == access.base_url.trim_end_matches('/')
+    }
+}
+
 #[derive(Debug)]
 pub struct Credentials {
     pub outside: Arc<dyn Outside>,
     pub given: Option<Given>,
     pub stands: BTreeMap<AccountName, AccountStanding>,
-    /// The state of each platform according to the records and statuses of resources.
-    pub recorded: BTreeMap<AccountName, Arc<Recorded>>,
 }
 
 impl Credentials {
     /// The platform of an account. It is read with the user's key for it, or with the account's
-    /// key. If neither may be used, the recorded state is used.
+    /// key. If neither may be used, there is no plan.
     pub fn connect(
         &self,
         name: &AccountName,
@@ -47,36 +52,23 @@ impl Credentials {
         key: &SecretString,
         cluster: &InMemoryCluster,
     ) -> Result<Arc<dyn Platform>, ConnectError> {
-        if let Some(given) = self
-            .given
-            .as_ref()
-            .filter(|given| is_same(&given.base_url, &access.base_url))
+        if let Some(given) = &self.given
+            && given.is_for(access)
         {
             return self.outside.connect(access, &given.key);
         }
-        let why = match (self.stands.get(name), credential(name, cluster)) {
+        match (self.stands.get(name), credential(name, cluster)) {
             (Some(stands), Some(credential))
                 if stands.base_url == access.base_url && stands.credential == credential =>
             {
-                if !cluster.is_assumed(&(credential.namespace, credential.name)) {
-                    return self.outside.connect(access, key);
-                }
-                "you may not read its Secret. Give its API key with --api-key"
+                self.outside.connect(access, key)
             }
             _ => {
-                "the cluster has no such account with this platform and Secret, and a key goes only where it went before. Give one for this \
-                 platform with --api-key and --base-url"
+                cluster.trail().fail(PlanError::NoKey(name.to_string()));
+                Err(ConnectError::NoKey)
             }
-        };
-        cluster.trail().not_read(format!(
-            "The platform of {name}: {why}. What is there is assumed to be as it was recorded last; what nobody has recorded is not known."
-        ));
-        Ok(self.recorded.get(name).cloned().unwrap_or_default())
+        }
     }
-}
-
-fn is_same(one: &str, other: &str) -> bool {
-    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// The planned source of an account's key.

@@ -6,7 +6,6 @@
 //! the operator would have to wait. It shows the reason and the time limit of the wait, but not
 //! what happens after it.
 
-mod assumed;
 mod cluster;
 mod credentials;
 mod environment;
@@ -16,7 +15,6 @@ mod manifests;
 mod objects;
 mod outside;
 mod platform;
-mod recorded;
 mod report;
 mod rounds;
 mod secrets;
@@ -27,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -41,10 +40,9 @@ use self::cluster::InMemoryCluster;
 use self::credentials::{AccountStanding, Credentials};
 use self::environment::Planner;
 use self::objects::Objects;
-use self::recorded::Recorded;
-use self::secrets::Secrets;
+use self::secrets::{Place, Secrets};
 use self::trail::Trail;
-use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
+use crate::api::{Account, ClusterAccount, ProjectKey};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
@@ -78,6 +76,16 @@ pub enum PlanError {
         .0.join(", ")
     )]
     SeveralPlatforms(Vec<String>),
+    #[error(
+        "a plan needs the right to get Secrets, and you may not get Secret {namespace}/{name}. The ClusterRole edit of Kubernetes has this right. \
+         For the Secret of an account, --api-key will do instead"
+    )]
+    Secret { namespace: String, name: String },
+    #[error(
+        "the platform of {0} is not read: the cluster has no such account with this platform and Secret, and a key goes only where it went \
+         before. Give one for this platform with --api-key and --base-url"
+    )]
+    NoKey(String),
 }
 
 /// Finds the platform of a key that the user gave.
@@ -122,7 +130,7 @@ pub fn given(
 /// Makes the plan.
 ///
 /// # Errors
-/// If a manifest cannot be read.
+/// If a manifest cannot be read, or a Secret or a platform may not be read.
 pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Plan, PlanError> {
     let Beginning {
         now,
@@ -139,19 +147,20 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     not_read.into_iter().for_each(|what| trail.not_read(what));
     let (mut objects, mut secrets) = (Objects::default(), Secrets::default());
     listed.into_iter().for_each(|object| objects.insert(object));
-    assumed::assume(&objects, &mut secrets, &settings);
-    let credentials = Credentials {
-        outside: outside.clone(),
-        given,
-        stands: stands(&objects),
-        recorded: recorded(&objects),
-    };
+    let stands = stands(&objects);
     let mut declared = BTreeMap::new();
     for manifest in &manifests {
         let laid = manifests::lay((&mut objects, &mut secrets), manifest, (&namespace, now));
         declared.extend(laid.map_err(PlanError::Manifest)?);
     }
-    assumed::assume(&objects, &mut secrets, &settings);
+    if let Some(given) = &given {
+        give(given, &objects, &mut secrets);
+    }
+    let credentials = Credentials {
+        outside: outside.clone(),
+        given,
+        stands,
+    };
     let selected = if manifests.is_empty() {
         selected
     } else {
@@ -162,6 +171,9 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     let planner = Planner::new((now, settings), (cluster, trail), credentials, namespaces);
     let planned: BTreeSet<Id> = planner.planned(&selected);
     let ended = planner.run_until_stable(&selected).await;
+    if let Some(failure) = planner.trail.take_failure() {
+        return Err(failure);
+    }
     let all: BTreeSet<Id> = planned
         .into_iter()
         .chain(planner.planned(&selected))
@@ -187,17 +199,35 @@ fn said<A: AnyAccount>(account: &A) -> (AccountName, AccountStanding) {
     (account.account_name(), stands)
 }
 
-fn recorded(objects: &Objects) -> BTreeMap<AccountName, Arc<Recorded>> {
-    let mut all: BTreeMap<AccountName, Recorded> = BTreeMap::new();
-    for compute in objects.all::<Compute>() {
-        let account = AccountName::of(&compute.spec.account_ref, compute.as_ref());
-        all.entry(account).or_default().add_compute(&compute);
+/// Gives the key to the accounts of its platform. The Secret of a ProjectKey holds more than the
+/// key, so it is read.
+fn give(given: &Given, objects: &Objects, secrets: &mut Secrets) {
+    let of_keys: BTreeSet<Place> = objects
+        .all::<ProjectKey>()
+        .iter()
+        .map(|key| {
+            (
+                key.namespace().unwrap_or_default(),
+                key.spec.secret.name.clone(),
+            )
+        })
+        .collect();
+    let own = objects.all::<Account>();
+    let shared = objects.all::<ClusterAccount>();
+    let credentials = own
+        .iter()
+        .filter(|account| given.is_for(account.access()))
+        .map(|account| account.credential())
+        .chain(
+            shared
+                .iter()
+                .filter(|account| given.is_for(account.access()))
+                .map(|account| account.credential()),
+        );
+    for credential in credentials {
+        let place = (credential.namespace, credential.name);
+        if !of_keys.contains(&place) {
+            secrets.give(place, credential.key, &given.key);
+        }
     }
-    for key in objects.all::<ProjectKey>() {
-        let account = AccountName::of(&key.spec.account_ref, key.as_ref());
-        all.entry(account).or_default().add_key(&key);
-    }
-    all.into_iter()
-        .map(|(account, recorded)| (account, Arc::new(recorded)))
-        .collect()
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::fields::applied_entries;
@@ -17,28 +18,20 @@ use crate::decide::names::FIELD_MANAGER;
 /// Namespace and name.
 pub type Place = (String, String);
 
-/// The current state of a Secret.
-#[derive(Clone)]
-pub struct Known {
-    pub secret: Option<Secret>,
-    /// The Secret could not be read, so its content is assumed.
-    pub assumed: bool,
-}
-
-impl fmt::Debug for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known")
-            .field("assumed", &self.assumed)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The Secrets that were read, and the assumptions for those that cannot be read.
-#[derive(Debug, Default)]
+/// The Secrets that were read, declared or written.
+#[derive(Default)]
 pub struct Secrets {
-    pub known: BTreeMap<Place, Known>,
-    pub assumed: BTreeMap<Place, Known>,
+    /// `None` if there is no such Secret.
+    pub known: BTreeMap<Place, Option<Secret>>,
+    /// The Secrets of accounts whose key the user gave, for a user who may not read them.
+    pub given: BTreeMap<Place, Secret>,
     made: u64,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
 }
 
 /// The result of a write.
@@ -47,8 +40,6 @@ pub struct Written {
     pub new: bool,
     /// Names of the added, changed or removed entries.
     pub entries: BTreeSet<String>,
-    /// True if the previous content is unknown.
-    pub assumed: bool,
     /// True if anything changed.
     pub changed: bool,
 }
@@ -67,7 +58,7 @@ impl Secrets {
     }
 
     fn get(&self, place: &Place) -> Option<Secret> {
-        self.known.get(place)?.secret.clone()
+        self.known.get(place)?.clone()
     }
 
     /// A Secret that the user declares.
@@ -76,27 +67,18 @@ impl Secrets {
             secret.metadata = before.metadata;
         }
         self.number(&mut secret);
-        self.known.insert(
-            place,
-            Known {
-                secret: Some(secret),
-                assumed: false,
-            },
-        );
+        self.known.insert(place, Some(secret));
     }
 
-    /// Sets the assumed content of a Secret, unless there is one already.
-    pub fn assume(&mut self, place: Place, guess: Option<Secret>) {
-        let secret = guess.map(|mut secret| {
-            (secret.metadata.namespace, secret.metadata.name) =
-                (Some(place.0.clone()), Some(place.1.clone()));
-            self.number(&mut secret);
-            secret
-        });
-        self.assumed.entry(place).or_insert(Known {
-            secret,
-            assumed: true,
-        });
+    /// The Secret of an account, with a key from the user.
+    pub fn give(&mut self, place: Place, entry: String, key: &SecretString) {
+        let mut secret = Secret::default();
+        (secret.metadata.namespace, secret.metadata.name) =
+            (Some(place.0.clone()), Some(place.1.clone()));
+        let value = ByteString(key.expose_secret().as_bytes().to_vec());
+        secret.data = Some([(entry, value)].into());
+        self.number(&mut secret);
+        self.given.insert(place, secret);
     }
 
     pub fn create(&mut self, place: &Place, secret: &Secret) -> Result<Written, u16> {
@@ -154,7 +136,6 @@ impl Secrets {
             let unchanged = Written {
                 new: false,
                 entries: BTreeSet::new(),
-                assumed: false,
                 changed: false,
             };
             return Ok((next, unchanged));
@@ -173,17 +154,10 @@ impl Secrets {
         merge(&mut value, patch);
         let next: Secret = serde_json::from_value(value).map_err(|_| 422_u16)?;
         if next.metadata.deletion_timestamp.is_some() && next.finalizers().is_empty() {
-            self.known.insert(
-                place.clone(),
-                Known {
-                    secret: None,
-                    assumed: false,
-                },
-            );
+            self.known.insert(place.clone(), None);
             return Ok(Written {
                 new: false,
                 entries: BTreeSet::new(),
-                assumed: false,
                 changed: true,
             });
         }
@@ -193,7 +167,7 @@ impl Secrets {
     /// Removes the Secrets of an owner that is gone.
     pub fn collect(&mut self, uid: &str) {
         for known in self.known.values_mut() {
-            let owned = known.secret.as_ref().is_some_and(|secret| {
+            let owned = known.as_ref().is_some_and(|secret| {
                 !secret.owner_references().is_empty()
                     && secret
                         .owner_references()
@@ -201,15 +175,13 @@ impl Secrets {
                         .all(|owner| owner.uid == uid)
             });
             if owned {
-                known.secret = None;
+                *known = None;
             }
         }
     }
 
     fn put(&mut self, place: &Place, mut next: Secret) -> Written {
-        let before = self.known.get(place);
-        let assumed = before.is_some_and(|known| known.assumed);
-        let stands = before.and_then(|known| known.secret.as_ref());
+        let stands = self.known.get(place).and_then(Option::as_ref);
         let changed = stands != Some(&next);
         let entries = differing(stands, &next);
         if changed {
@@ -222,16 +194,9 @@ impl Secrets {
         let written = Written {
             new: stands.is_none(),
             entries,
-            assumed,
             changed,
         };
-        self.known.insert(
-            place.clone(),
-            Known {
-                secret: Some(next),
-                assumed,
-            },
-        );
+        self.known.insert(place.clone(), Some(next));
         written
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use super::PlanError;
 use super::objects::Id;
 use super::steps::Step;
 
@@ -17,6 +18,7 @@ struct Noted {
     /// Number of steps so far.
     count: u64,
     not_read: Vec<String>,
+    failure: Option<PlanError>,
 }
 
 impl Trail {
@@ -51,6 +53,17 @@ impl Trail {
 
     pub fn all_not_read(&self) -> Vec<String> {
         self.with(|noted| noted.not_read.clone())
+    }
+
+    /// Records why there is no plan. The first reason counts.
+    pub fn fail(&self, why: PlanError) {
+        self.with(|noted| {
+            noted.failure.get_or_insert(why);
+        });
+    }
+
+    pub fn take_failure(&self) -> Option<PlanError> {
+        self.with(|noted| noted.failure.take())
     }
 
     pub fn of(&self, id: &Id) -> Vec<Step> {

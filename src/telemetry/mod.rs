@@ -8,7 +8,6 @@ pub mod metrics;
 mod served;
 pub mod traces;
 
-pub use debug::StatePage;
 pub use health::Readiness;
 pub use metrics::Metrics;
 pub use served::served;

@@ -48,15 +48,6 @@ pub enum Check {
 }
 
 impl Check {
-    pub const ALL: [Check; 6] = [
-        Check::Yaml,
-        Check::Kind,
-        Check::UnknownField,
-        Check::Schema,
-        Check::Rule,
-        Check::Schedule,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             Check::Yaml => "yaml",
@@ -73,19 +64,6 @@ impl Check {
         match (self, path) {
             (Check::UnknownField, _) | (_, "") => f.write_str(message),
             _ => write!(f, "{path}: {message}"),
-        }
-    }
-
-    pub fn describe(self) -> &'static str {
-        match self {
-            Check::Yaml => "The document is YAML or JSON, and sets no field twice.",
-            Check::Kind => "Kind and version are those of a resource of dbplane.",
-            Check::UnknownField => "The object has no fields that its kind does not have.",
-            Check::Schema => {
-                "Types, required fields, supported values and bounds are those of the definition."
-            }
-            Check::Rule => "The validation rules of the definition hold.",
-            Check::Schedule => "Each schedule comes at some time, and its time zone exists.",
         }
     }
 }

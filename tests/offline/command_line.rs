@@ -10,7 +10,7 @@ use clap::Command;
 pub fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
     let below = command
         .get_subcommands()
-        .filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+        .filter(|verb| verb.get_name() != "help");
     let mut all = Vec::new();
     for verb in below {
         let name = format!("{name} {}", verb.get_name());

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dbplane::decide::Reason;
-use dbplane::telemetry::metrics::reference;
 use regex::Regex;
 use serde_json::Value;
+
+use crate::reference;
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
@@ -44,7 +45,7 @@ fn alerts() -> BTreeMap<String, Value> {
 
 /// The queryable names of all metrics.
 fn metrics() -> BTreeSet<String> {
-    let page = reference::page().unwrap();
+    let page = reference::metrics::page();
     let row = Regex::new(r"(?m)^\| `([a-z_]+)` \| ([a-z]+) ").unwrap();
     let mut names = BTreeSet::new();
     for found in row.captures_iter(&page) {

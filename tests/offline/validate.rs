@@ -179,34 +179,6 @@ fn junit_has_a_case_for_each_object() {
 }
 
 #[test]
-fn sarif_points_at_the_lines() {
-    let ran = validate(&["--output=sarif", BAD]);
-    let log = json(&ran.out);
-    let run = &log["runs"][0];
-    assert_eq!((ran.code, &log["version"]), (1, &"2.1.0".into()));
-    let results = run["results"].as_array().unwrap();
-    assert_eq!(results.len(), MISTAKES.len());
-    for (result, (line, column, path)) in results.iter().zip(MISTAKES) {
-        let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!(
-            (
-                &place["artifactLocation"]["uri"],
-                &place["region"]["startLine"]
-            ),
-            (&BAD.into(), &line.into())
-        );
-        assert_eq!(place["region"]["startColumn"], column);
-        assert!(
-            result["message"]["text"].as_str().unwrap().contains(path),
-            "{result}"
-        );
-        let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
-        assert_eq!(rule["id"], result["ruleId"]);
-    }
-    assert_eq!(run["invocations"][0]["executionSuccessful"], true);
-}
-
-#[test]
 fn standard_input_is_read_and_lists_are_opened() {
     let manifests: Vec<Value> = serde_saphyr::from_multiple(
         &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(BAD)).unwrap(),
@@ -260,7 +232,7 @@ fn secrets_stay_unprinted() {
     let broken = "kind: Secret # for dbplane.dev\nstringData: {hunter2: a, hunter2: b}\n";
     let account = "apiVersion: dbplane.dev/v1alpha1\nkind: Account\nmetadata: {name: a}\nspec: {apiKeySecretRef: hunter2, \
                    baseURL: 'https://me:hunter2@platform.example/v2'}\n";
-    for format in ["text", "json", "junit", "sarif"] {
+    for format in ["text", "json", "junit"] {
         let ran = validate_with(
             &["-", "-o", format],
             &format!("{secret}---\n{broken}---\n{account}"),
@@ -277,7 +249,7 @@ fn secrets_stay_unprinted() {
 
 #[test]
 fn what_cannot_be_read_is_told_apart_from_what_is_wrong() {
-    for format in ["text", "json", "junit", "sarif"] {
+    for format in ["text", "json", "junit"] {
         let ran = validate(&["no/such/file.yaml", BAD, "--output", format]);
         assert_eq!(ran.code, 2, "{format}");
         assert!(

@@ -1,5 +1,5 @@
-//! `dbplane plan` for users and pipelines: it needs only view rights, shows no secrets, and writes
-//! nothing.
+//! `dbplane plan` for users and pipelines: it needs the rights to view resources and to get Secrets,
+//! shows no secrets, and writes nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -23,6 +23,21 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: viewer, namespace: default}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: dbplane-view}
+subjects: [{kind: ServiceAccount, name: viewer, namespace: default}]
+";
+
+/// The right to get the Secrets of the resources, but not that of the account.
+const READER: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader, namespace: default}
+rules:
+  - {apiGroups: [\"\"], resources: [secrets], resourceNames: [ci-key, reports-db], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 subjects: [{kind: ServiceAccount, name: viewer, namespace: default}]
 ";
 
@@ -219,7 +234,7 @@ fn is_as_expected(plan: &Value) {
 }
 
 #[tokio::test]
-async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
+async fn a_plan_needs_the_rights_to_view_and_to_get_secrets_and_writes_nothing() {
     let (cluster, platform) = (cluster().await, platform().await);
     let (token, viewer, administrator) = scene(&cluster, &platform).await;
     let file = cluster.sandbox().folder().join("manifests.yaml");
@@ -227,55 +242,52 @@ async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
     let file = file.to_str().unwrap();
     let (stands, written) = (versions(&cluster).await, writes(&platform));
 
-    // Nothing to do, both as administrator and with view rights and no API key.
-    for who in [&administrator, &viewer] {
-        let said = who.plan(&["--detailed-exitcode"], "").await;
-        assert_eq!(
-            (said.code, said.out.contains("Plan: nothing to do.")),
-            (0, true),
-            "{}{}",
-            said.out,
-            said.err
-        );
-        assert_eq!(
-            said.out.contains("Not read: "),
-            std::ptr::eq(who, &raw const viewer),
-            "{}",
-            said.out
-        );
+    let said = administrator.plan(&["--detailed-exitcode"], "").await;
+    assert_eq!(
+        (said.code, said.out.contains("Plan: nothing to do.")),
+        (0, true),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    // Without the right to get Secrets there is no plan. A key from the user replaces only the
+    // Secret of the account.
+    for (key, is_of_account) in [(&[][..], true), (&["--api-key", "-"], false)] {
+        let args = [&["-f", file], key].concat();
+        let said = viewer.plan(&args, CREDENTIAL).await;
+        assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
+        let right = "the right to get Secrets, and you may not get Secret default/";
+        assert!(said.err.contains(right), "{}", said.err);
+        let named = said.err.contains("default/platform-api-key");
+        assert_eq!(named, is_of_account, "{}", said.err);
     }
+    cluster
+        .kubectl_with_input(&["apply", "-f", "-"], READER)
+        .await
+        .unwrap();
 
-    let mut plans = Vec::new();
-    for (who, key) in [(&administrator, false), (&viewer, true), (&viewer, false)] {
-        let key: &[&str] = if key { &["--api-key", "-"] } else { &[] };
+    // The viewer may now get Secrets, but not that of the account.
+    for (who, key) in [
+        (&administrator, &[][..]),
+        (&administrator, &["--api-key", "-"]),
+        (&viewer, &["--api-key", "-"]),
+    ] {
         let args = [&["-f", file, "--detailed-exitcode", "-o", "json"], key].concat();
         let said = who.plan(&args, CREDENTIAL).await;
         assert_eq!(said.code, 2, "{}{}", said.out, said.err);
         assert!(!said.out.contains(&token), "{}", said.out);
-        plans.push(serde_json::from_str::<Value>(&said.out).unwrap());
+        let plan: Value = serde_json::from_str(&said.out).unwrap();
+        is_as_expected(&plan);
+        let is_viewer = std::ptr::eq(who, &raw const viewer);
+        assert_eq!(plan["notRead"] != serde_json::json!([]), is_viewer);
     }
-    plans.iter().for_each(is_as_expected);
-    let not_read = |plan: &Value| plan["notRead"].to_string();
-    assert_eq!(not_read(&plans[0]), "[]");
-    assert!(
-        !not_read(&plans[1]).contains("The platform of"),
-        "{}",
-        not_read(&plans[1])
-    );
-    assert!(
-        not_read(&plans[2]).contains("The platform of Account default/prod"),
-        "{}",
-        not_read(&plans[2])
-    );
 
-    let said = viewer
-        .plan(&["-f", "-", "-o", "markdown"], &manifests())
-        .await;
+    let args = ["-f", file, "--api-key", "-"];
+    let said = viewer.plan(&args, CREDENTIAL).await;
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     for line in [
-        "### dbplane plan",
-        "| Compute default/reports (new) | create a ReadOnly compute on branch br-main-42: size 2<br>create Secret reports-db",
-        "size 1 → 2 | yes |",
+        "Compute default/reports (new)\n  create a ReadOnly compute on branch br-main-42: size 2\n  create Secret reports-db",
+        "size 1 → 2 (interrupts connections)",
         "Compute units, at minimum and maximum: 1 before, 4 after.",
     ] {
         assert!(said.out.contains(line), "{line}: {}", said.out);
@@ -317,10 +329,10 @@ spec:
         platform.base_url()
     );
     let said = administrator.plan(&["-f", "-"], &account).await;
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
     assert!(
-        said.out.contains("a key goes only where it went before"),
-        "{}{}",
-        said.out,
+        said.err.contains("a key goes only where it went before"),
+        "{}",
         said.err
     );
     assert_eq!(platform.requests(0).len(), asked);

@@ -1,4 +1,4 @@
-//! Diagnostics: `/debug/state` and `dbplane bugreport`.
+//! Diagnostics: `dbplane bugreport`, and what `dbplane status` reads from metrics.
 
 use std::process::{Command, Output};
 
@@ -39,7 +39,7 @@ fn said(cluster: &ControlPlane, verb: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
+async fn a_report_shows_what_is_wrong_and_status_what_is_left_of_a_budget() {
     let (cluster, platform) = (cluster().await, platform().await);
     let debug = format!("127.0.0.1:{}", free_port().unwrap());
     let operator = Operator::start(
@@ -75,81 +75,24 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
         .await
         .unwrap();
 
-    let page = format!("http://{debug}/debug/state");
-    let state = async |query: &str| -> Value {
-        reqwest::get(format!("{page}?{query}"))
-            .await
-            .unwrap()
-            .json()
-            .await
-            .unwrap()
-    };
-    let all = state("").await;
-    assert_eq!(
-        (&all["identity"], &all["mayChange"]),
-        (&"operator".into(), &true.into()),
-        "{all:#}"
-    );
-    assert_eq!(all["resources"].as_array().unwrap().len(), 4);
-    assert_eq!(all["accounts"][0]["budget"]["requestsPerMinute"], 600);
-    let settled = async || {
-        let reports = state("kind=compute&namespace=default&name=reports").await;
-        let [reports] = reports["resources"].as_array().unwrap().as_slice() else {
-            panic!("{reports:#}")
-        };
-        reports["last"]["report"]["health"]["is"] == "Stalled"
-            && reports["last"]["next"]["atTheLatest"].is_string()
-    };
-    wait_until(
-        "the page to say that the compute is stalled",
-        PATIENCE,
-        settled,
-    )
-    .await
-    .unwrap();
-    let orders = state("kind=Compute&name=orders").await["resources"][0].clone();
-    assert_eq!(
-        orders["last"]["report"]["health"]["reason"], "Available",
-        "{orders:#}"
-    );
-    assert!(orders["last"]["step"]["step"].is_string(), "{orders:#}");
-    let lists = all["lists"].as_array().unwrap();
-    assert!(
-        lists
-            .iter()
-            .any(|list| list["of"]["project"] == "aged-wind-123456"),
-        "{lists:#?}"
-    );
-
-    // A second process waits for the lease and reports that.
-    let waits = format!("127.0.0.1:{}", free_port().unwrap());
-    let standby = Operator::start(
-        &cluster,
-        "standby",
-        &["--leader-elect", "--debug-listen", &waits],
-    );
-    let said = async || {
-        let Ok(answer) = reqwest::get(format!("http://{waits}/debug/state")).await else {
-            return false;
-        };
-        answer.status() == 503
-            && answer
-                .text()
-                .await
-                .unwrap()
-                .contains("the lead, which another process has")
-    };
-    wait_until("the standby to say what it waits for", PATIENCE, said)
+    // A second process waits for the lease.
+    let standby = Operator::start(&cluster, "standby", &["--leader-elect"]);
+    let served = async || reqwest::get(&standby.metrics).await.is_ok();
+    wait_until("the standby to serve its metrics", PATIENCE, served)
         .await
         .unwrap();
 
-    reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics, &page).await;
-    status_tells_what_is_left_of_a_budget(&cluster, [&operator.metrics, &standby.metrics, &page]);
+    reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics).await;
+    let log_page = format!("http://{debug}/debug/log");
+    status_tells_what_is_left_of_a_budget(
+        &cluster,
+        [&operator.metrics, &standby.metrics, &log_page],
+    );
 }
 
 fn status_tells_what_is_left_of_a_budget(
     cluster: &ControlPlane,
-    [metrics, of_standby, page]: [&str; 3],
+    [metrics, of_standby, log_page]: [&str; 3],
 ) {
     let fleet = said(
         cluster,
@@ -176,7 +119,10 @@ fn status_tells_what_is_left_of_a_budget(
     );
     for (url, why) in [
         (of_standby, "this process does not lead"),
-        (page, "what is served there are not the metrics of dbplane"),
+        (
+            log_page,
+            "what is served there are not the metrics of dbplane",
+        ),
         ("http://127.0.0.1:1/metrics", ""),
     ] {
         let unknown = orders(url);
@@ -188,19 +134,14 @@ fn status_tells_what_is_left_of_a_budget(
     }
 }
 
-async fn reports_tell_what_is_wrong_without_names(
-    cluster: &ControlPlane,
-    metrics: &str,
-    page: &str,
-) {
-    let report = bugreport(cluster, &["--metrics-url", metrics, "--state-url", page]);
+async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metrics: &str) {
+    let report = bugreport(cluster, &["--metrics-url", metrics]);
     let shown = [
         "holder: operator_",
         "isOfThisVersion: true",
         "Ready=True (Available)",
         "reason: Refused",
         "dbplane_platform_requests_total{",
-        "requestsPerMinute: 600",
         "missing: []",
     ];
     for text in shown {
@@ -226,17 +167,6 @@ async fn reports_tell_what_is_wrong_without_names(
         &secret,
     ] {
         assert!(!report.contains(name), "{name} is in\n{report}");
-    }
-
-    // The operator's state covers all namespaces, regardless of the namespace of the requested
-    // resources.
-    let elsewhere = bugreport(
-        cluster,
-        &["--namespace", "kube-public", "--state-url", page],
-    );
-    assert!(elsewhere.contains("requestsPerMinute: 600"), "{elsewhere}");
-    for name in ["reports", "orders", "aged-wind", "br-nowhere", &id] {
-        assert!(!elsewhere.contains(name), "{name} is in\n{elsewhere}");
     }
 
     let named = bugreport(

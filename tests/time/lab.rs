@@ -81,7 +81,6 @@ impl Lab {
             election: None,
             readiness,
             metrics: Arc::new(Metrics::default()),
-            state_page: None,
             clock: now,
         };
         let operator = tokio::spawn(controller::run(operator, stop.clone()));

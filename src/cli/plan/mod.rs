@@ -1,6 +1,5 @@
 //! `dbplane plan`: shows what the operator would do, without doing it.
 
-mod markdown;
 mod text;
 
 use std::io::{self, Write};
@@ -12,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::common::{
-    ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key,
+    ClusterArgs, Connected, ConnectionError, KeyError, OutputArgs, Scope, WriteError, read_key,
 };
 use super::files::{self, Source};
 use super::platform::ReachArgs;
@@ -44,17 +43,15 @@ pub struct Args {
     #[arg(long, short = 'f', value_name = "FILE|DIR|-", conflicts_with_all = ["all_namespaces", "selector"])]
     filename: Vec<PathBuf>,
     /// File with the platform's API key, or - for standard input. When absent, the key of each
-    /// account is read from its Secret. If you may not read that, the plan uses the state that
-    /// resources have recorded
+    /// account is read from its Secret
     #[arg(long, value_name = "FILE|-")]
     api_key: Option<PathBuf>,
     /// The platform of --api-key. Required if the accounts have several platforms, or if only a
     /// manifest names it
     #[arg(long, value_name = "URL", requires = "api_key")]
     base_url: Option<String>,
-    /// Format of the output
-    #[arg(long, short, value_enum, default_value_t)]
-    output: Form,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Exit with status 2 if there is something to do
     #[arg(long)]
     detailed_exitcode: bool,
@@ -89,31 +86,16 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "Examples:
-  dbplane plan -n shop                                  what the operator is about to do in namespace shop
-  dbplane plan -n shop -f orders.yaml                   what it would do if this were applied
-  kubectl kustomize . | dbplane plan -f - -o markdown   the same as a comment on a pull request
-  dbplane plan -A --detailed-exitcode --api-key KEY     without the right to read Secrets
+  dbplane plan -n shop                                what the operator is about to do in namespace shop
+  dbplane plan -n shop -f orders.yaml                 what it would do if this were applied
+  kubectl kustomize . | dbplane plan -f - -o json     the same for a program
+  dbplane plan -A --detailed-exitcode --api-key KEY   without the right to read the account's Secret
 
 Exit status:
   0  the plan was made; with --detailed-exitcode: there is nothing to do
   1  there is no plan, or nothing can be said of some resource
   2  with --detailed-exitcode: there is something to do, or something waits
      (the command line is wrong: 2 as well, and nothing is written to standard output)";
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
-    /// For users
-    #[default]
-    Text,
-    /// For users, with every resource and all its details
-    Wide,
-    /// One JSON document
-    Json,
-    /// One YAML document
-    Yaml,
-    /// For a comment on a pull request
-    Markdown,
-}
 
 /// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
@@ -184,7 +166,9 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         ),
     )
     .await?;
-    write(args.output, &plan, out)?;
+    args.output
+        .output
+        .write(out, &plan, |out, wide| text::write(&plan, wide, out))?;
     Ok(exit_code(args.detailed_exitcode, &plan))
 }
 
@@ -194,17 +178,6 @@ fn exit_code(detailed: bool, plan: &Plan) -> ExitCode {
         (false, true) => ExitCode::from(2),
         (false, false) => ExitCode::SUCCESS,
     }
-}
-
-fn write(form: Form, plan: &Plan, out: &mut impl Write) -> Result<(), Error> {
-    let output = match form {
-        Form::Markdown => return Ok(markdown::write(plan, out)?),
-        Form::Text => Output::Text,
-        Form::Wide => Output::Wide,
-        Form::Json => Output::Json,
-        Form::Yaml => Output::Yaml,
-    };
-    Ok(output.write(out, plan, |out, wide| text::write(plan, wide, out))?)
 }
 
 impl Args {

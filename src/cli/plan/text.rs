@@ -27,7 +27,7 @@ pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// True if the plan has anything to show for the resource.
-pub fn is_shown(planned: &Planned) -> bool {
+fn is_shown(planned: &Planned) -> bool {
     planned.has_changes() || planned.unknown.is_some() || planned.manifest.is_some()
 }
 
@@ -66,7 +66,7 @@ fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-pub fn of_manifest(planned: &Planned) -> &'static str {
+fn of_manifest(planned: &Planned) -> &'static str {
     use crate::plan::Manifest;
     match planned.manifest {
         Some(Manifest::New) => " (new)",
@@ -75,7 +75,7 @@ pub fn of_manifest(planned: &Planned) -> &'static str {
     }
 }
 
-pub fn waits(planned: &Planned) -> Option<String> {
+fn waits(planned: &Planned) -> Option<String> {
     let waits = planned.waits.as_ref()?;
     let until = waits
         .until
@@ -105,7 +105,7 @@ fn with(text: String, set: &[Field]) -> String {
 }
 
 /// The description of a step.
-pub fn step_text(step: &Step) -> String {
+fn step_text(step: &Step) -> String {
     match step {
         Step::CreateCompute {
             branch,
@@ -153,7 +153,7 @@ pub fn step_text(step: &Step) -> String {
     }
 }
 
-pub fn summary(plan: &Plan) -> String {
+fn summary(plan: &Plan) -> String {
     let counts = &plan.counts;
     let parts = [
         (counts.computes_created, "to create"),
@@ -189,7 +189,7 @@ pub fn summary(plan: &Plan) -> String {
     }
 }
 
-pub fn cost(plan: &Plan) -> String {
+fn cost(plan: &Plan) -> String {
     let range = |Units { min, max }: Units| {
         if min.to_bits() == max.to_bits() {
             format!("{min}")

@@ -6,7 +6,6 @@ mod effects;
 mod kind;
 mod ports;
 
-use std::fmt::Debug;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -60,7 +59,7 @@ pub trait Environment: Objects + Lists<Self::Client> + Send + Sync + 'static {
         call: Admission,
     ) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
 
-    /// Records something that a pass did, for metrics and the state page.
+    /// Records something that a pass did, for the metrics.
     fn record(&self, _occurrence: Occurrence<'_>) {}
 }
 
@@ -74,11 +73,6 @@ pub enum Admission {
 /// Something that a pass did.
 #[derive(Debug)]
 pub enum Occurrence<'a> {
-    /// A step begins for the resource with this UID.
-    Step {
-        uid: &'a str,
-        step: &'a dyn Debug,
-    },
     /// A create on the platform ended.
     Create {
         kind: &'a str,

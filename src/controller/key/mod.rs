@@ -17,7 +17,6 @@ use kube::{Api, Client, Resource};
 
 pub use census::census;
 pub use flush::flush;
-pub use secret::{NOT_READ, assumed as assumed_key_secret};
 
 use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
 use super::object::{Managed, Status, namespaced};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretContent, digest, secrets};
-use crate::decide::identity::{KeyIdentity, KeyRecords, of_key};
+use crate::decide::identity::{KeyIdentity, KeyRecords};
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{
     MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_PREVIOUS, SECRET_SHAPE, shape,
@@ -81,44 +80,6 @@ pub(super) fn content(
         labels,
         annotations,
     }
-}
-
-/// The prefix of stand-ins for secrets that cannot be read.
-pub const NOT_READ: &str = "not-read";
-
-/// The Secret of a key as it was written, for a process that cannot read it: with stand-ins for the
-/// secrets. `None` if no key is recorded.
-pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
-    let records = of_key(object).ok()?.known().records;
-    let words = |name: &str| SecretString::from(format!("{NOT_READ}-{name}"));
-    let key = records.current.as_ref()?;
-    let previous = records.previous.last();
-    let previous = previous.map(|key| Previous {
-        id: key.id,
-        name: key.name.clone(),
-        secret: words(&key.name),
-    });
-    let content = content(
-        &object.spec,
-        (key, &words(&key.name)),
-        previous.as_ref(),
-        base_url,
-    );
-    let mut secret = secrets::empty(
-        &Owner::of(object)?,
-        (&object.spec.secret.name, content.type_.as_deref()),
-    );
-    let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
-    secret.data = Some(
-        content
-            .data
-            .iter()
-            .map(|(entry, value)| (entry.clone(), bytes(value)))
-            .collect(),
-    );
-    secret.labels_mut().extend(content.labels);
-    secret.annotations_mut().extend(content.annotations);
-    Some(secret)
 }
 
 /// The content of a Secret of ours, and the key's secret if it is unaltered. `records` contain the

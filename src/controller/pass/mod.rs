@@ -135,7 +135,6 @@ async fn take_step<K: Kind, E: Environment>(
         return Ok(Taken::Ended(pass));
     }
     debug!(?step, "performing");
-    env.record(Occurrence::Step { uid: &uid, step });
     spans::step(step);
     match perform::<K, E>(env, object, observed, step).await {
         Ok(()) => {

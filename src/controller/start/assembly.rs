@@ -22,7 +22,6 @@ use super::feed::{Feed, Later, feed};
 use super::put_back;
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
-use super::state_page;
 use super::withdrawn;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
@@ -30,7 +29,6 @@ use crate::controller::environment::{Kind, KindVisitor, Kinds, PassSettings};
 use crate::controller::live::Live;
 use crate::controller::live::census::census;
 use crate::controller::live::stores::{Entry, Stores, Unreadable};
-use crate::controller::live::trail::Trail;
 use crate::controller::object::Managed;
 use crate::controller::pass::label_of;
 use crate::controller::registry::AllKinds;
@@ -38,7 +36,7 @@ use crate::controller::state::ProcessState;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
 use crate::platform::{Observers, Organizations, OverHttp, Rooms, Ticks};
-use crate::telemetry::{Metrics, Readiness, StatePage};
+use crate::telemetry::{Metrics, Readiness};
 
 /// The item that readiness reports as missing until the stores are filled.
 const CACHES: &str = "the first list of all resources";
@@ -59,8 +57,6 @@ pub struct Inputs {
     pub settings: Settings,
     pub cluster: ClusterId,
     pub metrics: Arc<Metrics>,
-    /// `/debug/state`, if it is served.
-    pub state_page: Option<StatePage>,
     pub leadership: Leadership,
     pub clock: fn() -> Timestamp,
 }
@@ -83,7 +79,6 @@ impl Assembly {
             settings,
             cluster,
             metrics,
-            state_page,
             leadership,
             clock,
         } = inputs;
@@ -134,7 +129,6 @@ impl Assembly {
             clock,
             organizations: Organizations::default(),
             metrics,
-            trail: Trail::kept(state_page.is_some()),
             this: this.clone(),
             synced: CancellationToken::new(),
             refused,
@@ -153,14 +147,6 @@ impl Assembly {
         // This is the only place that sets it.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared::of(&env));
-        if let Some(page) = state_page {
-            let told = Arc::downgrade(&shared);
-            page.by(move |wanted| {
-                told.upgrade()
-                    .map(|shared| state_page::state(&shared, wanted))
-                    .unwrap_or_default()
-            });
-        }
         let running = controllers
             .into_iter()
             .map(|controller| controller(&shared, stop))

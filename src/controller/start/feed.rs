@@ -354,7 +354,6 @@ impl<K: Kind> Reader<K> {
                     "the resource is gone without its deletion; nothing manages any more what it has on the platform: {left}"
                 );
             }
-            env.trail.forget(&uid(object.as_ref()));
             K::on_deleted(env.as_ref(), object.as_ref());
             wake::owner(env.as_ref(), object.as_ref());
         }
@@ -384,7 +383,6 @@ impl<K: Kind> Reader<K> {
             {
                 let uid = meta.uid.as_deref().unwrap_or_default();
                 env.state().forget(uid);
-                env.trail.forget(uid);
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }

@@ -10,7 +10,6 @@ mod reconcile;
 mod relay;
 mod run;
 mod slots;
-mod state_page;
 mod unreadable;
 mod waiting;
 mod wake;

@@ -23,8 +23,8 @@ use crate::controller::labels;
 use crate::controller::live::Live;
 use crate::controller::object::{Managed, uid};
 use crate::controller::pass::{Next, Pass, is_outdated, label, pass, refused};
+use crate::decide::Wake;
 use crate::decide::circuit::PROBE_PAUSE;
-use crate::decide::{Wake, later};
 use crate::spans;
 
 /// Every resource is reconciled again after this time, or up to a tenth less, even without a
@@ -108,7 +108,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
             resync(env.random()),
         ));
     }
-    let (kind, reference) = (K::Object::kind(&()), ObjectRef::from_obj(object));
+    let kind = K::Object::kind(&());
     let traced = spans::pass(&kind, object.meta());
     let lines = in_lines(&kind, object);
     let timer = env.metrics.passes.begins(&kind);
@@ -121,17 +121,10 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     if let Err(error) = &result {
         refused::report_refused_request::<K, Live>(env, object, error).await;
     }
-    let now = env.now();
-    let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
+    let pass = result?;
     env.state.pass_succeeded(&uid(object));
     env.is_doubted(object);
-    let wait = wait(pass.next, now, resync(env.random()));
-    env.trail.ended(&uid(object), pass, later(now, wait), now);
-    // The object may have been deleted during the pass.
-    if env.object(&reference).is_none() {
-        env.trail.forget(&uid(object));
-    }
-    Ok(Requeue::requeue(wait))
+    Ok(requeue(pass.next, env.now(), resync(env.random())))
 }
 
 /// The span with the fields of every log line of a pass. Its level is error, so that no line lacks

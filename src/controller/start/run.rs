@@ -15,7 +15,7 @@ use crate::config::Settings;
 use crate::controller::key::flush;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
-use crate::telemetry::{Metrics, Readiness, StatePage};
+use crate::telemetry::{Metrics, Readiness};
 
 /// How long the operator tries to save unsaved keys when it stops.
 const FLUSH_GRACE: Duration = Duration::from_secs(25);
@@ -32,8 +32,6 @@ pub struct Operator {
     pub election: Option<Election>,
     pub readiness: Readiness,
     pub metrics: Arc<Metrics>,
-    /// `/debug/state`, if it is served.
-    pub state_page: Option<StatePage>,
     /// The clock of decisions.
     pub clock: fn() -> Timestamp,
 }
@@ -131,7 +129,6 @@ async fn control(
         settings,
         readiness,
         metrics,
-        state_page,
         clock,
         ..
     } = operator;
@@ -141,7 +138,6 @@ async fn control(
         settings,
         cluster,
         metrics,
-        state_page,
         leadership,
         clock,
     };

@@ -218,14 +218,6 @@ impl Slots {
         woken.into_iter().for_each(|wake| wake());
     }
 
-    /// For each owner, how many objects have a slot and how many wait.
-    pub fn figures(&self) -> BTreeMap<String, (usize, usize)> {
-        let count = |(owner, owned): (&String, &Owned)| {
-            (owner.clone(), (owned.taken.len(), owned.waiting.len()))
-        };
-        self.with(|all| all.owners.iter().map(count).collect())
-    }
-
     fn with<T>(&self, run: impl FnOnce(&mut All) -> T) -> T {
         run(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -59,11 +59,6 @@ impl Tick {
     pub const fn at(number: u64) -> Self {
         Self(number)
     }
-
-    /// For display. It is comparable only within this process.
-    pub fn number(self) -> u64 {
-        self.0
-    }
 }
 
 /// The logical clock. Clones share it.
@@ -304,7 +299,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     }
 
     /// The latest state of every list with subscribers, by account and list.
-    pub fn all(&self) -> Vec<(Place, Latest<L>)> {
+    fn all(&self) -> Vec<(Place, Latest<L>)> {
         self.registry()
             .watches
             .values()

@@ -1,13 +1,12 @@
 //! Metrics in OpenMetrics text, with one registry and a file for each group. Label values come from
 //! closed sets, or are the UID of an account; no label contains the name of an object.
-//! docs/metrics.md is generated from this registry.
+//! A test generates docs/metrics.md from this registry.
 
 mod census;
 mod left;
 mod passes;
 mod platform;
 mod process;
-pub mod reference;
 mod resources;
 mod steps;
 

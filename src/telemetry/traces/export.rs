@@ -34,7 +34,8 @@ impl Exporter {
     /// Uses the environment's settings, with `timeout` for one request.
     ///
     /// # Errors
-    /// If no client can be created.
+    /// If no client can be created. The message does not repeat the endpoint, which may contain a
+    /// credential.
     pub fn new(timeout: Duration) -> Result<Self, String> {
         let why = Arc::<Mutex<String>>::default();
         let http = reqwest::Client::builder()
@@ -50,7 +51,10 @@ impl Exporter {
             why: Arc::clone(&why),
         };
         let otlp = Otlp::builder().with_http().with_http_client(client).build();
-        let otlp = otlp.map_err(|error| format!("traces cannot be exported: {error}"))?;
+        let otlp = otlp.map_err(|_| {
+            "traces cannot be exported: OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; write one such as \
+             http://collector:4318"
+        })?;
         Ok(Self {
             otlp,
             why,

@@ -1,8 +1,9 @@
 //! Traces, exported with the OpenTelemetry protocol if the environment enables them:
 //! docs/guide/traces.md.
 
-mod environment;
 mod export;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -16,11 +17,20 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use self::environment::{Wanted, wanted};
 use self::export::Exporter;
 use crate::spans::TARGET;
 
 const SERVICE: &str = "dbplane";
+const ENDPOINTS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
+const TIMEOUTS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
+];
+/// The default of the OpenTelemetry specification.
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the end of the program waits for a collector.
 const LAST_EXPORT: Duration = Duration::from_millis(1500);
 
@@ -34,13 +44,13 @@ impl Traces {
     /// this process.
     ///
     /// # Errors
-    /// If a setting is unsupported, with advice.
+    /// If no exporter can be created.
     pub fn of_environment(instance: &str) -> Result<Option<Self>, String> {
-        let Some(wanted) = wanted(|name| std::env::var(name).ok())? else {
+        if !are_enabled(variable) {
             return Ok(None);
-        };
-        let exporter = Exporter::new(wanted.timeout)?;
-        let provider = SdkTracerProvider::builder().with_resource(resource(wanted, instance));
+        }
+        let exporter = Exporter::new(timeout())?;
+        let provider = SdkTracerProvider::builder().with_resource(resource(instance));
         Ok(Some(Self(provider.with_batch_exporter(exporter).build())))
     }
 
@@ -66,8 +76,34 @@ impl Traces {
     }
 }
 
+/// A variable of the environment; an empty one counts as absent.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .filter(|value| !value.trim().is_empty())
+}
+
+/// Traces are off unless an exporter or an endpoint is configured.
+fn are_enabled(variable: impl Fn(&str) -> Option<String>) -> bool {
+    if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return false;
+    }
+    match variable("OTEL_TRACES_EXPORTER") {
+        Some(exporter) => exporter == "otlp",
+        None => ENDPOINTS.iter().any(|name| variable(name).is_some()),
+    }
+}
+
+/// The timeout of one request to the collector. The SDK applies it only to a client of its own.
+fn timeout() -> Duration {
+    let milliseconds = TIMEOUTS
+        .iter()
+        .find_map(|name| variable(name)?.trim().parse().ok());
+    milliseconds.map_or(TIMEOUT, Duration::from_millis)
+}
+
 /// Attributes of the environment override ours.
-fn resource(wanted: Wanted, instance: &str) -> Resource {
+fn resource(instance: &str) -> Resource {
     let ours = [
         KeyValue::new("service.name", SERVICE),
         KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
@@ -80,7 +116,7 @@ fn resource(wanted: Wanted, instance: &str) -> Resource {
     let resource = Resource::builder_empty()
         .with_attributes(ours)
         .with_detectors(&detectors);
-    match wanted.service_name {
+    match variable("OTEL_SERVICE_NAME") {
         Some(name) => resource.with_service_name(name).build(),
         None => resource.build(),
     }

@@ -3,6 +3,7 @@
 
 mod commands;
 mod fields;
+pub mod metrics;
 mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::crds::walk_schemas;
 
-/// Set by `make reference`.
+/// Set by `make reference` and `make metrics`.
 const WRITE: &str = "DBPLANE_WRITE_REFERENCE";
 
 fn folder() -> PathBuf {
