@@ -190,7 +190,7 @@ fn may_rest_on<E: Environment>(
         .map(|snapshot| snapshot.items.as_slice())
         .unwrap_or_default();
     let names = access::names_shown(env, object, connection, Support::among(computes).names);
-    may_rest_on_older_list(&object.spec, known, (computes, names))
+    may_rest_on_older_list(&object.spec, known, computes, names)
 }
 
 fn is_awaiting(
