@@ -407,5 +407,4 @@ pub(super) fn shortened(names: &[impl AsRef<str>]) -> String {
 }
 
 #[cfg(test)]
-#[path = "account_tests.rs"]
 mod tests;

@@ -178,5 +178,4 @@ fn slowed(turn: Timestamp) -> String {
 }
 
 #[cfg(test)]
-#[path = "brake/tests.rs"]
 mod tests;

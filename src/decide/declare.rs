@@ -136,5 +136,4 @@ fn mode(mode: &PoolerMode) -> Option<api::PoolerMode> {
 }
 
 #[cfg(test)]
-#[path = "declare_tests.rs"]
 mod tests;

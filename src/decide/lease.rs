@@ -142,5 +142,4 @@ impl Candidate {
 }
 
 #[cfg(test)]
-#[path = "lease_tests.rs"]
 mod tests;

@@ -236,3 +236,6 @@ impl Queue {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
