@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 
-use super::super::Reason;
 use super::{AccountObserved, Verdict};
 use crate::api::{AccountCapabilities, AccountStatus, Condition};
+use crate::decide::Reason;
 
 /// The status names at most this many projects.
 const MOST_PROJECTS: usize = 100;

@@ -1,8 +1,8 @@
 //! Reports of contradictions between a resource and another resource or the compute.
 
-use super::super::{Reason, Report};
 use super::Case;
 use super::claims::Holder;
+use crate::decide::{Reason, Report};
 use crate::domain::{Compute, Role};
 
 pub(super) fn claimed(case: &Case, what: &str, by: &Holder) -> Report {

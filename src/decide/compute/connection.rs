@@ -1,9 +1,9 @@
 //! The connection Secret of a Compute.
 
-use super::super::connection::{Address, Declared, Due, Target};
-use super::super::{Action, Decision, Report};
 use super::{Case, Choice, ComputeStep};
 use crate::api::Management;
+use crate::decide::connection::{Address, Declared, Due, Target};
+use crate::decide::{Action, Decision, Report};
 use crate::domain::Compute;
 
 /// While the platform cannot be read, the Secret still follows the spec and the credentials. Its

@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, CreateIntent, Origin};
-use super::super::released::gone_with_its_project;
-use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
 use super::record::elsewhere;
@@ -17,6 +14,9 @@ use super::{
     Case, Choice, ComputeObserved, ComputeStep, Snapshot, SnapshotState, is_orphaned,
     remove_finalizer, unreadable, wish,
 };
+use crate::decide::identity::{Binding, CreateIntent, Origin};
+use crate::decide::released::gone_with_its_project;
+use crate::decide::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
 /// After this time a compute is deleted again if it is still listed although the platform confirmed

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use super::super::identity::{CreateIntent, Evidence};
-use super::super::{Action, drift};
 use super::claims::Holder;
 use super::{Case, Snapshot};
+use crate::decide::identity::{CreateIntent, Evidence};
+use crate::decide::{Action, drift};
 use crate::domain::{
     Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry,
 };

@@ -5,10 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::drift::{self, Difference};
-use super::super::identity::{Binding, Origin};
-use super::super::memory::Asked;
-use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::conflict::{claimed, wrong_role};
 use super::connection::{connection, incomplete, meanwhile};
 use super::create::adopt_or_create;
@@ -20,6 +16,10 @@ use super::{
     Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, restart, stray,
 };
 use crate::api::{Management, OnMissing};
+use crate::decide::drift::{self, Difference};
+use crate::decide::identity::{Binding, Origin};
+use crate::decide::memory::Asked;
+use crate::decide::{Action, Decision, Health, Reason, Report, Sync, later};
 use crate::domain::{Compute, ComputeState, Shown};
 
 pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
-use super::super::cron::Cron;
-use super::super::identity::{Maintained, RestartRecord};
-use super::super::{Wake, later};
 use super::Case;
 use crate::api::{ComputeSpec, Duration as Length, MaintenanceRestart, MaintenanceStatus};
+use crate::decide::cron::Cron;
+use crate::decide::identity::{Maintained, RestartRecord};
+use crate::decide::{Wake, later};
 use crate::domain::Compute;
 
 /// The starting deadline of a restart if the spec declares none.

@@ -1,11 +1,11 @@
 //! The platform's operations on a compute: reads and reports them if the compute takes long or an
 //! operation has failed.
 
-use super::super::identity::Binding;
-use super::super::operations::{is_given_up, text};
-use super::super::{Action, Decision, Reason, Report, Sync, Wake, later};
 use super::{Case, Choice, ComputeStep, SnapshotState};
 use crate::api::LastOperation;
+use crate::decide::identity::Binding;
+use crate::decide::operations::{is_given_up, text};
+use crate::decide::{Action, Decision, Reason, Report, Sync, Wake, later};
 use crate::domain::{Compute, ComputeState};
 
 /// Adds the operations to a choice: reports a failed one, and reads them when due. Any other step

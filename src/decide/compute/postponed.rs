@@ -1,8 +1,8 @@
 //! Changes and restarts that have to wait, because they interrupt connections.
 
-use super::super::disruption::Permit;
-use super::super::{Decision, Health, Reason, Report, Sync, Waiting};
 use super::Choice;
+use crate::decide::disruption::Permit;
+use crate::decide::{Decision, Health, Reason, Report, Sync, Waiting};
 
 /// Reports changes that interrupt connections and are not allowed now.
 pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {

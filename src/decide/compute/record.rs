@@ -1,11 +1,11 @@
 //! The record of a Compute: restores the finalizer and the copy, and checks that the account is
 //! still for the recorded platform.
 
-use super::super::identity::ComputeIdentity;
-use super::super::seal::InvalidAnnotation;
-use super::super::{Decision, Reason, Report};
 use super::{Case, Choice, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer};
 use crate::api::{ComputeSpec, Management};
+use crate::decide::identity::ComputeIdentity;
+use crate::decide::seal::InvalidAnnotation;
+use crate::decide::{Decision, Reason, Report};
 
 /// The finalizer holds a resource that has, or may have, a compute. Replacing the resource by its
 /// manifest removes the finalizer and the copy of the record.

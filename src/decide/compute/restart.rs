@@ -2,17 +2,17 @@
 
 use jiff::Timestamp;
 
-use super::super::disruption::Permit;
-use super::super::drift::{self, Difference};
-use super::super::identity::{BeforeRestart, RestartRecord};
-use super::super::names::RESTART;
-use super::super::{Action, Decision, Health, Reason, Report, Sync};
 use super::maintenance::{self, Turn};
 use super::postponed::postponed;
 use super::restart_evidence::{
     Outcome, after_in_vain, answered, applying_again, call_again_at, outcome,
 };
 use super::{Case, Choice, ComputeStep, is_settled};
+use crate::decide::disruption::Permit;
+use crate::decide::drift::{self, Difference};
+use crate::decide::identity::{BeforeRestart, RestartRecord};
+use crate::decide::names::RESTART;
+use crate::decide::{Action, Decision, Health, Reason, Report, Sync};
 use crate::domain::{Compute, ComputeState};
 
 /// The next choice for a restart that is due, or whose call is open.

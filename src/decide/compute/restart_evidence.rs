@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Answered, BeforeRestart, InVain, RestartRecord};
-use super::super::{Action, doubled, later};
 use super::{Case, SnapshotState, is_settled};
+use crate::decide::identity::{Answered, BeforeRestart, InVain, RestartRecord};
+use crate::decide::{Action, doubled, later};
 use crate::domain::{Compute, ComputeState};
 
 /// The longest pause between two calls without any trace on the compute.

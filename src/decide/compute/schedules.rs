@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::super::cron::Cron;
-use super::super::drift;
-use super::super::{Memory, later};
 use super::unfollowed::{Unfollowed, length, unfollowed};
 use crate::api::{ComputeSpec, Schedule, ScheduleStatus, ScheduledDisruption};
+use crate::decide::cron::Cron;
+use crate::decide::drift;
+use crate::decide::{Memory, later};
 use crate::domain::{Compute, ComputeUnits};
 
 /// How many starts and ends are examined to find one that changes a setting.

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::CreateIntent;
-use super::super::{Reason, Report};
 use super::Case;
 use super::evidence::on_branch;
+use crate::decide::identity::CreateIntent;
+use crate::decide::{Reason, Report};
 use crate::domain::{Compute, Listed, Role, Shown, Unreadable, UnreadableEntry};
 
 pub(super) struct Snapshot<'a> {

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::RestartRecord;
-use super::super::{Report, drift, sizes};
 use super::sight::{Sight, sight};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
 use crate::api::{
     ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding,
     WaitingChanges,
 };
+use crate::decide::identity::RestartRecord;
+use crate::decide::{Report, drift, sizes};
 use crate::domain::{Compute, ComputeState, Role};
 
 /// The status: the observed compute and the conditions.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{ComputeIdentity, CreateIntent, Evidence};
-use super::super::names::NOT_CREATED;
-use super::super::seal::ObjectKey;
-use super::super::{Decision, WATCHED, Wake, later};
 use super::evidence::{CreateOutcome, evidence, is_void, matching};
 use super::{Case, Choice, ComputeStep, Snapshot, twin};
 use crate::api::Management;
+use crate::decide::identity::{ComputeIdentity, CreateIntent, Evidence};
+use crate::decide::names::NOT_CREATED;
+use crate::decide::seal::ObjectKey;
+use crate::decide::{Decision, WATCHED, Wake, later};
 use crate::domain::{Compute, UnreadableEntry};
 
 /// The unanswered creates once dbplane no longer waits for this one.

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
-use super::super::memory::Memory;
-use super::super::{
-    AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
-};
 use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
 use crate::api::Management;
+use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
+use crate::decide::memory::Memory;
+use crate::decide::{
+    AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
+};
 use crate::domain::{Compute, Shown};
 
 /// How long the status names a twin before it is deleted: somebody may have begun to use it.

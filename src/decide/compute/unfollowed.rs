@@ -1,9 +1,9 @@
 //! Schedules that are not followed, because they cannot be read or never occur.
 
-use super::super::conditions::Report;
-use super::super::cron::{Cron, Flaw};
-use super::super::{Health, Reason, Sync};
 use crate::api::{ComputeSpec, Duration, Schedule};
+use crate::decide::conditions::Report;
+use crate::decide::cron::{Cron, Flaw};
+use crate::decide::{Health, Reason, Sync};
 
 /// A schedule of a spec that is not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::super::disruption::Permit;
-use super::super::drift::{self, Difference};
-use super::super::{Action, Decision, Reason, Report, Sync};
 use super::postponed::postponed;
 use super::restart;
 use super::{Case, Choice, ComputeStep, schedules};
+use crate::decide::disruption::Permit;
+use crate::decide::drift::{self, Difference};
+use crate::decide::{Action, Decision, Reason, Report, Sync};
 use crate::domain::Compute;
 
 /// Makes the changes that are allowed now. If there are none, reports the postponed ones.

@@ -1,10 +1,6 @@
 //! Wishes: records that are not in the status of this resource itself, but come from a backup
 //! without status or from a user. A wish has the same power as `spec.computeID` and no more.
 
-use super::super::identity::{Binding, ComputeIdentity, Origin};
-use super::super::names::{Mark, RECORD};
-use super::super::seal::ObjectKey;
-use super::super::{Decision, Reason, Report};
 use super::conflict::wrong_role;
 use super::create::{adopt_or_create, bind, unresolved};
 use super::delete::cannot_be_seen;
@@ -13,6 +9,10 @@ use super::record::has_something;
 use super::snapshot::unclear;
 use super::{Case, Choice, ComputeStep, Snapshot, remove_finalizer};
 use crate::api::Management;
+use crate::decide::identity::{Binding, ComputeIdentity, Origin};
+use crate::decide::names::{Mark, RECORD};
+use crate::decide::seal::ObjectKey;
+use crate::decide::{Decision, Reason, Report};
 use crate::domain::{Compute, Shown, UnreadableEntry};
 
 /// The wish, if it asks for something. A record in the status and `spec.computeID` take precedence.

@@ -1,8 +1,8 @@
 //! Checks that the account is for the platform and the organization of the keys.
 
-use super::super::{AccountView, Action, Decision, Reason, Report};
 use super::outcome::{keys, unclear};
 use super::{Case, Choice, KeyListing, KeyStep};
+use crate::decide::{AccountView, Action, Decision, Reason, Report};
 
 impl Case<'_> {
     pub(super) fn organization(&self) -> Option<&str> {

@@ -1,7 +1,7 @@
 //! Reports about a Secret that belongs to something else.
 
-use super::super::{Decision, Reason, Report};
 use super::{Case, Choice, KeySecretView};
+use crate::decide::{Decision, Reason, Report};
 
 pub(super) fn claimed(case: &Case, other: &str) -> Choice {
     let name = &case.spec.secret.name;

@@ -1,8 +1,5 @@
 //! The deletion of a ProjectKey: all of its keys are revoked first.
 
-use super::super::identity::{KeyIntent, KeyRecords};
-use super::super::released::gone_with_its_project;
-use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
@@ -12,6 +9,9 @@ use super::outcome::{
 use super::unlisted;
 use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
+use crate::decide::identity::{KeyIntent, KeyRecords};
+use crate::decide::released::gone_with_its_project;
+use crate::decide::{AccountView, Action, Decision, Reason, Report, later, paused};
 
 pub(super) fn decide(case: &Case) -> Choice {
     if !case.observed.meta.has_finalizer {

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::account::shortened;
-use super::super::{Decision, Reason, Report, later};
 use super::{Case, Choice};
+use crate::decide::account::shortened;
+use crate::decide::{Decision, Reason, Report, later};
 
 /// An account whose credentials are in the Secret of a ProjectKey.
 #[derive(Clone, Debug, PartialEq, Eq)]

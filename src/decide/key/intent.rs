@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::KeyIntent;
-use super::super::names::{self, ClusterId};
-use super::super::seal::ObjectKey;
 use super::{Case, rotation};
 use crate::api::ProjectKeySpec;
+use crate::decide::identity::KeyIntent;
+use crate::decide::names::{self, ClusterId};
+use crate::decide::seal::ObjectKey;
 
 /// The fate of the replaced key.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Keys whose secret never arrived. Each creation attempt may leave one, so they are revoked before
 //! the next attempt. If dbplane cannot revoke them, the attempts stop.
 
-use super::super::identity::LostBecause;
-use super::super::{Action, Decision, Reason, Report};
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Revocation, revocation, revoke_unrecorded, twin};
 use super::{Case, Choice};
+use crate::decide::identity::LostBecause;
+use crate::decide::{Action, Decision, Reason, Report};
 
 /// The maximum number of such keys that dbplane cannot revoke.
 const MOST: usize = 3;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::identity::{Acknowledged, KeyRecords};
-use super::super::names::{Mark, REVOKED_KEYS, digest, listed};
-use super::super::{Decision, Reason, Report};
 use super::outcome::{Named, keys, without_all};
 use super::{Case, Choice, KeyStep};
+use crate::decide::identity::{Acknowledged, KeyRecords};
+use crate::decide::names::{Mark, REVOKED_KEYS, digest, listed};
+use crate::decide::{Decision, Reason, Report};
 
 /// The reason and the message about such keys, with instructions.
 pub(super) fn to_revoke_by_hand<'a>(

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
-use super::super::{Action, Reason, Report, later, names};
 use super::intent::readable;
 use super::{Case, KeyListing, KeyStep};
+use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
+use crate::decide::{Action, Reason, Report, later, names};
 use crate::domain::{Fault, KeyEntry, Shown, UnreadableEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.

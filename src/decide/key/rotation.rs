@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, LastUse, LostBecause, RetiredKey};
-use super::super::{Reason, later};
 use super::intent::request;
 use super::{Case, KeyListing};
 use crate::api::{RevokePrevious, Rotation};
+use crate::decide::identity::{KeyIdentity, LastUse, LostBecause, RetiredKey};
+use crate::decide::{Reason, later};
 use crate::domain::KeyEntry;
 
 /// How long a key stays valid after a requested replacement, if the spec declares no overlap.

@@ -1,7 +1,7 @@
 //! The observed Secret of a key, as input of decisions.
 
-use super::super::identity::{KeyIdentity, ProjectKeyIdentity};
 use super::outcome::keys;
+use crate::decide::identity::{KeyIdentity, ProjectKeyIdentity};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySecretView {

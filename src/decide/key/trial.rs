@@ -4,12 +4,12 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, LostBecause, LostKey};
-use super::super::memory::Backoff;
-use super::super::{Action, Decision, Reason, Report, Sync, YOUNG_KEY, later};
 use super::outcome::with_lost;
 use super::upkeep::ready;
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents, YOUNG_AGAIN};
+use crate::decide::identity::{KeyIdentity, LostBecause, LostKey};
+use crate::decide::memory::Backoff;
+use crate::decide::{Action, Decision, Reason, Report, Sync, YOUNG_KEY, later};
 use crate::domain::Fault;
 
 /// Interprets the platform's answer to a new key.

@@ -3,10 +3,10 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyRecords, LostKey};
-use super::super::{Action, Decision, Reason, Report, later};
 use super::outcome::without;
 use super::{Case, Choice, KeyListing, KeyStep};
+use crate::decide::identity::{KeyRecords, LostKey};
+use crate::decide::{Action, Decision, Reason, Report, later};
 
 /// Records the evidence of the list, or drops a key; `None` if the list shows nothing new.
 pub(super) fn noted(case: &Case) -> Option<Choice> {

@@ -4,9 +4,6 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
-use super::super::memory::Backoff;
-use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
@@ -16,6 +13,9 @@ use super::outcome::{
 };
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
+use crate::decide::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
+use crate::decide::memory::Backoff;
+use crate::decide::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use crate::domain::KeyEntry;
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use super::super::connection::Address;
-use super::super::{Reason, kept};
 use super::{Found, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
+use crate::decide::connection::Address;
+use crate::decide::{Reason, kept};
 use crate::domain::ComputeState;
 
 /// The relation of a Compute to a set.

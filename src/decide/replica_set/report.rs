@@ -1,10 +1,10 @@
 //! The report of a set, derived from all its replicas.
 
-use super::super::compute::{reported, unfollowed};
-use super::super::conditions::Health;
-use super::super::{Reason, Report, Sync};
 use super::Case;
 use super::member::Replica;
+use crate::decide::compute::{reported, unfollowed};
+use crate::decide::conditions::Health;
+use crate::decide::{Reason, Report, Sync};
 
 impl Case<'_> {
     pub(super) fn report(&self) -> Report {

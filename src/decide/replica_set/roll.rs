@@ -2,11 +2,11 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::super::names::derived;
-use super::super::{Action, Report};
 use super::member::{self, Replica};
 use super::{Case, Choice, SetStep, retire};
 use crate::api::Share;
+use crate::decide::names::derived;
+use crate::decide::{Action, Report};
 
 impl Case<'_> {
     /// Creates missing replicas and deletes surplus ones. Replicas of another branch are to be

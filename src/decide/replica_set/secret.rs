@@ -1,8 +1,8 @@
 //! The connection Secret of all replicas.
 
-use super::super::connection::{Declared, Due, SecretView, Target};
-use super::super::{Action, Decision, Report, Sync};
 use super::{Case, Choice, SetStep};
+use crate::decide::connection::{Declared, Due, SecretView, Target};
+use crate::decide::{Action, Decision, Report, Sync};
 
 impl Case<'_> {
     /// Writes the Secret if one is declared and differs.

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::super::Report;
 use super::SetObserved;
 use super::member::{self, Replica};
 use crate::api::{ReadReplicaSetSpec, ReadReplicaSetStatus, ServiceBinding};
+use crate::decide::Report;
 
 pub fn status(
     report: &Report,

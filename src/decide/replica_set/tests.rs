@@ -239,7 +239,7 @@ fn nothing_is_done_while_a_set_goes_is_paused_or_has_not_seen_its_own_work() {
 
 #[test]
 fn what_the_api_server_refuses_is_tried_again_later() {
-    use super::super::memory::Problem;
+    use crate::decide::memory::Problem;
     let failed = |seen: &mut SetObserved| {
         seen.memory.failed(
             Action::Create,

@@ -99,7 +99,13 @@ fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
         "a person is needed for it"
     );
     let before = crate::api::ReadReplicaSetStatus::default();
-    let shown = super::super::status(&told(&given), &given.spec, &given.observed, &before, NOW);
+    let shown = crate::decide::replica_set::status(
+        &told(&given),
+        &given.spec,
+        &given.observed,
+        &before,
+        NOW,
+    );
     assert_eq!((shown.replicas, shown.ready_replicas), (2, 1));
 }
 
@@ -243,7 +249,7 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
 
 #[test]
 fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
-    use super::super::super::memory::Problem;
+    use crate::decide::memory::Problem;
     let refused = |given: Given, action| {
         let failed = |seen: &mut SetObserved| {
             seen.memory
@@ -315,7 +321,7 @@ fn the_status_counts() {
             connection_secret: Some("was".into()),
             ..Default::default()
         };
-        super::super::status(&told(given), &given.spec, &given.observed, &before, NOW)
+        crate::decide::replica_set::status(&told(given), &given.spec, &given.observed, &before, NOW)
     };
     let shown = status(&given);
     let numbers = (
