@@ -37,93 +37,51 @@ fn one_request_at_a_time_asks_and_the_others_wait() {
     );
 }
 
+/// The state after this answer. `asked`: the request was sent to find out.
+fn answered(before: Circuit, asked: bool, answer: Answer) -> Circuit {
+    let mut circuit = before;
+    circuit.answered(asked, answer, NOW);
+    circuit
+}
+
+const SILENT: Answer = Answer::Unavailable(None);
+
+fn retry_after(seconds: u64) -> Answer {
+    Answer::Unavailable(Some(Duration::from_secs(seconds)))
+}
+
 #[test]
-fn what_an_answer_shows() {
-    let retry_after = |seconds| Answer::Unavailable(Some(Duration::from_secs(seconds)));
-    let silent = Answer::Unavailable(None);
-    for (what, before, asked, answer, left) in [
-        (
-            "served",
-            Circuit::Available,
-            false,
-            Answer::Served,
-            Circuit::Available,
-        ),
-        (
-            "the first: the next asks at once",
-            Circuit::Available,
-            false,
-            silent,
-            unavailable(0),
-        ),
-        (
-            "the first names a pause",
-            Circuit::Available,
-            false,
-            retry_after(4),
-            unavailable(4),
-        ),
-        (
-            "still unavailable",
-            unavailable(2),
-            true,
-            silent,
-            unavailable(1),
-        ),
-        (
-            "a pause of 0 s is none",
-            unavailable(2),
-            true,
-            retry_after(0),
-            unavailable(1),
-        ),
-        (
-            "a pause is obeyed",
-            unavailable(2),
-            true,
-            retry_after(4),
-            unavailable(4),
-        ),
-        (
-            "a pause is bounded",
-            unavailable(2),
-            true,
-            retry_after(86_400),
-            unavailable(60),
-        ),
-        (
-            "it is back",
-            unavailable(2),
-            true,
-            Answer::Served,
-            Circuit::Available,
-        ),
-        (
-            "sent before, and served",
-            unavailable(2),
-            false,
-            Answer::Served,
-            unavailable(2),
-        ),
-        (
-            "sent before, and not served",
-            unavailable(2),
-            false,
-            silent,
-            unavailable(2),
-        ),
-        (
-            "sent before, with a pause",
-            unavailable(2),
-            false,
-            retry_after(4),
-            unavailable(4),
-        ),
-    ] {
-        let mut circuit = before;
-        circuit.answered(asked, answer, NOW);
-        assert_eq!(circuit, left, "{what}");
-    }
+fn the_first_answer_that_is_not_served_makes_it_unavailable() {
+    let first = |answer| answered(Circuit::Available, false, answer);
+    assert_eq!(first(Answer::Served), Circuit::Available);
+    assert_eq!(first(SILENT), unavailable(0), "the next asks at once");
+    assert_eq!(first(retry_after(4)), unavailable(4), "it names a pause");
+}
+
+#[test]
+fn the_answer_to_a_request_that_asks_counts() {
+    let asked = |answer| answered(unavailable(2), true, answer);
+    assert_eq!(asked(SILENT), unavailable(1), "still unavailable");
+    assert_eq!(
+        asked(retry_after(0)),
+        unavailable(1),
+        "a pause of 0 s is none"
+    );
+    assert_eq!(asked(retry_after(4)), unavailable(4), "a pause is obeyed");
+    assert_eq!(
+        asked(retry_after(86_400)),
+        unavailable(60),
+        "a pause is bounded"
+    );
+    assert_eq!(asked(Answer::Served), Circuit::Available, "it is back");
+}
+
+#[test]
+fn an_answer_to_an_earlier_request_only_sets_a_pause() {
+    let earlier = |answer| answered(unavailable(2), false, answer);
+    assert_eq!(earlier(Answer::Served), unavailable(2));
+    assert_eq!(earlier(SILENT), unavailable(2));
+    assert_eq!(earlier(retry_after(4)), unavailable(4));
 }
 
 #[test]

@@ -242,68 +242,57 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
     );
 }
 
+/// An attempt at second 0 of this process failed.
+fn attempted(fault: Fault) -> Memory {
+    let mut memory = Memory::default();
+    memory.failed(Action::Create, Problem::Platform(fault), 1, at(0));
+    assert!(
+        !memory.not_done(Action::Create, at(0)),
+        "of another process"
+    );
+    memory.recorded(Action::Create, at(0));
+    assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try");
+    assert!(!memory.not_done(Action::Change, at(0)));
+    memory
+}
+
 #[test]
 fn only_what_was_certainly_not_done_counts_as_not_done() {
     let message = String::new;
-    for (fault, not_done) in [
-        (
-            Fault::Rejected {
-                status: 422,
-                message: message(),
-            },
-            true,
-        ),
-        (Fault::Conflict { message: message() }, true),
-        (
-            Fault::Busy {
-                message: message(),
-                retry_after: None,
-            },
-            true,
-        ),
-        (
-            Fault::Throttled {
-                status: 429,
-                retry_after: None,
-            },
-            true,
-        ),
-        (Fault::Transport { message: message() }, true),
-        (Fault::Unauthorized { message: message() }, true),
-        (
-            Fault::Server {
-                status: 503,
-                message: message(),
-            },
-            false,
-        ),
-        (Fault::Unknown { message: message() }, false),
-        (
-            Fault::Undecodable {
-                path: message(),
-                message: message(),
-            },
-            false,
-        ),
-        (Fault::TooLarge { message: message() }, false),
+    for certain in [
+        Fault::Rejected {
+            status: 422,
+            message: message(),
+        },
+        Fault::Conflict { message: message() },
+        Fault::Busy {
+            message: message(),
+            retry_after: None,
+        },
+        Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        },
+        Fault::Transport { message: message() },
+        Fault::Unauthorized { message: message() },
     ] {
-        let mut memory = Memory::default();
-        memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
-        assert!(
-            !memory.not_done(Action::Create, at(0)),
-            "of another process: {fault:?}"
-        );
-        memory.recorded(Action::Create, at(0));
-        assert_eq!(
-            memory.not_done(Action::Create, at(0)),
-            not_done,
-            "{fault:?}"
-        );
-        assert!(
-            !memory.not_done(Action::Create, at(1)),
-            "of an earlier try: {fault:?}"
-        );
-        assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
+        let memory = attempted(certain.clone());
+        assert!(memory.not_done(Action::Create, at(0)), "{certain:?}");
+    }
+    for open in [
+        Fault::Server {
+            status: 503,
+            message: message(),
+        },
+        Fault::Unknown { message: message() },
+        Fault::Undecodable {
+            path: message(),
+            message: message(),
+        },
+        Fault::TooLarge { message: message() },
+    ] {
+        let memory = attempted(open.clone());
+        assert!(!memory.not_done(Action::Create, at(0)), "{open:?}");
     }
 }
 

@@ -80,78 +80,52 @@ fn the_platform_is_asked_about_seen_projects_that_its_list_lacks() {
     );
 }
 
+/// Returns true if project p is gone after this change of the evidence.
+fn is_gone(change: impl FnOnce(&mut AccountObserved)) -> bool {
+    let found = gone(&observed(change));
+    assert!(found.is_empty() || found == ["p".to_owned()].into());
+    !found.is_empty()
+}
+
 #[test]
 fn a_project_is_gone_where_no_piece_of_the_evidence_is_missing() {
-    type Change = Box<dyn FnOnce(&mut AccountObserved)>;
-    let reports = |secret: &'static str, organization: Option<&'static str>| -> Change {
-        let organization_id = organization.map(str::to_owned);
-        Box::new(move |it| {
-            it.projects.reported = Some(SeenProjects {
-                organization_id,
-                ..of(secret, &["p"])
-            })
-        })
+    assert!(is_gone(|_| {}));
+    assert!(!is_gone(|it| it.projects.seen = None), "no credentials");
+    assert!(!is_gone(|it| it.check = None), "no check");
+    assert!(!is_gone(finds(100, 100)), "one list");
+    assert!(!is_gone(finds(100, 159)), "lists too close together");
+    let listed = |it: &mut AccountObserved| it.check.as_mut().unwrap().absent.clear();
+    assert!(!is_gone(listed), "listed, or known to the platform");
+    let nothing_leaves = |it: &mut AccountObserved| it.projects.leaving.clear();
+    assert!(!is_gone(nothing_leaves), "nothing in it is being deleted");
+    let leaves_later = |it: &mut AccountObserved| {
+        it.projects.leaving.insert("p".to_owned(), at(101));
     };
-    let cases: [(&str, Change, bool); 14] = [
-        ("all there is", Box::new(|_| {}), true),
-        (
-            "this process has seen it",
-            Box::new(|it| {
-                (it.projects.seen, it.projects.reported) = (Some(of("uid/2", &["p"])), None);
-            }),
-            true,
-        ),
-        (
-            "nobody has seen it",
-            Box::new(|it| it.projects.reported = None),
-            false,
-        ),
-        (
-            "seen through another Secret",
-            reports("other/1", Some("org-1")),
-            false,
-        ),
-        (
-            "seen through another version",
-            reports("uid/2", Some("org-1")),
-            false,
-        ),
-        (
-            "seen in another organization",
-            reports("uid/1", Some("org-2")),
-            false,
-        ),
-        ("seen in no organization", reports("uid/1", None), false),
-        (
-            "no credentials",
-            Box::new(|it| it.projects.seen = None),
-            false,
-        ),
-        ("no check", Box::new(|it| it.check = None), false),
-        (
-            "nothing in it is being deleted",
-            Box::new(|it| it.projects.leaving.clear()),
-            false,
-        ),
-        (
-            "found before that was deleted",
-            Box::new(|it| {
-                it.projects.leaving.insert("p".to_owned(), at(101));
-            }),
-            false,
-        ),
-        ("one list", Box::new(finds(100, 100)), false),
-        ("lists too close together", Box::new(finds(100, 159)), false),
-        (
-            "listed, or known to the platform",
-            Box::new(|it| it.check.as_mut().unwrap().absent.clear()),
-            false,
-        ),
-    ];
-    for (what, change, expected) in cases {
-        let found = gone(&observed(change));
-        let expected: BTreeSet<String> = expected.then(|| "p".to_owned()).into_iter().collect();
-        assert_eq!(found, expected, "{what}");
+    assert!(!is_gone(leaves_later), "found before that was deleted");
+}
+
+#[test]
+fn a_project_is_gone_only_if_the_same_credentials_have_seen_it() {
+    let reported = |secret: &'static str, organization: Option<&'static str>| {
+        move |it: &mut AccountObserved| {
+            it.projects.reported = Some(SeenProjects {
+                organization_id: organization.map(str::to_owned),
+                ..of(secret, &["p"])
+            });
+        }
+    };
+    let by_this_process = |it: &mut AccountObserved| {
+        (it.projects.seen, it.projects.reported) = (Some(of("uid/2", &["p"])), None);
+    };
+    assert!(is_gone(by_this_process));
+    assert!(!is_gone(|it| it.projects.reported = None), "nobody has");
+    for (secret, organization, what) in [
+        ("other/1", Some("org-1"), "another Secret"),
+        ("uid/2", Some("org-1"), "another version"),
+        ("uid/1", Some("org-2"), "another organization"),
+        ("uid/1", None, "no organization"),
+    ] {
+        assert!(!is_gone(reported(secret, organization)), "{what}");
     }
 }
 

@@ -277,10 +277,13 @@ fn status_after(given: &Given, old: &ComputeStatus) -> ComputeStatus {
     )
 }
 
-#[test]
-fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
-    let declared = || Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
-    let first = sent(declared(), NOW, &["scaleToZero"]);
+fn suspending_after(length: &str) -> Given {
+    Given::bound().declaring(json!({"scaleToZero": {"after": length}}))
+}
+
+/// The status after scaleToZero, declared as 10m, was sent and not applied.
+fn not_applied() -> ComputeStatus {
+    let first = sent(suspending_after("10m"), NOW, &["scaleToZero"]);
     let status = status_after(&first, &ComputeStatus::default());
     let expected = NotApplied {
         setting: "scaleToZero".into(),
@@ -294,19 +297,27 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
         status,
         "one write, however often it is sent"
     );
+    status
+}
 
-    let successor = |given: Given, seconds| {
-        let (spec, given) = (given.spec.clone(), given.after(seconds));
-        given.clone().remembering(|memory| {
-            remember(
-                memory,
-                (&spec, GENERATION),
-                Some(&status),
-                &Shown::Entry(&compute("ep-1")),
-                given.now,
-            );
-        })
-    };
+/// The decision of a process that started after `seconds`, with this status.
+fn successor(given: Given, status: &ComputeStatus, generation: i64, seconds: i64) -> Given {
+    let given = given.after(seconds);
+    let spec = given.spec.clone();
+    given.clone().remembering(|memory| {
+        remember(
+            memory,
+            (&spec, generation),
+            Some(status),
+            &Shown::Entry(&compute("ep-1")),
+            given.now,
+        );
+    })
+}
+
+#[test]
+fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
+    let status = not_applied();
     // The pauses are 5, 10, 20 and 40 minutes, then one hour each.
     for (start, next) in [
         (0, 300),
@@ -318,7 +329,7 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
         (8100, 11700),
         (90_000, 90_900),
     ] {
-        let given = successor(declared(), start);
+        let given = successor(suspending_after("10m"), &status, GENERATION, start);
         given
             .rest()
             .out_of_sync(Reason::SettingNotApplied, &["scaleToZero"]);
@@ -329,31 +340,24 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
             Some(SuspendAfter::Seconds(600))
         );
     }
-    // Another value is declared now, or the spec has another generation.
-    let other = successor(
-        Given::bound().declaring(json!({"scaleToZero": {"after": "20m"}})),
-        10,
-    );
+}
+
+#[test]
+fn another_declaration_ends_the_pause_after_a_setting_that_is_not_applied() {
+    let status = not_applied();
+    let other = successor(suspending_after("20m"), &status, GENERATION, 10);
     assert_eq!(
         change(&other).settings.suspend_after,
         Some(SuspendAfter::Seconds(1200))
     );
-    let edited = declared().remembering(|memory| {
-        let spec = declared().spec;
-        remember(
-            memory,
-            (&spec, GENERATION + 1),
-            Some(&status),
-            &Shown::Entry(&compute("ep-1")),
-            NOW,
-        );
-    });
-    change(&edited);
-    assert_eq!(
-        status_after(&successor(Given::bound(), 10), &status).not_applied,
-        [],
-        "it is not declared any more"
-    );
+    change(&successor(
+        suspending_after("10m"),
+        &status,
+        GENERATION + 1,
+        0,
+    ));
+    let not_declared = successor(Given::bound(), &status, GENERATION, 10);
+    assert_eq!(status_after(&not_declared, &status).not_applied, []);
 }
 
 #[test]

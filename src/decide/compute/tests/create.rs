@@ -255,80 +255,36 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
 
 #[test]
 fn only_who_creates_by_a_mark_rests_on_an_older_list() {
-    let primary = [compute("ep-1")];
-    let intended = || Given::intended().observed.identity.unwrap();
-    let fresh = ComputeIdentity::default;
-    for (what, declared, identity, computes, names, expected) in [
-        (
-            "a replica",
-            json!({"type": "ReadOnly"}),
-            fresh(),
-            &primary[..],
-            NameSupport::Kept,
-            true,
-        ),
-        (
-            "a primary",
-            json!({}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            true,
-        ),
-        (
-            "where there may be no names",
-            json!({"type": "ReadOnly"}),
-            fresh(),
-            &[],
-            NameSupport::Offered,
-            false,
-        ),
-        (
-            "where the list has a primary",
-            json!({}),
-            fresh(),
-            &primary,
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who would adopt one",
-            json!({"existing": "Adopt"}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who only looks",
-            json!({"management": "Observe"}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who names one",
-            json!({"computeID": "ep-2"}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who has a record",
-            json!({}),
-            intended(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-    ] {
+    let may = |declared: Value, computes: &[Compute], names| {
         let spec = Given::new().declaring(declared).spec;
-        assert_eq!(
-            may_rest_on_older_list(&spec, &identity, computes, names),
-            expected,
-            "{what}"
+        may_rest_on_older_list(&spec, &ComputeIdentity::default(), computes, names)
+    };
+    let primary = [compute("ep-1")];
+    let a_replica = || json!({"type": "ReadOnly"});
+    assert!(may(a_replica(), &primary, NameSupport::Kept));
+    assert!(
+        !may(a_replica(), &[], NameSupport::Offered),
+        "there may be no names"
+    );
+    let a_primary = || json!({});
+    assert!(may(a_primary(), &[], NameSupport::Kept));
+    assert!(
+        !may(a_primary(), &primary, NameSupport::Kept),
+        "the list has a primary"
+    );
+    for declared in [
+        json!({"existing": "Adopt"}),
+        json!({"management": "Observe"}),
+        json!({"computeID": "ep-2"}),
+    ] {
+        assert!(
+            !may(declared.clone(), &[], NameSupport::Kept),
+            "{declared} may bind to an existing compute"
         );
     }
+    let intended = Given::intended().observed.identity.unwrap();
+    assert!(
+        !may_rest_on_older_list(&Given::new().spec, &intended, &[], NameSupport::Kept),
+        "it has a record"
+    );
 }

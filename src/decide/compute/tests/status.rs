@@ -155,112 +155,87 @@ fn gone() -> Given {
     })
 }
 
+fn status_with(serving: Option<bool>, since: Option<Timestamp>) -> ComputeStatus {
+    ComputeStatus {
+        last_seen_serving: serving,
+        unseen_since: since,
+        ..ComputeStatus::default()
+    }
+}
+
+/// `last_seen_serving` and `unseen_since` after a pass.
+fn serving(given: &Given, old: &ComputeStatus) -> (Option<bool>, Option<Timestamp>) {
+    let shown = status_of(given, old);
+    (shown.last_seen_serving, shown.unseen_since)
+}
+
 #[test]
 fn it_shows_whether_the_compute_was_last_seen_to_serve() {
     let in_state = |state: ComputeState| {
         Given::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)])
     };
-    let odd = || ComputeState::Other("failed".into());
-    let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
-    let not_admitted = || {
-        Given::bound().observing(|seen| {
-            seen.account = AccountView::NamespaceNotAllowed {
-                name: "ClusterAccount prod".into(),
-            };
-            seen.snapshot = SnapshotState::Pending;
-        })
-    };
-    let pending = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Pending);
-    let elsewhere = || {
-        gone().observing(|seen| {
-            let identity = seen.identity.as_mut().unwrap();
-            identity.binding.as_mut().unwrap().platform = Some("https://one.example".into());
-            seen.platform = Some("https://other.example".into());
-        })
-    };
-    let old = |serving, since| ComputeStatus {
-        last_seen_serving: serving,
-        unseen_since: since,
-        ..ComputeStatus::default()
-    };
-    let (serves, starts) = (old(Some(true), None), old(Some(false), None));
-    let (before, now) = (Some(at(-60)), Some(NOW));
+    let odd = || in_state(ComputeState::Other("failed".into()));
+    let serves = status_with(Some(true), None);
+    let starts = status_with(Some(false), None);
+    let never_seen = ComputeStatus::default();
+    let unseen = status_with(Some(false), Some(at(-60)));
     for (what, given, old, expected) in [
-        ("active", Given::bound(), &starts, (Some(true), None)),
-        (
-            "idle",
-            in_state(ComputeState::Idle),
-            &starts,
-            (Some(true), None),
-        ),
+        ("active", Given::bound(), &starts, Some(true)),
+        ("idle", in_state(ComputeState::Idle), &starts, Some(true)),
         (
             "starting",
             in_state(ComputeState::Init),
             &serves,
-            (Some(false), None),
+            Some(false),
         ),
-        (
-            "a state that is not known",
-            in_state(odd()),
-            &serves,
-            (Some(true), None),
-        ),
-        (
-            "one after it started",
-            in_state(odd()),
-            &starts,
-            (Some(false), None),
-        ),
-        (
-            "one that was never seen before",
-            in_state(odd()),
-            &ComputeStatus::default(),
-            (None, None),
-        ),
-        (
-            "seen again",
-            Given::bound(),
-            &old(Some(false), before),
-            (Some(true), None),
-        ),
+        ("a state that is not known", odd(), &serves, Some(true)),
+        ("one after it started", odd(), &starts, Some(false)),
+        ("one that was never seen before", odd(), &never_seen, None),
+        ("seen again", Given::bound(), &unseen, Some(true)),
+        ("gone", gone(), &serves, Some(false)),
+        ("no compute", Given::new(), &serves, Some(false)),
+    ] {
+        assert_eq!(serving(&given, old), (expected, None), "{what}");
+    }
+}
+
+#[test]
+fn it_shows_since_when_the_compute_is_not_seen() {
+    let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
+    let pending = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Pending);
+    let not_admitted = pending().observing(|seen| {
+        seen.account = AccountView::NamespaceNotAllowed {
+            name: "ClusterAccount prod".into(),
+        };
+    });
+    let elsewhere = gone().observing(|seen| {
+        let identity = seen.identity.as_mut().unwrap();
+        identity.binding.as_mut().unwrap().platform = Some("https://one.example".into());
+        seen.platform = Some("https://other.example".into());
+    });
+    let not_listed = Given::bound().seeing([]);
+    let serves = status_with(Some(true), None);
+    let starts = status_with(Some(false), None);
+    let never_seen = ComputeStatus::default();
+    let (before, now) = (Some(at(-60)), Some(NOW));
+    let unseen = status_with(Some(true), before);
+    for (what, given, old, expected) in [
         ("503", failed(), &serves, (Some(true), now)),
-        (
-            "503 for a while",
-            failed(),
-            &old(Some(true), before),
-            (Some(true), before),
-        ),
+        ("503 for a while", failed(), &unseen, (Some(true), before)),
         ("503 while it starts", failed(), &starts, (Some(false), now)),
-        (
-            "503 and an old status",
-            failed(),
-            &ComputeStatus::default(),
-            (None, now),
-        ),
-        ("not admitted", not_admitted(), &serves, (Some(true), now)),
+        ("503 and an old status", failed(), &never_seen, (None, now)),
+        ("not admitted", not_admitted, &serves, (Some(true), now)),
         ("the first list", pending(), &serves, (Some(true), None)),
         (
             "the first list after a failure",
             pending(),
-            &old(Some(true), before),
+            &unseen,
             (Some(true), before),
         ),
-        (
-            "not in the list",
-            Given::bound().seeing([]),
-            &serves,
-            (Some(true), now),
-        ),
-        ("another platform", elsewhere(), &serves, (Some(true), now)),
-        ("gone", gone(), &serves, (Some(false), None)),
-        ("no compute", Given::new(), &serves, (Some(false), None)),
+        ("not in the list", not_listed, &serves, (Some(true), now)),
+        ("another platform", elsewhere, &serves, (Some(true), now)),
     ] {
-        let shown = status_of(&given, old);
-        assert_eq!(
-            (shown.last_seen_serving, shown.unseen_since),
-            expected,
-            "{what}"
-        );
+        assert_eq!(serving(&given, old), expected, "{what}");
     }
 }
 

@@ -286,23 +286,25 @@ fn a_create_that_is_wished_for_binds_and_deletes_nothing_but_what_carries_a_mark
         ),
     ] {
         for given in creating(&create(mark)) {
-            let given = given.seeing([seen.clone()]);
-            let given = [given.clone(), given.after(7200)];
-            for given in
-                given.map(|given| given.observing(|seen| seen.name_support = NameSupport::Kept))
-            {
-                for given in [given.clone(), deleted(given.clone())] {
-                    let binds = matches!(given.decide().step, Some(ComputeStep::Bind { .. }));
-                    assert_eq!(binds, found, "{what}: {:?}", given.decide());
-                }
-                if !found {
-                    assert_eq!(
-                        deleted(given).step(),
-                        ComputeStep::RemoveFinalizer,
-                        "{what}"
-                    );
-                }
-            }
+            binds_only_if(found, &given.seeing([seen.clone()]), what);
+        }
+    }
+}
+
+/// Now and after two hours, and while the resource is being deleted.
+fn binds_only_if(found: bool, given: &Given, what: &str) {
+    for given in [given.clone(), given.clone().after(7200)] {
+        let given = given.observing(|seen| seen.name_support = NameSupport::Kept);
+        for given in [given.clone(), deleted(given.clone())] {
+            let binds = matches!(given.decide().step, Some(ComputeStep::Bind { .. }));
+            assert_eq!(binds, found, "{what}: {:?}", given.decide());
+        }
+        if !found {
+            assert_eq!(
+                deleted(given).step(),
+                ComputeStep::RemoveFinalizer,
+                "{what}"
+            );
         }
     }
 }

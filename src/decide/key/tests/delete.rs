@@ -6,67 +6,50 @@ use crate::decide::Brake;
 
 #[test]
 fn every_key_is_revoked_before_the_finalizer_is_removed() {
-    let all = KeyRecords {
-        previous: vec![retired(5, 9000)],
-        lost: vec![lost(&key(8).name)],
-        ..records(1)
-    };
-    let live = |keys: &[(i64, &str)]| listed(10, keys);
-    let first = Given::deleting().records(all.clone());
-    assert_eq!(first.step(10), KeyStep::ListKeys);
-    let (five, one, eight) = (key(5).name, key(1).name, key(8).name);
+    let [five, one, eight] = [5, 1, 8].map(|id| key(id).name);
     let keys = [
         (5, five.as_str()),
         (1, one.as_str()),
         (8, &eight),
         (9, "laptop"),
     ];
+    let all = KeyRecords {
+        previous: vec![retired(5, 9000)],
+        lost: vec![lost(&eight)],
+        ..records(1)
+    };
     let without_five = KeyRecords {
         previous: vec![],
-        ..all
+        ..all.clone()
     };
-    let step = first.listing(live(&keys)).step(10);
-    assert_eq!(
-        step,
-        KeyStep::Revoke {
-            id: 5,
-            name: five.clone(),
-            records: without_five.clone(),
-            in_use: None
-        }
-    );
     let without_one = KeyRecords {
         current: None,
         ..without_five.clone()
     };
-    let step = Given::deleting()
-        .records(without_five)
-        .listing(live(&keys[1..]))
-        .step(10);
+    let nothing = KeyRecords::default();
     assert_eq!(
-        step,
-        KeyStep::Revoke {
-            id: 1,
-            name: one.clone(),
-            records: without_one.clone(),
-            in_use: None
-        }
+        Given::deleting().records(all.clone()).step(10),
+        KeyStep::ListKeys
     );
-    let step = Given::deleting()
-        .records(without_one)
-        .listing(live(&keys[2..]))
-        .step(10);
+    for (index, before, after) in [
+        (0, &all, &without_five),
+        (1, &without_five, &without_one),
+        (2, &without_one, &nothing),
+    ] {
+        let (id, name) = keys[index];
+        let given = Given::deleting()
+            .records(before.clone())
+            .listing(listed(10, &keys[index..]));
+        let revoke = KeyStep::Revoke {
+            id,
+            name: name.to_owned(),
+            records: after.clone(),
+            in_use: None,
+        };
+        assert_eq!(given.step(10), revoke);
+    }
     assert_eq!(
-        step,
-        KeyStep::Revoke {
-            id: 8,
-            name: eight.clone(),
-            records: KeyRecords::default(),
-            in_use: None
-        }
-    );
-    assert_eq!(
-        Given::deleting().records(KeyRecords::default()).step(10),
+        Given::deleting().records(nothing).step(10),
         KeyStep::RemoveFinalizer
     );
 }

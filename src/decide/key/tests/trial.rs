@@ -116,84 +116,67 @@ fn a_platform_that_does_not_answer_is_asked_again_and_not_for_ever() {
 
 #[test]
 fn what_the_platform_answers_to_a_new_key_says_whether_it_accepts_it() {
-    let before = Probe::NotAsked(None);
     let message = || "no".to_owned();
-    let answers = [
-        (Ok(()), Some(Probe::Accepted(at(9)))),
-        (
-            Err(Fault::Unauthorized { message: message() }),
-            Some(before.refused(at(9))),
-        ),
-        (Err(refused()), Some(Probe::Accepted(at(9)))),
-        (
-            Err(Fault::NotFound { message: message() }),
-            Some(Probe::Accepted(at(9))),
-        ),
-        (
-            Err(Fault::Unsupported {
-                status: 405,
-                message: message(),
-            }),
-            Some(Probe::Accepted(at(9))),
-        ),
-        (
-            Err(Fault::TooLarge { message: message() }),
-            Some(Probe::Accepted(at(9))),
-        ),
-        (
-            Err(Fault::Gateway {
-                status: 403,
-                form: Form::Foreign,
-                message: message(),
-            }),
-            None,
-        ),
-        (
-            Err(Fault::Undecodable {
-                path: String::new(),
-                message: message(),
-            }),
-            None,
-        ),
-        (Err(Fault::KeyInDoubt { message: message() }), None),
-        (Err(unanswered()), None),
-        (Err(Fault::Transport { message: message() }), None),
-        (
-            Err(Fault::Server {
-                status: 503,
-                message: message(),
-            }),
-            None,
-        ),
-        (
-            Err(Fault::Throttled {
-                status: 429,
-                retry_after: None,
-            }),
-            None,
-        ),
-        (
-            Err(Fault::Busy {
-                message: message(),
-                retry_after: None,
-            }),
-            None,
-        ),
-    ];
-    for (answer, expected) in answers {
+    let asked = |answer| tried(Probe::NotAsked(None), answer, at(9));
+    assert_eq!(asked(Ok(())), Ok(Probe::Accepted(at(9))));
+    for accepted in [
+        refused(),
+        Fault::NotFound { message: message() },
+        Fault::Unsupported {
+            status: 405,
+            message: message(),
+        },
+        Fault::TooLarge { message: message() },
+    ] {
         assert_eq!(
-            tried(before, answer.clone(), at(9)).ok(),
-            expected,
-            "{answer:?}"
+            asked(Err(accepted.clone())),
+            Ok(Probe::Accepted(at(9))),
+            "{accepted:?}"
         );
     }
-    let once = before.refused(at(1));
-    let again = tried(
-        once,
-        Err(Fault::Unauthorized { message: message() }),
-        at(16),
-    )
-    .unwrap();
+    for unknown in [
+        Fault::Gateway {
+            status: 403,
+            form: Form::Foreign,
+            message: message(),
+        },
+        Fault::Undecodable {
+            path: String::new(),
+            message: message(),
+        },
+        Fault::KeyInDoubt { message: message() },
+        unanswered(),
+        Fault::Transport { message: message() },
+        Fault::Server {
+            status: 503,
+            message: message(),
+        },
+        Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        },
+        Fault::Busy {
+            message: message(),
+            retry_after: None,
+        },
+    ] {
+        assert_eq!(asked(Err(unknown.clone())), Err(unknown));
+    }
+}
+
+#[test]
+fn a_refused_key_keeps_the_time_of_its_first_refusal() {
+    let unauthorized = || {
+        Err(Fault::Unauthorized {
+            message: "no".to_owned(),
+        })
+    };
+    let before = Probe::NotAsked(None);
+    assert_eq!(
+        tried(before, unauthorized(), at(9)),
+        Ok(before.refused(at(9)))
+    );
+    let again = tried(before.refused(at(1)), unauthorized(), at(16)).unwrap();
     assert_eq!(
         again,
         Probe::Refused {

@@ -136,87 +136,99 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     assert_eq!(report.waits_for(), Some(Reason::WaitingForDisruption));
 }
 
+/// A condition with the message of a refused size.
+fn said(kind: &str, status: &str, reason: &str) -> Value {
+    conditioned(kind, status, reason, "The plan is too small.")
+}
+
+/// A replica that is being deleted.
+fn leaving<const N: usize>(conditions: [Value; N]) -> Value {
+    json!({
+        "metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"},
+        "status": {"conditions": conditions.as_slice()},
+    })
+}
+
+/// A set of one, with another replica beside it.
+fn and_one(more: &Value) -> Given {
+    Given::of(1, [replica(0, &json!({})), replica(1, more)])
+}
+
+fn size() -> Value {
+    json!({"size": {"fixed": 2}})
+}
+
+/// A replica whose new size was refused.
+fn refused_size() -> Value {
+    let conditions = [
+        said("Ready", "True", "Available"),
+        said("Synced", "False", "Refused"),
+        said("Stalled", "True", "Refused"),
+    ];
+    json!({"spec": size(), "status": {"conditions": conditions}})
+}
+
 /// A set reports the worst obstacle to its spec, and Ready as its replicas serve.
 #[test]
 fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
-    let size = json!({"size": {"fixed": 2}});
-    let said = |kind: &str, status: &str, reason: &str| {
-        conditioned(kind, status, reason, "The plan is too small.")
-    };
-    let refused = |reason: &str| {
-        [
-            said("Ready", "True", "Available"),
-            said("Synced", "False", reason),
-            said("Stalled", "True", reason),
-        ]
-    };
-    let changed = json!({"spec": size, "status": {"conditions": refused("Refused")}});
-    let gone = |conditions: Value| json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}, "status": {"conditions": conditions}});
     let stuck = |reason: &str| {
-        gone(json!([
+        and_one(&leaving([
             said("Ready", "False", reason),
-            said("Stalled", "True", reason)
+            said("Stalled", "True", reason),
         ]))
     };
-    let of_three = |first: &Value| {
-        Given::new(
-            spec(3, &json!({}), &size),
-            [
-                replica(0, first),
-                replica(1, &json!({})),
-                replica(2, &json!({})),
-            ],
-        )
-    };
-    let and_one = |more: &Value| Given::of(1, [replica(0, &json!({})), replica(1, more)]);
-    for (given, reason) in [
-        (of_three(&changed), Reason::Refused),
-        (and_one(&stuck("Refused")), Reason::Refused),
-        (and_one(&stuck("DeletionPaused")), Reason::DeletionPaused),
-        (
-            and_one(&stuck("DeletionProtected")),
-            Reason::DeletionProtected,
-        ),
+    let nothing = json!({});
+    let of_three = Given::new(
+        spec(3, &nothing, &size()),
+        [
+            replica(0, &refused_size()),
+            replica(1, &nothing),
+            replica(2, &nothing),
+        ],
+    );
+    for (given, number, reason) in [
+        (of_three, 0, Reason::Refused),
+        (stuck("Refused"), 1, Reason::Refused),
+        (stuck("DeletionPaused"), 1, Reason::DeletionPaused),
+        (stuck("DeletionProtected"), 1, Reason::DeletionProtected),
     ] {
         assert_eq!(
             (given.does().as_str(), health(&given).0),
             ("rests", "ready")
         );
-        let message = |number| format!("Compute reads-{number}: The plan is too small.");
-        let number = if given.spec.replicas == 3 { 0 } else { 1 };
-        assert_eq!(told(&given).sync, Sync::Refused(reason, message(number)));
+        let message = format!("Compute reads-{number}: The plan is too small.");
+        assert_eq!(told(&given).sync, Sync::Refused(reason, message));
     }
-    // A replica in deletion without a problem.
-    for (leaves, sync) in [
-        (
-            gone(json!([
-                said("Ready", "False", "Deleting"),
-                said("Reconciling", "True", "Deleting")
-            ])),
-            Sync::InSync,
-        ),
-        (
-            gone(json!([
-                said("Ready", "True", "Available"),
-                said("Synced", "Unknown", "Paused"),
-                said("Paused", "True", "Paused")
-            ])),
-            Sync::OutOfSync(
-                Reason::Paused,
-                "Compute reads-1: The plan is too small.".to_owned(),
-            ),
-        ),
-    ] {
-        assert_eq!(told(&and_one(&leaves)).sync, sync);
-    }
-    // An unknown state of another replica hides nothing.
+}
+
+#[test]
+fn a_replica_in_deletion_needs_nobody_unless_it_is_paused() {
+    let deleting = leaving([
+        said("Ready", "False", "Deleting"),
+        said("Reconciling", "True", "Deleting"),
+    ]);
+    assert_eq!(told(&and_one(&deleting)).sync, Sync::InSync);
+    let paused = leaving([
+        said("Ready", "True", "Available"),
+        said("Synced", "Unknown", "Paused"),
+        said("Paused", "True", "Paused"),
+    ]);
+    let message = "Compute reads-1: The plan is too small.".to_owned();
+    assert_eq!(
+        told(&and_one(&paused)).sync,
+        Sync::OutOfSync(Reason::Paused, message)
+    );
+}
+
+#[test]
+fn an_unknown_state_of_another_replica_hides_no_refusal() {
     let dark = merged(
         json!({"status": {"state": "failed"}}),
         not_ready("Unknown", None),
     );
     let hidden = Given::new(
-        spec(2, &json!({}), &size),
-        [replica(0, &changed), replica(1, &dark)],
+        spec(2, &json!({}), &size()),
+        [replica(0, &refused_size()), replica(1, &dark)],
     );
     assert_eq!(health(&hidden).0, "unknown");
     assert!(

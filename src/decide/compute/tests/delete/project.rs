@@ -29,71 +29,31 @@ fn a_compute_is_released_with_its_project() {
 
 #[test]
 fn a_compute_stays_where_something_of_the_evidence_is_missing() {
-    let text = || "no".to_owned();
-    let failed = |fault: Fault| {
-        without_project().observing(|seen| seen.snapshot = SnapshotState::Failed(fault))
-    };
+    let seen = |edit: fn(&mut ComputeObserved)| without_project().observing(edit);
+    let elsewhere = seen(|seen| seen.platform = Some("https://there".into()))
+        .binding(|binding| binding.platform = Some("https://here".into()));
+    let without_account = seen(|seen| {
+        seen.account = AccountView::Missing {
+            name: "Account prod".into(),
+        };
+    });
+    let of_another_project = without_project().binding(|binding| binding.project = "p-2".into());
+    let protected = without_project().declaring(json!({"deletionProtection": true}));
     for (what, given) in [
         (
             "the checks do not show it",
-            without_project().observing(|seen| seen.project_gone = false),
-        ),
-        (
-            "not allowed",
-            failed(Fault::Forbidden {
-                status: 404,
-                message: text(),
-            }),
-        ),
-        (
-            "a gateway",
-            failed(Fault::Gateway {
-                status: 404,
-                form: Form::Foreign,
-                message: text(),
-            }),
-        ),
-        (
-            "a failure",
-            failed(Fault::Server {
-                status: 500,
-                message: text(),
-            }),
+            seen(|seen| seen.project_gone = false),
         ),
         (
             "not read",
-            without_project().observing(|seen| seen.snapshot = SnapshotState::Pending),
+            seen(|seen| seen.snapshot = SnapshotState::Pending),
         ),
-        (
-            "another platform",
-            without_project()
-                .observing(|seen| seen.platform = Some("https://there".into()))
-                .binding(|binding| binding.platform = Some("https://here".into())),
-        ),
-        (
-            "another project",
-            without_project().binding(|binding| binding.project = "p-2".into()),
-        ),
-        (
-            "protected",
-            without_project().declaring(json!({"deletionProtection": true})),
-        ),
-        (
-            "paused",
-            without_project().observing(|seen| seen.meta.paused = true),
-        ),
-        (
-            "the account cannot be used",
-            without_project().observing(|seen| {
-                seen.account = AccountView::Missing {
-                    name: "Account prod".into(),
-                };
-            }),
-        ),
-        (
-            "not being deleted",
-            without_project().observing(|seen| seen.meta.deleting = false),
-        ),
+        ("another platform", elsewhere),
+        ("another project", of_another_project),
+        ("protected", protected),
+        ("paused", seen(|seen| seen.meta.paused = true)),
+        ("the account cannot be used", without_account),
+        ("not being deleted", seen(|seen| seen.meta.deleting = false)),
     ] {
         assert_eq!(given.decide().step, None, "{what}");
     }
@@ -102,4 +62,28 @@ fn a_compute_stays_where_something_of_the_evidence_is_missing() {
         without_project().seeing([compute("ep-1")]).step(),
         ComputeStep::Delete { .. }
     ));
+}
+
+#[test]
+fn a_compute_stays_where_another_answer_than_not_found_hides_the_list() {
+    let message = || "no".to_owned();
+    for fault in [
+        Fault::Forbidden {
+            status: 404,
+            message: message(),
+        },
+        Fault::Gateway {
+            status: 404,
+            form: Form::Foreign,
+            message: message(),
+        },
+        Fault::Server {
+            status: 500,
+            message: message(),
+        },
+    ] {
+        let given = without_project()
+            .observing(|seen| seen.snapshot = SnapshotState::Failed(fault.clone()));
+        assert_eq!(given.decide().step, None, "{fault:?}");
+    }
 }

@@ -34,52 +34,6 @@ fn an_intent_whose_key_reached_the_secret_is_recorded() {
 #[test]
 fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    // The key exists: it is recorded as lost, which ends the intent, then revoked and replaced.
-    let exists = listed(1, &[(3, "ci"), (4, NAME)]);
-    let (records, event) = record(begun().listing(exists.clone()).step(2));
-    let lost = vec![LostKey {
-        id: Some(4),
-        ..lost(NAME)
-    }];
-    assert_eq!(
-        (&records, event),
-        (
-            &KeyRecords {
-                lost: lost.clone(),
-                ..KeyRecords::default()
-            },
-            None
-        )
-    );
-    let given_up = Given::new()
-        .records(records)
-        .secret(KeySecretView::Ours(SecretContents::Nothing));
-    let without = KeyRecords::default();
-    assert_eq!(
-        given_up.clone().listing(exists.clone()).step(2),
-        KeyStep::Revoke {
-            id: 4,
-            name: NAME.to_owned(),
-            records: without.clone(),
-            in_use: None
-        }
-    );
-    created(given_up.records(without).step(2));
-    let replaced = Given::in_use()
-        .records(KeyRecords {
-            lost,
-            ..self::records(1)
-        })
-        .listing(exists);
-    assert_eq!(
-        replaced.step(2),
-        KeyStep::Revoke {
-            id: 4,
-            name: NAME.to_owned(),
-            records: self::records(1),
-            in_use: None
-        }
-    );
     // Not listed yet: the call may still be in progress.
     let early = begun().listing(listed(1, &[(3, "ci")]));
     let (health, _, wake) = early.reported(2);
@@ -90,17 +44,49 @@ fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(wake, Wake::At(at(60)));
     // A list from before the end of the settle time proves nothing; a new one is needed.
     assert_eq!(early.step(60), KeyStep::ListKeys);
-    let (records, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
+    let found = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
+    let unanswered = KeyRecords {
+        unanswered: Some(at(0)),
+        ..KeyRecords::default()
+    };
+    assert_eq!(found, (unanswered, None));
+}
+
+/// It is recorded as lost, which ends the intent, then revoked and replaced.
+#[test]
+fn a_key_that_is_found_by_its_name_is_given_up() {
+    let exists = listed(1, &[(3, "ci"), (4, NAME)]);
+    let lost = vec![LostKey {
+        id: Some(4),
+        ..lost(NAME)
+    }];
+    let given_up = KeyRecords {
+        lost: lost.clone(),
+        ..KeyRecords::default()
+    };
+    let found = record(begun().listing(exists.clone()).step(2));
+    assert_eq!(found, (given_up.clone(), None));
+    let revoke = |records| KeyStep::Revoke {
+        id: 4,
+        name: NAME.to_owned(),
+        records,
+        in_use: None,
+    };
+    let empty = Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
+    let revoked = KeyRecords::default();
     assert_eq!(
-        (records, event),
-        (
-            KeyRecords {
-                unanswered: Some(at(0)),
-                ..KeyRecords::default()
-            },
-            None
-        )
+        empty
+            .clone()
+            .records(given_up)
+            .listing(exists.clone())
+            .step(2),
+        revoke(revoked.clone())
     );
+    created(empty.records(revoked).step(2));
+    let replaced = Given::in_use()
+        .records(KeyRecords { lost, ..records(1) })
+        .listing(exists);
+    assert_eq!(replaced.step(2), revoke(records(1)));
 }
 
 #[test]

@@ -14,86 +14,45 @@ fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
 }
 
 #[test]
-fn each_other_last_use_starts_the_time_again() {
-    let both = [(1, key(1).name), (5, key(5).name)];
-    let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
+fn the_first_list_is_recorded() {
     let day = 24 * HOUR;
-    for (what, given, second, expected) in [
-        (
-            "the first list",
-            given().listing(used(1, Some(-day))),
-            1,
-            (Some((Some(-day), 1)), true),
-        ),
-        (
-            "never used",
-            given().listing(used(1, None)),
-            1,
-            (Some((None, 1)), false),
-        ),
-        (
-            "used",
-            watched(1, Some(0)).listing(used(HOUR, Some(9))),
-            HOUR,
-            (Some((Some(9), HOUR)), true),
-        ),
-        (
-            "used by a clock behind ours",
-            watched(1, Some(-day)).listing(used(HOUR, Some(9 - day))),
-            HOUR,
-            (Some((Some(9 - day), HOUR)), true),
-        ),
-        (
-            "used by a clock ahead of ours",
-            watched(1, Some(day)).listing(used(HOUR, Some(9 + day))),
-            HOUR,
-            (Some((Some(9 + day), HOUR)), true),
-        ),
-        (
-            "an earlier use",
-            watched(1, Some(9)).listing(used(HOUR, Some(3))),
-            HOUR,
-            (Some((Some(3), HOUR)), true),
-        ),
-        (
-            "used for the first time",
-            watched(1, None).listing(used(HOUR, Some(9))),
-            HOUR,
-            (Some((Some(9), HOUR)), true),
-        ),
-        (
-            "not in the list",
-            watched(1, Some(0)).listing(listed(HOUR, &both[..1])),
-            HOUR,
-            (None, true),
-        ),
-        (
-            "no use is shown",
-            watched(1, Some(0)).listing(listed(HOUR, &both)),
-            HOUR,
-            (None, true),
-        ),
-        (
-            "no list is offered",
-            watched(1, None).listing(KeyListing::NotOffered),
-            HOUR,
-            (None, false),
-        ),
-        (
-            "never, and it was used before",
-            watched(1, Some(0)).listing(used(HOUR, None)),
-            HOUR,
-            (Some((None, HOUR)), true),
-        ),
-        (
-            "our clock was put back",
-            watched(day, Some(0)).listing(used(HOUR, Some(0))),
-            HOUR,
-            (Some((Some(0), HOUR)), true),
-        ),
+    let first = |last_used| noted(&given().listing(used(1, last_used)), 1);
+    assert_eq!(first(Some(-day)), (Some((Some(-day), 1)), true));
+    assert_eq!(first(None), (Some((None, 1)), false), "never used");
+}
+
+#[test]
+fn each_other_last_use_starts_the_time_again() {
+    let day = 24 * HOUR;
+    for (what, before, now) in [
+        ("used", Some(0), Some(9)),
+        ("used by a clock behind ours", Some(-day), Some(9 - day)),
+        ("used by a clock ahead of ours", Some(day), Some(9 + day)),
+        ("an earlier use", Some(9), Some(3)),
+        ("used for the first time", None, Some(9)),
+        ("never, and it was used before", Some(0), None),
     ] {
-        assert_eq!(noted(&given, second), expected, "{what}");
+        let given = watched(1, before).listing(used(HOUR, now));
+        assert_eq!(noted(&given, HOUR), (Some((now, HOUR)), true), "{what}");
     }
+    let put_back = watched(day, Some(0)).listing(used(HOUR, Some(0)));
+    assert_eq!(
+        noted(&put_back, HOUR),
+        (Some((Some(0), HOUR)), true),
+        "our clock was put back"
+    );
+}
+
+#[test]
+fn without_a_last_use_in_the_list_none_is_recorded() {
+    let (one, five) = (key(1).name, key(5).name);
+    let both = [(1, one.as_str()), (5, five.as_str())];
+    let not_listed = watched(1, Some(0)).listing(listed(HOUR, &both[..1]));
+    assert_eq!(noted(&not_listed, HOUR), (None, true));
+    let not_shown = watched(1, Some(0)).listing(listed(HOUR, &both));
+    assert_eq!(noted(&not_shown, HOUR), (None, true));
+    let not_offered = watched(1, None).listing(KeyListing::NotOffered);
+    assert_eq!(noted(&not_offered, HOUR), (None, false));
 }
 
 /// A list of a key in constant use shows another last use each time.
