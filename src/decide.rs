@@ -165,10 +165,22 @@ impl Meta {
         }
     }
 
+    /// The record, if its copy in the annotation has to be restored.
+    fn lost_record(&self) -> Option<String> {
+        if self.record_lost {
+            self.record.clone()
+        } else {
+            None
+        }
+    }
+
     /// The last handled request for the status: `old` until the platform has been read after the
     /// last request.
     fn handled_reconcile(&self, looked: bool, old: Option<&String>) -> Option<String> {
-        self.reconcile.as_ref().filter(|_| looked).or(old).cloned()
+        match &self.reconcile {
+            Some(request) if looked => Some(request.clone()),
+            _ => old.cloned(),
+        }
     }
 }
 

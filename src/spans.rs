@@ -52,7 +52,7 @@ fn variant(value: &impl std::fmt::Debug) -> String {
 }
 
 /// A request to the platform. The span shows its path without identifiers.
-pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Option<u16>)) -> Span {
+pub fn request(method: &str, segments: &[&str], host: Option<&str>, port: Option<u16>) -> Span {
     if !span_enabled!(target: TARGET, Level::INFO) {
         return Span::none();
     }
@@ -76,14 +76,15 @@ pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Opt
 
 /// A path of the platform alternates between the name of a list and the ID of an entry.
 fn template(segments: &[&str]) -> String {
-    let place = |(index, segment): (usize, &&str)| match (
-        index % 2,
-        index.checked_sub(1).map(|before| segments[before]),
-    ) {
-        (0, _) | (_, None) => format!("/{segment}"),
-        (_, Some(list)) => format!("/{{{}_id}}", list.trim_end_matches('s')),
-    };
-    segments.iter().enumerate().map(place).collect()
+    let mut path = String::new();
+    for pair in segments.chunks(2) {
+        path.push('/');
+        path.push_str(pair[0]);
+        if pair.len() == 2 {
+            path.push_str(&format!("/{{{}_id}}", pair[0].trim_end_matches('s')));
+        }
+    }
+    path
 }
 
 /// Marks a span as failed, with a reason from a closed set.

@@ -40,14 +40,12 @@ pub fn line(text: &str, longest: usize) -> Cow<'_, str> {
 /// `text` without hidden characters, except line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let stays = |c: char| !is_hidden(c) || matches!(c, '\n' | '\t');
-    match text.chars().all(stays) {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(
-            text.chars()
-                .map(|c| if stays(c) { c } else { visible(c) })
-                .collect(),
-        ),
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
     }
+    text.chars()
+        .map(|c| if stays(c) { c } else { visible(c) })
+        .collect()
 }
 
 /// The same for every text in a document.

@@ -48,7 +48,6 @@ pub use unfollowed::{Unfollowed, unfollowed};
 use self::snapshot::Snapshot;
 use super::connection::{Address, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
-use super::drift::Difference;
 use super::identity::{ComputeIdentity, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
@@ -139,10 +138,14 @@ fn choose(
     agenda: Option<&Agenda>,
     now: Timestamp,
 ) -> Choice {
-    let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
+    if !is_orphaned(spec)
+        && let Some(braked) = brake::held(&observed.meta, &observed.limits)
+    {
+        return braked;
+    }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return braked.unwrap_or_else(|| record::invalid(spec, observed, invalid)),
+        Err(invalid) => return record::invalid(spec, observed, invalid),
     };
     let case = Case {
         spec,
@@ -151,9 +154,6 @@ fn choose(
         agenda,
         now,
     };
-    if let Some(braked) = braked {
-        return braked;
-    }
     if observed.meta.deleting {
         return delete::decide(&case);
     }
@@ -212,10 +212,17 @@ pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Ti
     memory.agenda = schedules::agenda(spec, memory, generation, now);
 }
 
+/// A spec, and the generation of the resource that declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionedSpec<'a> {
+    pub spec: &'a ComputeSpec,
+    pub generation: i64,
+}
+
 /// Remembers what a snapshot shows of the bound compute. `status` may come from an earlier process.
 pub fn remember(
     memory: &mut Memory,
-    (spec, generation): (&ComputeSpec, i64),
+    declared: VersionedSpec<'_>,
     status: Option<&ComputeStatus>,
     shown: &Shown<Compute>,
     now: Timestamp,
@@ -226,6 +233,7 @@ pub fn remember(
     }
     (memory.missing_since, memory.asked) = (None, None);
     let Shown::Entry(found) = *shown else { return };
+    let VersionedSpec { spec, generation } = declared;
     let agenda = schedules::agenda(spec, memory, generation, now);
     let spec = schedules::in_force(spec, agenda.as_deref());
     let differences = super::drift::differences(&spec, found);
@@ -240,11 +248,12 @@ pub fn remember(
         since,
     } in status.iter().flat_map(|status| &status.not_applied)
     {
-        let same = |it: &&Difference| it.field == *setting && it.declared == *declared;
-        let difference = differences.iter().find(same);
-        difference
-            .into_iter()
-            .for_each(|it| memory.recall_sent(setting, &it.change, *since, now));
+        let difference = differences
+            .iter()
+            .find(|it| it.field == *setting && it.declared == *declared);
+        if let Some(it) = difference {
+            memory.recall_sent(setting, &it.change, *since, now);
+        }
     }
     memory.note_differing(
         &differences

@@ -180,7 +180,8 @@ impl Report {
     /// Adds this notice to the existing conditions.
     pub fn noticed(
         old: &[Condition],
-        (reason, message): (Reason, &str),
+        reason: Reason,
+        message: &str,
         generation: i64,
         now: Timestamp,
     ) -> Vec<Condition> {
@@ -188,20 +189,23 @@ impl Report {
             .iter()
             .filter(|condition| condition.type_ != reason.as_str())
             .cloned();
-        let notice = condition(
-            (reason.as_str(), "True", reason, message),
-            old,
-            generation,
-            now,
-        );
-        others.chain([notice]).collect()
+        let notice = ProposedCondition {
+            type_: reason.as_str(),
+            status: "True",
+            reason,
+            message,
+        };
+        others
+            .chain([notice.condition(old, generation, now)])
+            .collect()
     }
 
     /// Adds an obstacle that needs attention to the existing conditions. A usable object stays
     /// Ready, and an earlier Stalled condition stays.
     pub fn hindered(
         old: &[Condition],
-        (reason, message): (Reason, &str),
+        reason: Reason,
+        message: &str,
         generation: i64,
         now: Timestamp,
     ) -> Vec<Condition> {
@@ -210,7 +214,7 @@ impl Report {
                 .find(|condition| condition.type_ == kind && condition.status == "True")
         };
         if known("Stalled").is_some_and(|stalled| stalled.reason != reason.as_str()) {
-            return Self::noticed(old, (reason, message), generation, now);
+            return Self::noticed(old, reason, message, generation, now);
         }
         let stalled = Health::Stalled(reason, message.to_owned());
         let ready = known("Ready").map(|ready| {
@@ -230,18 +234,20 @@ impl Report {
     /// does. `old` are the existing conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
         let paused = matches!(self.health, Health::Paused(_));
-        let stands = old
-            .iter()
-            .find(|condition| paused && condition.type_ == "Ready");
-        let proposed = self
-            .proposed()
-            .into_iter()
-            .filter(|(kind, ..)| stands.is_none_or(|known| known.type_ != *kind));
-        let new = proposed.map(|proposed| condition(proposed, old, generation, now));
-        stands.cloned().into_iter().chain(new).collect()
+        let mut conditions = Vec::new();
+        for proposed in self.proposed() {
+            let known = old.iter().find(|condition| condition.type_ == "Ready");
+            match known {
+                Some(known) if paused && proposed.type_ == "Ready" => {
+                    conditions.push(known.clone());
+                }
+                _ => conditions.push(proposed.condition(old, generation, now)),
+            }
+        }
+        conditions
     }
 
-    fn proposed(&self) -> Vec<Proposed<'_>> {
+    fn proposed(&self) -> Vec<ProposedCondition<'_>> {
         let (reason, message) = self.headline();
         let (ready, present) = match self.health {
             Health::Ready(..) => ("True", None),
@@ -250,57 +256,63 @@ impl Report {
             Health::Unknown(..) => ("Unknown", None),
             Health::Paused(_) => ("Unknown", Some("Paused")),
         };
-        let mut proposed = vec![("Ready", ready, reason, message)];
-        proposed.extend(present.map(|kind| (kind, "True", reason, message)));
+        let mut proposed = Vec::new();
+        let mut add = |type_, status, reason, message| {
+            proposed.push(ProposedCondition {
+                type_,
+                status,
+                reason,
+                message,
+            });
+        };
+        add("Ready", ready, reason, message);
+        if let Some(type_) = present {
+            add(type_, "True", reason, message);
+        }
         match &self.sync {
-            Sync::InSync => proposed.push((
-                "Synced",
-                "True",
-                Reason::InSync,
-                "The declared fields are in force.",
-            )),
-            Sync::OutOfSync(reason, message) => {
-                proposed.push(("Synced", "False", *reason, message))
+            Sync::InSync => {
+                let message = "The declared fields are in force.";
+                add("Synced", "True", Reason::InSync, message);
             }
+            Sync::OutOfSync(reason, message) => add("Synced", "False", *reason, message),
             Sync::Refused(reason, message) => {
-                proposed.push(("Stalled", "True", *reason, message));
-                proposed.push(("Synced", "False", *reason, message));
+                add("Stalled", "True", *reason, message);
+                add("Synced", "False", *reason, message);
             }
-            Sync::Unknown(reason, message) => {
-                proposed.push(("Synced", "Unknown", *reason, message))
-            }
+            Sync::Unknown(reason, message) => add("Synced", "Unknown", *reason, message),
             Sync::NotApplicable => {}
         }
-        proposed.extend(
-            self.notices
-                .iter()
-                .map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())),
-        );
+        for (reason, message) in &self.notices {
+            add(reason.as_str(), "True", *reason, message);
+        }
         proposed
     }
 }
 
-type Proposed<'a> = (&'static str, &'static str, Reason, &'a str);
+struct ProposedCondition<'a> {
+    type_: &'static str,
+    status: &'static str,
+    reason: Reason,
+    message: &'a str,
+}
 
-fn condition(
-    (kind, status, reason, message): Proposed<'_>,
-    old: &[Condition],
-    generation: i64,
-    now: Timestamp,
-) -> Condition {
-    let unchanged = old
-        .iter()
-        .find(|condition| condition.type_ == kind && condition.status == status);
-    Condition {
-        last_transition_time: unchanged.map_or_else(
-            || Time(to_seconds(now)),
-            |condition| condition.last_transition_time.clone(),
-        ),
-        message: line(message, LONGEST_MESSAGE).into_owned(),
-        observed_generation: Some(generation),
-        reason: reason.to_string(),
-        status: status.to_owned(),
-        type_: kind.to_owned(),
+impl ProposedCondition<'_> {
+    fn condition(&self, old: &[Condition], generation: i64, now: Timestamp) -> Condition {
+        let unchanged = old
+            .iter()
+            .find(|condition| condition.type_ == self.type_ && condition.status == self.status);
+        let last_transition_time = match unchanged {
+            Some(condition) => condition.last_transition_time.clone(),
+            None => Time(to_seconds(now)),
+        };
+        Condition {
+            last_transition_time,
+            message: line(self.message, LONGEST_MESSAGE).into_owned(),
+            observed_generation: Some(generation),
+            reason: self.reason.to_string(),
+            status: self.status.to_owned(),
+            type_: self.type_.to_owned(),
+        }
     }
 }
 

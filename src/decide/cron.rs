@@ -70,10 +70,12 @@ impl Cron {
     /// As `parse`, for callers that must not repeat user input.
     pub fn examine(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
         let cron = Self::read(expression, zone)?;
-        match () {
-            () if !cron.calendar.has_a_day() => Err(Flaw::NoDay),
-            () if !cron.has_a_time() => Err(Flaw::LeftOut),
-            () => Ok(cron),
+        if !cron.calendar.has_a_day() {
+            Err(Flaw::NoDay)
+        } else if !cron.has_a_time() {
+            Err(Flaw::LeftOut)
+        } else {
+            Ok(cron)
         }
     }
 
@@ -130,7 +132,10 @@ impl Cron {
             if let Some(found) = self.calendar.first(begins, ends) {
                 return offset.to_timestamp(found).ok();
             }
-            from = change.filter(|_| ends < horizon)?;
+            if ends >= horizon {
+                return None;
+            }
+            from = change?;
         }
     }
 
@@ -155,10 +160,10 @@ impl Cron {
             if let Some(found) = self.calendar.last(begins, ends) {
                 return offset.to_timestamp(found).ok();
             }
-            until = change
-                .filter(|_| begins > horizon)?
-                .checked_sub(SECOND)
-                .ok()?;
+            if begins <= horizon {
+                return None;
+            }
+            until = change?.checked_sub(SECOND).ok()?;
         }
     }
 

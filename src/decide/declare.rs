@@ -26,13 +26,18 @@ fn fresh() -> Settings {
 /// The settings that a user has visibly chosen: everything that differs from a fresh compute.
 pub fn beyond_defaults(seen: &Settings) -> Settings {
     let fresh = fresh();
-    let suspends_by_default = seen.suspend_after == Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY));
+    let suspend_after = match seen.suspend_after {
+        Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY)) => None,
+        _ => chosen(&seen.suspend_after, &fresh.suspend_after),
+    };
     let pooler_enabled = chosen(&seen.pooler_enabled, &fresh.pooler_enabled);
+    let pooler_mode = match pooler_enabled {
+        Some(_) => chosen(&seen.pooler_mode, &fresh.pooler_mode),
+        None => None,
+    };
     Settings {
-        suspend_after: chosen(&seen.suspend_after, &fresh.suspend_after)
-            .filter(|_| !suspends_by_default),
-        pooler_mode: chosen(&seen.pooler_mode, &fresh.pooler_mode)
-            .filter(|_| pooler_enabled.is_some()),
+        suspend_after,
+        pooler_mode,
         pooler_enabled,
         passwordless_access: chosen(&seen.passwordless_access, &fresh.passwordless_access),
         disabled: chosen(&seen.disabled, &fresh.disabled),
@@ -41,7 +46,7 @@ pub fn beyond_defaults(seen: &Settings) -> Settings {
 }
 
 fn chosen<T: Clone + PartialEq>(seen: &Option<T>, fresh: &Option<T>) -> Option<T> {
-    seen.clone().filter(|_| seen != fresh)
+    if seen == fresh { None } else { seen.clone() }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -82,15 +87,16 @@ pub fn fields(settings: &Settings) -> Fields {
 }
 
 fn size(min: ComputeUnits, max: ComputeUnits) -> Size {
-    match min == max {
-        true => Size {
+    if min == max {
+        Size {
             fixed: Some(max),
             autoscaling: None,
-        },
-        false => Size {
+        }
+    } else {
+        Size {
             fixed: None,
             autoscaling: Some(Autoscaling { min, max }),
-        },
+        }
     }
 }
 

@@ -39,9 +39,10 @@ pub fn permit(
                 .as_ref()
                 .and_then(Duration::value)
                 .map(|length| later(since, length));
-            match idle || deadline.is_some_and(|deadline| deadline <= now) {
-                true => Permit::Now,
-                false => Permit::WhenIdle(deadline),
+            if idle || deadline.is_some_and(|deadline| deadline <= now) {
+                Permit::Now
+            } else {
+                Permit::WhenIdle(deadline)
             }
         }
         (DisruptionPolicy::Window, Some(window)) => in_window(window, now),

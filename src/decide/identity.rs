@@ -145,15 +145,17 @@ impl CreateIntent {
             .filter(is_recent)
             .filter(|other| other.mark.is_none() || other.mark != self.mark)
             .cloned();
-        let own = match self.mark.is_some() && self.mark == compute.name {
-            true => Some(Self {
+        let own = if self.mark.is_some() && self.mark == compute.name {
+            Some(Self {
                 baseline: None,
                 newest: None,
                 asked: None,
                 ..self.clone()
-            }),
-            false => Some(self.clone())
-                .filter(|_| self.baseline.is_some() && compute.role == domain::Role::Replica),
+            })
+        } else if self.baseline.is_some() && compute.role == domain::Role::Replica {
+            Some(self.clone())
+        } else {
+            None
         };
         others.chain(own).collect()
     }
@@ -213,7 +215,10 @@ impl ComputeIdentity {
 
     /// The unresolved create of a resource that is not bound.
     pub fn open_create(&self) -> Option<&CreateIntent> {
-        self.intent.as_ref().filter(|_| self.binding.is_none())
+        match self.binding {
+            Some(_) => None,
+            None => self.intent.as_ref(),
+        }
     }
 
     /// All unresolved creates.
@@ -447,7 +452,7 @@ fn read<T: Recorded>(
         opened => opened.and_then(Result::ok),
     };
     let is_same = of_status.is_some() && annotation == status;
-    let of_annotation = annotation.filter(|_| !is_same).map(open);
+    let of_annotation = if is_same { None } else { annotation.map(open) };
     if let Some(Err(invalid)) = &of_annotation
         && invalid.is_of_another_version()
     {

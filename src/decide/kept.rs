@@ -49,9 +49,10 @@ pub fn trim(meta: &mut ObjectMeta, selected: bool) {
 
 /// The kept form of a foreign text: the text itself, or its digest if it is long.
 pub fn text(text: &str) -> Cow<'_, str> {
-    match text.len() > LONGEST_TEXT {
-        true => Cow::Owned(format!("sha256:{}", digest(text))),
-        false => Cow::Borrowed(text),
+    if text.len() > LONGEST_TEXT {
+        Cow::Owned(format!("sha256:{}", digest(text)))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

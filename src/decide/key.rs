@@ -369,8 +369,7 @@ impl Case<'_> {
     /// Restores the finalizer and the copy of the record. Replacing a resource by its manifest
     /// removes both, but keys need the finalizer.
     fn restore(&self) -> Choice {
-        let meta = &self.observed.meta;
-        let record = meta.record.clone().filter(|_| meta.record_lost);
+        let record = self.observed.meta.lost_record();
         Decision::act(KeyStep::Restore { record }, keep::creating())
     }
 

@@ -224,14 +224,15 @@ impl Memory {
 
     /// The answer that leaves the outcome of that call open, as a sentence. `None` if none arrived.
     pub fn open_answer(&self, action: Action, begun: Timestamp) -> Option<String> {
-        let own = self.fault(action).filter(|_| self.is_own(action, begun));
-        let open = own.filter(|it| {
-            matches!(
-                it,
-                Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }
-            )
-        });
-        open.map(|fault| format!("{}.", sentence(&fault.to_string())))
+        let fault = self.fault(action)?;
+        let is_open = matches!(
+            fault,
+            Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }
+        );
+        if !is_open || !self.is_own(action, begun) {
+            return None;
+        }
+        Some(format!("{}.", sentence(&fault.to_string())))
     }
 
     /// How long to back off after a failure. A refusal backs off longer, until the spec changes.

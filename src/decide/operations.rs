@@ -48,23 +48,21 @@ impl Operations {
     /// When to request the list: after a failure, or once a change takes long according to a
     /// snapshot at `seen`. `late`: it has taken too long already.
     pub fn ask_at(&self, late: bool, seen: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let since = self
-            .unsettled_since
-            .filter(|_| !late)
-            .map(|since| later(since, ASK_AFTER));
-        let suspected = self.unsettled_since.is_some() || self.failed().is_some();
-        let first = if self.failed().is_some() {
-            now
-        } else {
-            since.unwrap_or(now)
+        let has_failed = self.failed().is_some();
+        let suspected = self.unsettled_since.is_some() || has_failed;
+        if !suspected || self.not_listed {
+            return None;
+        }
+        let due = match (self.asked, self.unsettled_since) {
+            (Some((at, times)), _) => {
+                later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST))
+            }
+            (None, Some(since)) if !has_failed && !late => later(since, ASK_AFTER),
+            (None, _) => now,
         };
-        let next = |(at, times): (Timestamp, u32)| {
-            later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST))
-        };
-        let due = self.asked.map_or(first, next);
         // Under a rate limit, the list may show late that a compute has started.
-        let is_known = now < due || late || self.failed().is_some() || later(seen, RECENT) >= due;
-        (suspected && !self.not_listed).then(|| if is_known { due } else { later(now, ASK_AFTER) })
+        let is_known = now < due || late || has_failed || later(seen, RECENT) >= due;
+        Some(if is_known { due } else { later(now, ASK_AFTER) })
     }
 
     /// The answer to a change. `started` are its operations, in the order of execution.

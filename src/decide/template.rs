@@ -23,7 +23,8 @@ impl Filler {
     pub fn fill<'a>(&mut self, text: &'a str, value: impl Fn(&str) -> Option<&'a str>) -> String {
         let mut filled = String::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once("{{").filter(|_| filled.len() < self.left)
+        while filled.len() < self.left
+            && let Some((before, after)) = rest.split_once("{{")
         {
             filled.push_str(before);
             let known = after

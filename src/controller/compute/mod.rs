@@ -109,12 +109,15 @@ impl Kind for Computes {
             compute::foresee(memory, &object.spec, observed.meta.generation, now);
             let known = facts.known();
             memory.note_unresolved(known.recorded(), now);
-            compute::watch_twins(memory, &known, (&observed.meta, &observed.account), now);
+            compute::watch_twins(memory, &known, &observed.meta, &observed.account, now);
             if let (Some(binding), SnapshotState::Taken { computes, .. }) =
                 (&facts.looked_for().binding, &observed.snapshot)
             {
                 let shown = computes.find(Some(&binding.id), |compute| compute.id == binding.id);
-                let declared = (&object.spec, observed.meta.generation);
+                let declared = compute::VersionedSpec {
+                    spec: &object.spec,
+                    generation: observed.meta.generation,
+                };
                 compute::remember(memory, declared, object.status.as_ref(), &shown, now);
             }
         });

@@ -32,9 +32,14 @@ pub async fn postpone<K: Kind, E: Environment>(
         env.state().reported_contention(&uid, now),
         status.conditions().iter().any(is_noticed),
     ) {
-        let notice = (Reason::Overwritten, message.as_str());
         let generation = object.meta().generation.unwrap_or_default();
-        *status.conditions_mut() = Report::noticed(status.conditions(), notice, generation, now);
+        *status.conditions_mut() = Report::noticed(
+            status.conditions(),
+            Reason::Overwritten,
+            &message,
+            generation,
+            now,
+        );
         let written = env.cluster().apply_status(object, &status).await?;
         env.state().wrote_version(&uid, resource_version(&written));
     }

@@ -135,9 +135,10 @@ impl Holder {
 
     /// The name for messages in this namespace.
     pub fn told_in(&self, namespace: &str) -> String {
-        match self.namespace == namespace {
-            true => self.to_string(),
-            false => "a resource of another namespace".to_owned(),
+        if self.namespace == namespace {
+            self.to_string()
+        } else {
+            "a resource of another namespace".to_owned()
         }
     }
 }
@@ -160,21 +161,20 @@ pub fn claimed(compute: &Compute) -> BTreeSet<Subject> {
 /// The subjects of a Compute: its bound compute, and the branches where it may have created one.
 pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     let identity = identity::of_compute(compute).unwrap_or_default().identity;
-    let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
-    let bound = identity.binding.iter().flat_map(|binding| {
-        let is_primary = compute.spec.type_ == ComputeType::ReadWrite;
-        let primary = binding
-            .branch
-            .as_ref()
-            .filter(|_| is_primary)
-            .map(|primary| branch(primary));
-        primary
-            .into_iter()
-            .chain([compute_of(&compute.spec.project_id, &binding.id)])
-    });
-    bound
-        .chain(identity.creates().map(|create| branch(&create.branch)))
-        .collect()
+    let project = &compute.spec.project_id;
+    let mut subjects = BTreeSet::new();
+    if let Some(binding) = &identity.binding {
+        subjects.insert(compute_of(project, &binding.id));
+        if let Some(branch) = &binding.branch
+            && compute.spec.type_ == ComputeType::ReadWrite
+        {
+            subjects.insert(branch_of(project, branch));
+        }
+    }
+    for create in identity.creates() {
+        subjects.insert(branch_of(project, &create.branch));
+    }
+    subjects
 }
 
 /// The branch and the compute that a Compute declares. It is enqueued when a claim to them ends.
@@ -321,12 +321,14 @@ impl Other<'_> {
 
     /// The marks of its creates while it is unbound. A bound resource does not need its other
     /// computes, so others may import them.
-    fn marks(&self) -> impl Iterator<Item = (String, Holder)> {
-        let creates = self
-            .identity
+    fn marks(&self) -> Vec<(String, Holder)> {
+        if self.identity.binding.is_some() {
+            return Vec::new();
+        }
+        self.identity
             .creates()
-            .filter(|_| self.identity.binding.is_none());
-        creates.filter_map(|create| Some((create.mark.clone()?, self.holder())))
+            .filter_map(|create| Some((create.mark.clone()?, self.holder())))
+            .collect()
     }
 }
 
@@ -364,7 +366,10 @@ fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<St
 
 fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
     let is_primary = |spec: &ComputeSpec| spec.type_ == ComputeType::ReadWrite;
-    let branch = Some(&object.spec.branch_id).filter(|_| is_primary(&object.spec))?;
+    if !is_primary(&object.spec) {
+        return None;
+    }
+    let branch = &object.spec.branch_id;
     let own = mine.bound_on(branch);
     let holders = others
         .iter()
@@ -402,7 +407,7 @@ fn first_create(
             .filter(|(written, _)| *written < (intent.at, own.uid()));
         return earlier
             .min_by_key(|(written, _)| *written)
-            .map(|(_, create)| rival(create));
+            .map(|(_, (create, by))| rival(create, by));
     }
     let begun = || {
         reserved
@@ -418,7 +423,9 @@ fn first_create(
             evidence: *evidence,
         })
     };
-    recorded.map(|(_, create)| rival(create)).or_else(begun)
+    recorded
+        .map(|(_, (create, by))| rival(create, by))
+        .or_else(begun)
 }
 
 /// The resource whose unanswered create of the branch's primary may still be carried out. None if
@@ -446,7 +453,7 @@ fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
     let earlier = creates.filter(|(written, _)| before.is_none_or(|before| *written < before));
     earlier
         .min_by_key(|(written, _)| *written)
-        .map(|(_, create)| rival(create))
+        .map(|(_, (create, by))| rival(create, by))
 }
 
 /// Admitted resources that create, or may create, computes of a type. A result of another type is
@@ -457,7 +464,7 @@ fn alike<'a>(others: &'a [Other<'a>], type_: ComputeType) -> impl Iterator<Item 
     })
 }
 
-fn rival((create, by): (&CreateIntent, &Other)) -> Rival {
+fn rival(create: &CreateIntent, by: &Other) -> Rival {
     Rival {
         by: by.holder(),
         since: Some(create.at),

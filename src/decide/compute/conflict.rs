@@ -6,12 +6,13 @@ use crate::decide::{Reason, Report};
 use crate::domain::{Compute, Role};
 
 pub(super) fn claimed(case: &Case, what: &str, by: &Holder) -> Report {
-    let message = match by.namespace == case.observed.meta.namespace {
-        true => format!("{by} already has {what}. Delete one of the two resources."),
-        false => format!(
+    let message = if by.namespace == case.observed.meta.namespace {
+        format!("{by} already has {what}. Delete one of the two resources.")
+    } else {
+        format!(
             "A resource of another namespace already has {what}. This one goes on once that one is gone. Whoever administers the cluster finds \
              the other resource in the log of dbplane. Or delete this resource."
-        ),
+        )
     };
     Report::stalled(Reason::ClaimedByAnother, message).held_by(by)
 }

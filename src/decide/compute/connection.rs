@@ -6,18 +6,19 @@ use crate::decide::connection::{Address, Declared, Due, Target};
 use crate::decide::{Action, Decision, Report};
 use crate::domain::Compute;
 
+fn follow_last_address(case: &Case, report: &Report) -> Option<Choice> {
+    let binding = case.identity.binding.as_ref()?;
+    let address = case.observed.last_seen.as_ref()?;
+    if case.spec.management != Management::Full || binding.id != address.id {
+        return None;
+    }
+    written(case, address, report)
+}
+
 /// While the platform cannot be read, the Secret still follows the spec and the credentials. Its
 /// address is the one last seen.
 pub(super) fn meanwhile(case: &Case, report: Report) -> Choice {
-    let bound = case
-        .identity
-        .binding
-        .as_ref()
-        .filter(|_| case.spec.management == Management::Full);
-    let seen = case.observed.last_seen.as_ref();
-    let seen = seen.filter(|seen| bound.is_some_and(|binding| binding.id == seen.id));
-    let choice = seen.and_then(|address| written(case, address, &report));
-    match choice {
+    match follow_last_address(case, &report) {
         Some(choice) if choice.step.is_some() => choice,
         Some(choice) => Decision::rest(report).no_later(choice.wake),
         None => Decision::rest(report),

@@ -14,7 +14,7 @@ use super::{
     Case, Choice, ComputeObserved, ComputeStep, Snapshot, SnapshotState, is_orphaned,
     remove_finalizer, unreadable, wish,
 };
-use crate::decide::identity::{Binding, CreateIntent, Origin};
+use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Origin};
 use crate::decide::released::gone_with_its_project;
 use crate::decide::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
@@ -57,9 +57,10 @@ pub(super) fn decide(case: &Case) -> Choice {
         return Decision::silent();
     }
     if let Some(obstacle) = case.observed.account.obstacle() {
-        return match certain {
-            true => Decision::rest(blocked(case, obstacle)),
-            false => remove_finalizer(NOT_CHECKED),
+        return if certain {
+            Decision::rest(blocked(case, obstacle))
+        } else {
+            remove_finalizer(NOT_CHECKED)
         };
     }
     match &case.observed.snapshot {
@@ -72,19 +73,22 @@ pub(super) fn decide(case: &Case) -> Choice {
             Decision::rest(Report::of(advised(unreadable(case.spec, fault))))
         }
         SnapshotState::Taken { at, computes } => {
-            let snapshot = Snapshot::new(*at, computes);
-            if let Some(report) = elsewhere(case) {
-                return Decision::rest(report);
-            }
-            match (&case.identity.binding, &case.identity.intent) {
-                (Some(binding), _) => remove(case, binding, &snapshot),
-                (None, Some(intent)) => unresolved(case, intent, &snapshot),
-                (None, None) => match wish {
-                    Some(wish) => wish::delete(case, wish, &snapshot),
-                    None => finish(case, &snapshot, "There is no compute."),
-                },
-            }
+            with_snapshot(case, wish, &Snapshot::new(*at, computes))
         }
+    }
+}
+
+fn with_snapshot(case: &Case, wish: Option<&ComputeIdentity>, snapshot: &Snapshot) -> Choice {
+    if let Some(report) = elsewhere(case) {
+        return Decision::rest(report);
+    }
+    match (&case.identity.binding, &case.identity.intent) {
+        (Some(binding), _) => remove(case, binding, snapshot),
+        (None, Some(intent)) => unresolved(case, intent, snapshot),
+        (None, None) => match wish {
+            Some(wish) => wish::delete(case, wish, snapshot),
+            None => finish(case, snapshot, "There is no compute."),
+        },
     }
 }
 
@@ -164,14 +168,11 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
                 .observed
                 .memory
                 .settles_at(intent.at, case.observed.limits.settle);
-            match snapshot.at < settled {
-                true => confirming(settled),
-                false => leave(
-                    case,
-                    snapshot,
-                    "What a create has made cannot be determined.",
-                    &found,
-                ),
+            if snapshot.at < settled {
+                confirming(settled)
+            } else {
+                let why = "What a create has made cannot be determined.";
+                leave(case, snapshot, why, &found)
             }
         }
     }

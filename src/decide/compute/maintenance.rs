@@ -97,7 +97,8 @@ pub(super) fn turn(case: &Case, record: &RestartRecord, compute: &Compute) -> Tu
     let (Some(time), Some(known)) = (plan.due(case.now), plan.known(Some(record), case.now)) else {
         return Turn::No;
     };
-    if time <= known.time || has_started(case, &plan, (record, known, time), compute) {
+    let started = last_start(record, compute);
+    if time <= known.time || has_started(case, &plan, known, time, started) {
         return Turn::No;
     }
     if case.now < later(later(time, plan.jitter), plan.deadline) {
@@ -141,21 +142,23 @@ fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<Plan, String>> {
 fn has_started(
     case: &Case,
     plan: &Plan,
-    (record, known, time): (&RestartRecord, &Maintained, Timestamp),
-    compute: &Compute,
+    known: &Maintained,
+    time: Timestamp,
+    started: Option<Timestamp>,
 ) -> bool {
     let Some(before) = plan.cron.last(earlier(time, Duration::from_secs(1))) else {
         return false;
     };
-    let since = match known.made.filter(|_| known.time >= before) {
-        Some(made) => later(made, case.observed.limits.start),
-        None => later(before, plan.jitter),
+    let since = match known.made {
+        Some(made) if known.time >= before => later(made, case.observed.limits.start),
+        _ => later(before, plan.jitter),
     };
-    compute
-        .started_at
-        .into_iter()
-        .chain(record.started())
-        .any(|started| started > since)
+    started.is_some_and(|started| started > since)
+}
+
+/// The last start, by the platform's answer or the record.
+fn last_start(record: &RestartRecord, compute: &Compute) -> Option<Timestamp> {
+    compute.started_at.max(record.started())
 }
 
 pub(super) fn wake(case: &Case, compute: &Compute) -> Wake {
@@ -169,8 +172,9 @@ fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
     let time = plan.next(case.now)?;
     let record = case.identity.restart.as_ref();
     let known = record.zip(plan.known(record, case.now));
-    let is_left_out = known
-        .is_some_and(|(record, known)| has_started(case, &plan, (record, known, time), compute));
+    let is_left_out = known.is_some_and(|(record, known)| {
+        has_started(case, &plan, known, time, last_start(record, compute))
+    });
     let time = if is_left_out {
         plan.cron.next(time)?
     } else {

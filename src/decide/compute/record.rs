@@ -11,18 +11,17 @@ use crate::decide::{Decision, Reason, Report};
 /// manifest removes the finalizer and the copy of the record.
 pub(super) fn restore(case: &Case) -> Option<Choice> {
     let meta = &case.observed.meta;
-    (is_held(case.spec, case.identity) && !meta.has_finalizer).then(|| {
-        let step = ComputeStep::Restore {
-            record: meta.record.clone().filter(|_| meta.record_lost),
-        };
-        Decision::act(
-            step,
-            Report::progressing(
-                Reason::Updating,
-                "The record of this resource is being restored.",
-            ),
-        )
-    })
+    if meta.has_finalizer || !is_held(case.spec, case.identity) {
+        return None;
+    }
+    let step = ComputeStep::Restore {
+        record: meta.lost_record(),
+    };
+    let message = "The record of this resource is being restored.";
+    Some(Decision::act(
+        step,
+        Report::progressing(Reason::Updating, message),
+    ))
 }
 
 /// The account is now for another platform. That platform says nothing about the compute, nor about

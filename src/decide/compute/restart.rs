@@ -39,7 +39,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
         Due::No => None,
         Due::Note(record) => note(*record, None),
         Due::Made(before) => note(completed(record), told(before, compute)),
-        Due::Open(before, until) => Some(open(before, (compute, until), report)),
+        Due::Open(before, until) => Some(open(before, compute, until, report)),
         Due::Unclear(before) => Some(Decision::rest(unconfirmed(
             report,
             unclear(case, before, compute),
@@ -250,11 +250,7 @@ fn call(case: &Case, record: &RestartRecord, compute: &Compute, report: &Report)
 }
 
 /// The report until the outcome is known. A compute that served after calls in vain still serves.
-fn open(
-    before: &BeforeRestart,
-    (compute, until): (&Compute, Timestamp),
-    report: &Report,
-) -> Choice {
+fn open(before: &BeforeRestart, compute: &Compute, until: Timestamp, report: &Report) -> Choice {
     let in_vain = before
         .record
         .as_ref()

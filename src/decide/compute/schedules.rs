@@ -202,10 +202,12 @@ impl Applying {
             let sets_size = entry.declared.size.is_some() && applying.size.is_none();
             let sets_scale =
                 entry.declared.scale_to_zero.is_some() && applying.scale_to_zero.is_none();
-            applying.size = applying.size.or(Some(entry.index).filter(|_| sets_size));
-            applying.scale_to_zero = applying
-                .scale_to_zero
-                .or(Some(entry.index).filter(|_| sets_scale));
+            if sets_size {
+                applying.size = Some(entry.index);
+            }
+            if sets_scale {
+                applying.scale_to_zero = Some(entry.index);
+            }
             if !sets_size && !sets_scale {
                 applying.overridden.push(entry.index);
             }

@@ -18,9 +18,10 @@ use crate::domain::{Compute, UnreadableEntry};
 /// The unanswered creates once dbplane no longer waits for this one.
 pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
-    match is_void(case, intent) {
-        true => before.clone(),
-        false => intent.noted_in(before),
+    if is_void(case, intent) {
+        before.clone()
+    } else {
+        intent.noted_in(before)
     }
 }
 
@@ -65,8 +66,14 @@ pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
         .identity
         .creates()
         .find(|create| create.mark.is_some() && create.mark == found.name);
-    let create = marked.or_else(|| case.identity.open_create().filter(|_| is_answer));
-    create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
+    let create = match marked {
+        None if is_answer => case.identity.open_create(),
+        marked => marked,
+    };
+    match create {
+        Some(create) => create.made_in(made, found),
+        None => made.clone(),
+    }
 }
 
 /// True while dbplane looks for unmarked computes that an answered create made in addition. They
@@ -258,8 +265,7 @@ pub(super) fn report_strays(
         return choice;
     }
     if !strays.ids().is_empty() {
-        return twin::delete_or_report(case, (own, snapshot), &strays, report)
-            .no_later(choice.wake);
+        return twin::delete_or_report(case, own, snapshot, &strays, report).no_later(choice.wake);
     }
     if records.is_empty() || hidden(case, snapshot, |_| true).is_some() {
         return choice;

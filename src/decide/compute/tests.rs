@@ -127,6 +127,10 @@ pub fn lost() -> Fault {
     }
 }
 
+pub fn version(spec: &ComputeSpec, generation: i64) -> VersionedSpec<'_> {
+    VersionedSpec { spec, generation }
+}
+
 /// The input of a decision: a spec, an observation and the time.
 #[derive(Clone)]
 pub struct Given {

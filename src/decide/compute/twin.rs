@@ -31,7 +31,8 @@ const MOST: usize = 20;
 pub fn watch_twins(
     memory: &mut Memory,
     known: &ComputeIdentity,
-    (meta, account): (&Meta, &AccountView),
+    meta: &Meta,
+    account: &AccountView,
     now: Timestamp,
 ) {
     let watches =
@@ -72,7 +73,8 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
 /// Deletes a marked twin if that is allowed now. Otherwise reports all twins and other strays.
 pub(super) fn delete_or_report(
     case: &Case,
-    (own, snapshot): (&Compute, &Snapshot),
+    own: &Compute,
+    snapshot: &Snapshot,
     strays: &Strays,
     report: Report,
 ) -> Choice {
@@ -156,30 +158,42 @@ fn kept_because(
         .as_ref()
         .is_some_and(|name| claims.marks.contains_key(name));
     let (spec, binding) = (case.spec, case.identity.binding.as_ref());
-    match () {
-        () if spec.management == Management::Observe => Some("spec.management is Observe"),
-        () if is_orphaned(spec) => Some("spec.deletion is Orphan"),
-        () if spec.deletion_protection => Some("spec.deletionProtection is set"),
-        () if is_claimed || is_theirs => Some("another resource names it or may have it"),
-        () if claims.incomplete => Some("a resource that cannot be read may have it"),
-        () if !snapshot.unreadable().is_empty() => {
-            Some("the list of computes cannot be read whole")
-        }
-        () if !binding.is_some_and(|binding| is_answered(case, binding, twin)) => {
-            Some("no answer of the platform has told the two apart")
-        }
-        () if !case.identity.twins.contains_key(id) => Some("the status names the others first"),
-        () if twin.last_active.is_some() => Some("it was active"),
-        // If the platform shows no activity of the bound compute, a missing activity proves
-        // nothing.
-        () if own.last_active.is_none() => {
-            Some("the platform shows no activity of this resource's compute either")
-        }
-        () if !is_settled(twin) || twin.role != case.role() => {
-            Some("it is changing, or of another type")
-        }
-        () => None,
+    if spec.management == Management::Observe {
+        return Some("spec.management is Observe");
     }
+    if is_orphaned(spec) {
+        return Some("spec.deletion is Orphan");
+    }
+    if spec.deletion_protection {
+        return Some("spec.deletionProtection is set");
+    }
+    if is_claimed || is_theirs {
+        return Some("another resource names it or may have it");
+    }
+    if claims.incomplete {
+        return Some("a resource that cannot be read may have it");
+    }
+    if !snapshot.unreadable().is_empty() {
+        return Some("the list of computes cannot be read whole");
+    }
+    if !binding.is_some_and(|binding| is_answered(case, binding, twin)) {
+        return Some("no answer of the platform has told the two apart");
+    }
+    if !case.identity.twins.contains_key(id) {
+        return Some("the status names the others first");
+    }
+    if twin.last_active.is_some() {
+        return Some("it was active");
+    }
+    // If the platform shows no activity of the bound compute, a missing activity proves
+    // nothing.
+    if own.last_active.is_none() {
+        return Some("the platform shows no activity of this resource's compute either");
+    }
+    if !is_settled(twin) || twin.role != case.role() {
+        return Some("it is changing, or of another type");
+    }
+    None
 }
 
 /// True if the resource was bound by the answer to the create with this mark. The answer named the

@@ -47,7 +47,7 @@ pub(super) fn update(
         );
     }
     let interrupts = now.iter().any(|difference| difference.disruptive);
-    let restart = restart.filter(|_| interrupts);
+    let restart = if interrupts { restart } else { None };
     let parts: BTreeMap<_, _> = now
         .iter()
         .map(|difference| (difference.field.clone(), difference.change.clone()))
@@ -117,7 +117,10 @@ impl<'a> Deferred<'a> {
         reason: Reason,
         message: impl FnOnce(String) -> String,
     ) -> Option<Choice> {
-        let until = self.until.filter(|_| !differences.is_empty())?;
+        if differences.is_empty() {
+            return None;
+        }
+        let until = self.until?;
         let sync = Sync::OutOfSync(reason, message(drift::text(differences)));
         Some(Decision::wait(report.clone().with_sync(sync), until))
     }

@@ -17,12 +17,13 @@ use crate::domain::{Compute, Shown, UnreadableEntry};
 
 /// The wish, if it asks for something. A record in the status and `spec.computeID` take precedence.
 pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
-    let wish = case
-        .observed
+    if has_something(case.identity) || case.spec.compute_id.is_some() {
+        return None;
+    }
+    case.observed
         .wish
         .as_ref()
-        .filter(|wish| has_something(wish));
-    wish.filter(|_| !has_something(case.identity) && case.spec.compute_id.is_none())
+        .filter(|wish| has_something(wish))
 }
 
 /// Binds the resource to the wished compute, if its own account shows it.

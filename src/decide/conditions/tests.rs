@@ -132,7 +132,7 @@ fn a_refusal_beside_what_can_be_used_leaves_it_ready() {
 #[test]
 fn what_hinders_is_told_beside_what_was_reported() {
     let hindered = |old: &[Condition]| {
-        let told = Report::hindered(old, (Reason::RequestRefused, "no"), 2, at(20));
+        let told = Report::hindered(old, Reason::RequestRefused, "no", 2, at(20));
         let told = told
             .into_iter()
             .map(|it| format!("{}={} {}", it.type_, it.status, it.reason));
@@ -155,7 +155,7 @@ fn what_hinders_is_told_beside_what_was_reported() {
         "Synced=False RequestRefused",
     ];
     assert_eq!(hindered(&serves), beside);
-    let again = Report::hindered(&serves, (Reason::RequestRefused, "no"), 2, at(20));
+    let again = Report::hindered(&serves, Reason::RequestRefused, "no", 2, at(20));
     assert_eq!(hindered(&again), beside);
     let paused = Report::stalled(Reason::DeletionPaused, "a").conditions(&[], 1, at(10));
     let mut kept = paused

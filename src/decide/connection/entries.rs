@@ -145,12 +145,9 @@ impl Target {
     fn hosts(&self, pooled: bool) -> Vec<&str> {
         self.addresses
             .iter()
-            .map(|address| {
-                address
-                    .pooled_host
-                    .as_deref()
-                    .filter(|_| pooled)
-                    .unwrap_or(&address.host)
+            .map(|address| match &address.pooled_host {
+                Some(pooled_host) if pooled => pooled_host.as_str(),
+                _ => &address.host,
             })
             .collect()
     }

@@ -1,6 +1,6 @@
 //! Checks that the account is for the platform and the organization of the keys.
 
-use super::outcome::{keys, unclear};
+use super::outcome::{NamedKey, keys, unclear};
 use super::{Case, Choice, KeyListing, KeyStep};
 use crate::decide::{AccountView, Action, Decision, Reason, Report};
 
@@ -42,37 +42,29 @@ impl Case<'_> {
         };
         let mut recorded = keys(&self.identity.records);
         let shown = listed.shown();
-        let is_listed = |(id, name)| {
+        let is_listed = |known: NamedKey<'_>| {
             shown
                 .iter()
-                .any(|key| Some(key.id) == id && key.name == name)
+                .any(|key| Some(key.id) == known.id && key.name == known.name)
         };
         let intended = self
             .identity
             .intent
             .as_ref()
             .map(|intent| intent.name.as_str());
-        match recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended)
-        {
-            true => {
-                let report = Report::progressing(
-                    Reason::Updating,
-                    "The platform of the keys is being recorded.",
-                );
-                Decision::act(
-                    KeyStep::RecordIdentity {
-                        identity: Box::new(self.identity.clone().with_platform(here)),
-                    },
-                    report,
-                )
-            }
-            false => match listed.unreadable().hiding(None) {
-                Some(entry) => Decision::rest(unclear(
-                    entry,
-                    "whether the platform lists the keys of this resource",
-                )),
-                None => Decision::rest(self.unknown_platform()),
-            },
+        if recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended) {
+            let step = KeyStep::RecordIdentity {
+                identity: Box::new(self.identity.clone().with_platform(here)),
+            };
+            let message = "The platform of the keys is being recorded.";
+            return Decision::act(step, Report::progressing(Reason::Updating, message));
+        }
+        match listed.unreadable().hiding(None) {
+            Some(entry) => Decision::rest(unclear(
+                entry,
+                "whether the platform lists the keys of this resource",
+            )),
+            None => Decision::rest(self.unknown_platform()),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
-    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
+    CreateOutcome, NamedKey, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
     revoke_unrecorded, stray, without,
 };
 use super::unlisted;
@@ -145,7 +145,7 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
             Revocation::Step(Some(action), step) => return case.act(action, step(), deleting()),
             Revocation::Step(None, step) => return Decision::act(step(), deleting()),
             Revocation::NotOurs(message) => not_ours.push(message),
-            Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.1),
+            Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.name),
             Revocation::Unclear(report) => hidden = Some(*report),
         }
     }
@@ -173,7 +173,7 @@ pub fn may_miss_its_project(observed: &KeyObserved) -> bool {
 
 /// Releases the resource: the project is gone, and no key reaches it.
 fn release(case: &Case, records: &KeyRecords) -> Choice {
-    let names: Vec<&str> = keys(records).map(|(_, name)| name).collect();
+    let names: Vec<&str> = keys(records).map(|key| key.name).collect();
     let what = format!("API key {}", names.join(", "));
     let event = gone_with_its_project(&case.spec.project_id, &what);
     Decision::act(KeyStep::ReleaseWithProject { event }, deleting())
@@ -224,12 +224,12 @@ fn or_orphan(report: Report) -> Report {
 }
 
 fn manual_report(case: &Case) -> Report {
-    let all: Vec<Named> = keys(&case.identity.records).collect();
+    let all: Vec<NamedKey> = keys(&case.identity.records).collect();
     let with_secret = case.key_with_secret().map(|key| key.id);
     let unseen: Vec<&str> = all
         .iter()
-        .filter(|(id, _)| id.is_none() || *id != with_secret)
-        .map(|(_, name)| *name)
+        .filter(|key| key.id.is_none() || key.id != with_secret)
+        .map(|key| key.name)
         .collect();
     let message = |instructions: String| {
         let outlook = if unseen.is_empty() {
@@ -244,7 +244,7 @@ fn manual_report(case: &Case) -> Report {
             "This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}"
         )
     };
-    match to_revoke_by_hand(case, all.iter().map(|(_, name)| *name)) {
+    match to_revoke_by_hand(case, all.iter().map(|key| key.name)) {
         Some((reason, instructions)) => or_orphan(Report::stalled(reason, message(instructions))),
         None => deleting(),
     }

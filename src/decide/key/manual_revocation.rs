@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outcome::{Named, keys, without_all};
+use super::outcome::{keys, without_all};
 use super::{Case, Choice, KeyStep};
 use crate::decide::identity::{Acknowledged, KeyRecords};
 use crate::decide::names::{Mark, REVOKED_KEYS, digest, listed};
@@ -164,10 +164,13 @@ fn meant<'a>(case: &'a Case, word: &str) -> Vec<&'a str> {
         // A replaced key is in use until the end of its overlap.
         return records.lost.iter().map(|key| key.name.as_str()).collect();
     }
-    let in_use = |name: &str| records.current.as_ref().is_some_and(|key| key.name == name);
     let number = word.parse::<i64>().ok();
-    let is_named = |(id, name): &Named| *name == word || id.is_some() && *id == number;
-    let meant =
-        keys(records).filter(|key| word == ALL || is_named(key) && (deleting || !in_use(key.1)));
-    meant.map(|(_, name)| name).collect()
+    let in_use = records.current.as_ref().map(|key| key.name.as_str());
+    keys(records)
+        .filter(|key| {
+            let is_named = key.name == word || key.id.is_some() && key.id == number;
+            word == ALL || is_named && (deleting || in_use != Some(key.name))
+        })
+        .map(|key| key.name)
+        .collect()
 }

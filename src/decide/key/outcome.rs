@@ -89,26 +89,44 @@ pub(super) enum Revocation<'a> {
 }
 
 /// A key: its number, if known, and its unique name.
-pub(super) type Named<'a> = (Option<i64>, &'a str);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NamedKey<'a> {
+    pub id: Option<i64>,
+    pub name: &'a str,
+}
+
+impl<'a> NamedKey<'a> {
+    pub fn of(id: i64, name: &'a str) -> Self {
+        Self { id: Some(id), name }
+    }
+
+    pub fn lost(key: &'a LostKey) -> Self {
+        Self {
+            id: key.id,
+            name: &key.name,
+        }
+    }
+}
 
 /// All recorded keys: first the replaced ones, last those whose secret never arrived.
-pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
+pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = NamedKey<'_>> {
     let previous = records
         .previous
         .iter()
-        .map(|key| (Some(key.id), key.name.as_str()));
+        .map(|key| NamedKey::of(key.id, &key.name));
     let current = records
         .current
         .iter()
-        .map(|key| (Some(key.id), key.name.as_str()));
+        .map(|key| NamedKey::of(key.id, &key.name));
     previous
         .chain(current)
-        .chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
+        .chain(records.lost.iter().map(NamedKey::lost))
 }
 
 /// Revokes one key if the platform offers that and this cluster issued its name. A listed key has
 /// to have that name. A list without the key proves nothing; the answer to the revocation does.
-pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocation<'a> {
+pub(super) fn revocation<'a>(case: &'a Case, key: NamedKey<'a>) -> Revocation<'a> {
+    let NamedKey { id, name } = key;
     let keys = match &case.observed.listing {
         KeyListing::NotRead => {
             return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys));
@@ -151,11 +169,11 @@ pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocatio
         None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => {
             not_seen(case, entry, name)
         }
-        None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
-            Some(id) => revoke(case, id, name),
-            None if let Some(entry) = hidden => not_seen(case, entry, name),
+        None => match id {
+            Some(id) if case.issued(name) && !case.is_restored(name) => revoke(case, id, name),
+            _ if let Some(entry) = hidden => not_seen(case, entry, name),
             // Only the operator that recorded the number may revoke by it.
-            None => forget(case, name, id.map(|_| not_listed(name))),
+            _ => forget(case, name, id.map(|_| not_listed(name))),
         },
         Some(key) if key.name != name => not_ours(
             case,
@@ -168,13 +186,11 @@ pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocatio
 }
 
 fn not_seen<'a>(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
-    match case.issued(name) {
-        true => Revocation::Unclear(Box::new(unclear(
-            entry,
-            &format!("whether key {name} has to be revoked"),
-        ))),
-        false => Revocation::OfAnotherCluster,
+    if !case.issued(name) {
+        return Revocation::OfAnotherCluster;
     }
+    let question = format!("whether key {name} has to be revoked");
+    Revocation::Unclear(Box::new(unclear(entry, &question)))
 }
 
 /// The report while an unreadable entry of the list leaves a question open.
@@ -207,12 +223,12 @@ fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
 /// A key with another number. No list is read for names of other clusters or resources, so the
 /// report about them is the same without a list.
 fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
-    match case.issued(name) {
-        true => Revocation::NotOurs(format!(
-            "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
-        )),
-        false => Revocation::OfAnotherCluster,
+    if !case.issued(name) {
+        return Revocation::OfAnotherCluster;
     }
+    Revocation::NotOurs(format!(
+        "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
+    ))
 }
 
 /// Drops the record of a key that the list lacks.
@@ -281,8 +297,8 @@ pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
         return None;
     };
     let mut own = keys(&case.identity.records)
-        .filter(|(_, name)| case.issued(name) && !case.is_restored(name));
-    own.find_map(|(id, name)| {
+        .filter(|key| case.issued(key.name) && !case.is_restored(key.name));
+    own.find_map(|NamedKey { id, name }| {
         let named = || listed.shown().iter().filter(|key| key.name == name);
         let recorded = named().find(|key| id.is_none_or(|id| key.id == id))?;
         named().find(|key| key.id != recorded.id)

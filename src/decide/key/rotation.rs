@@ -67,8 +67,11 @@ pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
         .iter()
         .filter(|key| key.because == LostBecause::Retired && case.issued(&key.name));
     let left: Vec<&str> = left.map(|key| key.name.as_str()).collect();
-    let (reason, message) = super::manual_revocation::to_revoke_by_hand(case, left.iter().copied())
-        .filter(|_| left.len() >= MOST_LEFT)?;
+    if left.len() < MOST_LEFT {
+        return None;
+    }
+    let (reason, message) =
+        super::manual_revocation::to_revoke_by_hand(case, left.iter().copied())?;
     Some((
         reason,
         format!(
@@ -143,7 +146,7 @@ pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
     if !is_over && matches!(use_, Use::Unread) {
         return Turn::Look;
     }
-    if let Some(watched) = watched(case, key, (&use_, unused_for)).filter(|_| !is_over) {
+    if !is_over && let Some(watched) = watched(case, key, &use_, unused_for) {
         return Turn::Watch(watched);
     }
     let seen = key.last_use.as_ref();
@@ -166,11 +169,7 @@ pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
 
 /// The key with the last use in the newest list, if it differs from the record. A record from the
 /// future was made before our clock was set back.
-fn watched(
-    case: &Case,
-    key: &RetiredKey,
-    (use_, unused_for): (&Use, Duration),
-) -> Option<RetiredKey> {
+fn watched(case: &Case, key: &RetiredKey, use_: &Use, unused_for: Duration) -> Option<RetiredKey> {
     let (seen, shown) = (key.last_use.as_ref(), use_.shown());
     let read_at = if let KeyListing::Read { at, .. } = &case.observed.known {
         *at

@@ -9,7 +9,7 @@ use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{
-    Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without,
+    NamedKey, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without,
 };
 use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
@@ -156,7 +156,7 @@ impl Upkeep<'_> {
     }
 
     fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {
-        let event = match revocation(self.case, (Some(key.id), &key.name)) {
+        let event = match revocation(self.case, NamedKey::of(key.id, &key.name)) {
             Revocation::NotOffered => format!(
                 "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
                 key.name, key.id
@@ -221,17 +221,13 @@ impl Upkeep<'_> {
     /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
-        let ours = |key: &Named| self.case.issued(key.1);
-        let lost: Vec<Named> = records
-            .lost
-            .iter()
-            .map(|key| (key.id, key.name.as_str()))
-            .collect();
         // Keys of another cluster are never revoked, so a list is not read only for them.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
-        lost.into_iter()
-            .filter(|key| read || ours(key))
-            .find_map(|key| self.revoke(revocation(self.case, key)))
+        records
+            .lost
+            .iter()
+            .filter(|key| read || self.case.issued(&key.name))
+            .find_map(|key| self.revoke(revocation(self.case, NamedKey::lost(key))))
     }
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {

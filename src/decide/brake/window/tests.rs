@@ -16,9 +16,10 @@ impl Desk {
         &mut self,
         rules: Rules,
         account: &str,
-        (namespace, target): (&str, &str),
+        deletion: (&str, &str),
         now: i64,
     ) -> Result<(), Refusal> {
+        let (namespace, target) = deletion;
         let uid = format!("{namespace}/{target}");
         self.0.admit(
             &Asked {

@@ -67,7 +67,7 @@ fn what_was_in_force_before_is_drift() {
         given.remembering(|memory| {
             remember(
                 memory,
-                (&spec, GENERATION),
+                version(&spec, GENERATION),
                 None,
                 &Shown::Entry(&found),
                 NOW,
@@ -307,7 +307,7 @@ fn successor(given: Given, status: &ComputeStatus, generation: i64, seconds: i64
     given.clone().remembering(|memory| {
         remember(
             memory,
-            (&spec, generation),
+            version(&spec, generation),
             Some(status),
             &Shown::Entry(&compute("ep-1")),
             given.now,

@@ -16,7 +16,7 @@ const MOST_LOOKS: usize = 110;
 
 /// The maximum that the definition admits: entries that change no setting, restarts and a window,
 /// all with these times.
-fn worst((start, end): (&str, Value), zone: &str) -> Given {
+fn worst(start: &str, end: &Value, zone: &str) -> Given {
     let entry = |number: usize| {
         let mut entry = json!({"name": format!("e-{number}"), "start": start, "timeZone": zone, "size": {"fixed": 1}});
         entry
@@ -68,7 +68,7 @@ fn no_spec_makes_a_pass_look_for_many_times() {
         ("0 3 L 12 *", until("0 3 1 1 *")),
     ] {
         for zone in ["UTC", "Europe/Berlin", "Africa/Casablanca"] {
-            let given = worst(times.clone(), zone);
+            let given = worst(times.0, &times.1, zone);
             let mut memory = Memory::default();
             let (evaluations, looks) =
                 work_of(|| foresee(&mut memory, &given.spec, GENERATION, given.now));

@@ -123,7 +123,13 @@ fn a_snapshot_is_recorded_in_memory() {
     memory.changing = true;
     let mut remember = |found: Option<Compute>, now| {
         let shown = found.as_ref().map_or(Shown::Absent, Shown::Entry);
-        remember(&mut memory, (&given.spec, GENERATION), None, &shown, now);
+        remember(
+            &mut memory,
+            version(&given.spec, GENERATION),
+            None,
+            &shown,
+            now,
+        );
         (memory.changing, memory.missing_since)
     };
     let pending = with(compute("ep-1"), |compute| {
@@ -266,7 +272,7 @@ fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for
     let mut memory = asked(at(60), false).observed.memory;
     remember(
         &mut memory,
-        (&given.spec, GENERATION),
+        version(&given.spec, GENERATION),
         None,
         &Shown::Entry(&compute("ep-1")),
         at(61),

@@ -27,7 +27,7 @@ fn seen(compute: Compute) -> Given {
     given.remembering(|memory| {
         remember(
             memory,
-            (&spec, GENERATION),
+            version(&spec, GENERATION),
             None,
             &Shown::Entry(&compute),
             NOW,
@@ -127,7 +127,7 @@ fn an_answer_that_shows_a_failure_is_reported_where_operations_are_not_listed() 
         .remembering(|memory| {
             remember(
                 memory,
-                (&spec, GENERATION),
+                version(&spec, GENERATION),
                 None,
                 &Shown::Entry(&compute("ep-1")),
                 NOW,

@@ -85,29 +85,28 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
         (None, Some(at(-61)), true),
     ] {
         let given = intended(newest).seeing([made("ep-1", created)]);
-        match is_new {
-            true => finds(&given, "ep-1"),
-            false => {
-                given.clone().rest().stalled(
-                    Reason::AmbiguousCreate,
-                    &["ep-1", "dbplane.dev/not-created=ep-1"],
-                );
-                given
-                    .clone()
+        if is_new {
+            finds(&given, "ep-1");
+        } else {
+            given.clone().rest().stalled(
+                Reason::AmbiguousCreate,
+                &["ep-1", "dbplane.dev/not-created=ep-1"],
+            );
+            given
+                .clone()
+                .after(3600)
+                .rest()
+                .stalled(Reason::AmbiguousCreate, &["ep-1"]);
+            given
+                .clone()
+                .claimed("ep-1", false)
+                .rest()
+                .progressing(Reason::ConfirmingCreate);
+            gives_up(
+                &given
                     .after(3600)
-                    .rest()
-                    .stalled(Reason::AmbiguousCreate, &["ep-1"]);
-                given
-                    .clone()
-                    .claimed("ep-1", false)
-                    .rest()
-                    .progressing(Reason::ConfirmingCreate);
-                gives_up(
-                    &given
-                        .after(3600)
-                        .observing(|seen| seen.not_created = ["ep-1".to_owned()].into()),
-                );
-            }
+                    .observing(|seen| seen.not_created = ["ep-1".to_owned()].into()),
+            );
         }
     }
     let older = made("ep-1", Some(at(-61)));

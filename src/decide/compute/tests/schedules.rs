@@ -262,7 +262,7 @@ fn what_was_in_force_before_is_no_drift() {
     let mut memory = Memory::default();
     remember(
         &mut memory,
-        (&before.spec, GENERATION),
+        version(&before.spec, GENERATION),
         None,
         &Shown::Entry(&compute("ep-1")),
         before.now,
@@ -276,7 +276,7 @@ fn what_was_in_force_before_is_no_drift() {
     // A change by somebody else during the entry is drift.
     remember(
         &mut memory,
-        (&during.spec, GENERATION),
+        version(&during.spec, GENERATION),
         None,
         &Shown::Entry(&sized(4.)),
         during.now,

@@ -157,13 +157,11 @@ fn a_process_watches_it_before_it_deletes_it() {
         watch_twins(
             &mut memory,
             &known,
-            (
-                &Meta {
-                    paused,
-                    ..Meta::default()
-                },
-                account,
-            ),
+            &Meta {
+                paused,
+                ..Meta::default()
+            },
+            account,
             at(now),
         );
         memory.twins_watched

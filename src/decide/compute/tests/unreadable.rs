@@ -114,7 +114,7 @@ fn absence_is_not_counted_while_an_entry_may_be_the_compute() {
         id: None,
         field: "id".to_owned(),
     };
-    let declared = (&given.spec, GENERATION);
+    let declared = version(&given.spec, GENERATION);
     for (shown, missing) in [
         (Shown::Absent, Some(at(0))),
         (Shown::Unclear(&entry), None),

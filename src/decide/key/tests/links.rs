@@ -67,9 +67,10 @@ fn nothing_is_done_with_an_invalid_record() {
         let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
         given(Given::in_use()).stalls(1, Reason::BindingConflict, &words);
         let deleting = given(Given::deleting());
-        match invalid.is_copy() {
-            true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
-            false => deleting.stalls(1, Reason::BindingConflict, &words),
+        if invalid.is_copy() {
+            assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer);
+        } else {
+            deleting.stalls(1, Reason::BindingConflict, &words);
         }
     }
 }

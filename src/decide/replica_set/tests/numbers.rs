@@ -425,12 +425,13 @@ fn a_stray_compute_beside_a_replica_does_not_keep_the_others_from_changing() {
 fn how_many_are_changed_at_the_same_time() {
     let size = json!({"size": {"fixed": 2}});
     let computes = |under_way: u32| {
-        let of = |number| match number < under_way {
-            true => replica(
-                number,
-                &json!({"spec": size, "metadata": {"generation": 2}}),
-            ),
-            false => replica(number, &json!({})),
+        let changed = json!({"spec": size, "metadata": {"generation": 2}});
+        let of = |number| {
+            if number < under_way {
+                replica(number, &changed)
+            } else {
+                replica(number, &json!({}))
+            }
         };
         (0..5).map(of).collect::<Vec<_>>()
     };
