@@ -1,5 +1,7 @@
 //! The right of this process to make changes, by its own clock.
 
+pub mod lease;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

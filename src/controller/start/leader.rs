@@ -14,9 +14,9 @@ use tracing::{info, warn};
 use super::super::labels;
 use crate::clock;
 use crate::cluster::explained;
-use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 use crate::decide::names::LEASE;
 use crate::leadership::Leadership;
+use crate::leadership::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 
 /// The timeout of one request, so that a leader has time for more if one renewal gets no answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,8 +1,9 @@
 //! Changes and restarts that have to wait, because they interrupt connections.
 
 use super::Choice;
+use crate::decide::conditions::Waiting;
 use crate::decide::disruption::Permit;
-use crate::decide::{Decision, Health, Reason, Report, Sync, Waiting};
+use crate::decide::{Decision, Health, Reason, Report, Sync};
 
 /// Reports changes that interrupt connections and are not allowed now.
 pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {

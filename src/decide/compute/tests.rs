@@ -27,11 +27,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::decide::conditions::Waiting;
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{Binding, CreateIntent, Evidence, Origin};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Sync, Waiting, Wake, later};
+use crate::decide::{Sync, Wake, later};
 use crate::domain::{
     ComputeChange, ComputeUnits, NewCompute, PoolerMode, PostgresSettings, Settings, Support,
     SuspendAfter,
