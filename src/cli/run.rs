@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use crate::clock;
 use crate::cluster::{client, configuration, explained};
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
@@ -211,7 +211,7 @@ impl Run {
         ended
     }
 
-    fn settings(&self) -> Result<Settings, String> {
+    fn settings(&self) -> Result<OperatorSettings, String> {
         let (lease, and_lease) = match self.leader_elect {
             true => (
                 LEASE_DURATION.as_secs(),
@@ -230,7 +230,7 @@ impl Run {
                 .map(|name| name.trim().to_owned())
                 .unwrap_or_default()
         };
-        Ok(Settings {
+        Ok(OperatorSettings {
             reach: Reach {
                 platforms: self.allowed_platforms.clone(),
                 insecure: self.allow_insecure_platform,

@@ -21,7 +21,7 @@ use super::state::{Connection, ProcessState};
 use crate::api::{AccountKind, AccountRef, Compute, PlatformAccess, ProjectKey};
 use crate::cluster::{Cluster, explained};
 use crate::decide::account::KeyCount;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::Repair;
@@ -139,7 +139,7 @@ pub trait Environment: Send + Sync + 'static {
     /// Counts a change of an API key.
     fn count_key(&self, _change: KeyChange) {}
     /// Counts a failed step of a resource of `kind`.
-    fn count_failure(&self, _kind: &str, _action: Action, _problem: &Problem) {}
+    fn count_failure(&self, _kind: &str, _action: Action, _problem: &ActionProblem) {}
 }
 
 #[derive(Clone, Debug)]
@@ -405,7 +405,7 @@ fn is_braked<K: Managed>(object: &K) -> bool {
 pub enum StepError {
     /// The step was refused or failed. The failure is remembered, and the next decision uses it.
     #[error("{}", labels::text(.1))]
-    Failed(Action, Problem),
+    Failed(Action, ActionProblem),
     /// The API server was unavailable or refused.
     #[error("the API server: {}", explained(.0))]
     Cluster(kube::Error),

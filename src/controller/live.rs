@@ -31,11 +31,11 @@ use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::{ApiServer, resource_version};
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::decide::Action;
 use crate::decide::account::KeyCount;
 use crate::decide::key::list_interval;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::domain::{Fault, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
@@ -48,7 +48,7 @@ use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
 /// The environment of the running operator, which all passes share.
 pub struct Live {
-    pub settings: Settings,
+    pub settings: OperatorSettings,
     pub pass_settings: PassSettings,
     pub cluster: ApiServer,
     pub stores: Stores,
@@ -386,7 +386,7 @@ impl Environment for Live {
         self.metrics.steps.key(change);
     }
 
-    fn count_failure(&self, kind: &str, action: Action, problem: &Problem) {
+    fn count_failure(&self, kind: &str, action: Action, problem: &ActionProblem) {
         self.metrics
             .steps
             .failed(kind, labels::action(action), labels::problem(problem));

@@ -33,7 +33,7 @@ pub enum Admission {
 
 /// The evidence in an answer, or in a missing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ServerAnswer {
     Served,
     /// The API server is overloaded or unreachable; it may name a pause.
     Unavailable(Option<Duration>),
@@ -59,8 +59,8 @@ impl Circuit {
 
     /// Applies an answer or its absence. `asked`: the request was a probe. Success of an older
     /// request says nothing about the present.
-    pub fn answered(&mut self, asked: bool, answer: Answer, now: Duration) {
-        let Answer::Unavailable(retry_after) = answer else {
+    pub fn answered(&mut self, asked: bool, answer: ServerAnswer, now: Duration) {
+        let ServerAnswer::Unavailable(retry_after) = answer else {
             if asked {
                 *self = Self::Available;
             }

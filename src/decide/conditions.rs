@@ -63,7 +63,7 @@ pub struct Report {
     pub health: Health,
     pub sync: Sync,
     /// Changes that wait for a time that the spec allows.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<PostponedChanges>,
     /// Notices although nothing is wrong yet. Each is a condition of that name, present only while
     /// it is true.
     pub notices: Vec<(Reason, String)>,
@@ -74,7 +74,7 @@ pub struct Report {
 
 /// Waiting changes, and the latest time at which they are made, if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PostponedChanges {
     pub changes: String,
     pub until: Option<Timestamp>,
 }

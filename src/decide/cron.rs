@@ -96,7 +96,7 @@ impl Cron {
 
     /// The first time after `after`; `None` if there is none within five years.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
-        count(Work::Evaluation);
+        count(CountedWork::Evaluation);
         let from = Timestamp::from_second(
             after
                 .as_second()
@@ -118,7 +118,7 @@ impl Cron {
     fn first(&self, mut from: Timestamp, horizon: DateTime) -> Option<Timestamp> {
         // Between two clock changes, each local time occurs once.
         loop {
-            count(Work::Offset);
+            count(CountedWork::Offset);
             let offset = self.zone.to_offset(from);
             let begins = offset.to_datetime(from);
             let change = self
@@ -141,11 +141,11 @@ impl Cron {
 
     /// The last time up to `until`; `None` if there is none within five years.
     pub fn last(&self, until: Timestamp) -> Option<Timestamp> {
-        count(Work::Evaluation);
+        count(CountedWork::Evaluation);
         let mut until = until;
         let horizon = at_midnight(self.year(until).saturating_sub(MOST_YEARS))?;
         loop {
-            count(Work::Offset);
+            count(CountedWork::Offset);
             let offset = self.zone.to_offset(until);
             let after = until.checked_add(SECOND).ok()?;
             let ends = offset.to_datetime(after);
@@ -181,7 +181,7 @@ fn at_midnight(year: i16) -> Option<DateTime> {
 
 /// The expensive steps, which tests count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum CountedWork {
     /// A search for a next or last time.
     Evaluation,
     /// A search between two clock changes.
@@ -191,9 +191,9 @@ enum Work {
 }
 
 #[cfg(not(test))]
-fn count(_: Work) {}
+fn count(_: CountedWork) {}
 
 #[cfg(test)]
-fn count(work: Work) {
+fn count(work: CountedWork) {
     tests::count(work);
 }

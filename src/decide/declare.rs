@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::api::{self, Autoscaling, Duration, Pooler, ScaleToZero, Size};
-use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
+use crate::domain::{ComputeUnits, PoolingMode, PostgresSettings, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
 pub const DEFAULT_INACTIVITY: u32 = 300;
@@ -16,7 +16,7 @@ fn fresh() -> Settings {
     Settings {
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
-        pooler_mode: Some(PoolerMode::Transaction),
+        pooler_mode: Some(PoolingMode::Transaction),
         passwordless_access: Some(true),
         disabled: Some(false),
         ..Settings::default()
@@ -134,10 +134,10 @@ fn duration(seconds: u32) -> Duration {
     })
 }
 
-fn mode(mode: &PoolerMode) -> Option<api::PoolerMode> {
+fn mode(mode: &PoolingMode) -> Option<api::PoolerMode> {
     match mode {
-        PoolerMode::Transaction => Some(api::PoolerMode::Transaction),
-        PoolerMode::Other(_) => None,
+        PoolingMode::Transaction => Some(api::PoolerMode::Transaction),
+        PoolingMode::Other(_) => None,
     }
 }
 

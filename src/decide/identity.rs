@@ -19,7 +19,7 @@ pub use self::keys::{
     Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LastUse, LostBecause, LostKey,
     ProjectKeyIdentity, RetiredKey,
 };
-pub use self::restarts::{Answered, BeforeRestart, InVain, Maintained, RestartRecord};
+pub use self::restarts::{BeforeRestart, InVain, Maintained, RestartAnswer, RestartRecord};
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use super::{WATCHED, later};
@@ -282,14 +282,14 @@ pub struct Record<T> {
 }
 
 /// The record type of a kind.
-pub trait Recorded: Default + PartialEq + DeserializeOwned {
+pub trait RecordedIdentity: Default + PartialEq + DeserializeOwned {
     /// Returns true if restoring from `copy` is as good as restoring from this record.
     fn is_restored_by(&self, copy: &Self) -> bool {
         self == copy
     }
 }
 
-impl Recorded for ComputeIdentity {
+impl RecordedIdentity for ComputeIdentity {
     /// A restored resource does not restart. Further computes of a create are deleted only by the
     /// record in the status.
     fn is_restored_by(&self, copy: &Self) -> bool {
@@ -305,7 +305,7 @@ impl Recorded for ComputeIdentity {
     }
 }
 
-impl Recorded for ProjectKeyIdentity {}
+impl RecordedIdentity for ProjectKeyIdentity {}
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
@@ -415,7 +415,9 @@ pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAn
 ///
 /// # Errors
 /// If the record is not as dbplane wrote it.
-pub fn of_unreadable<T: Recorded>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
+pub fn of_unreadable<T: RecordedIdentity>(
+    meta: &ObjectMeta,
+) -> Result<Record<T>, InvalidAnnotation> {
     read(meta, annotation(meta))
 }
 
@@ -441,7 +443,7 @@ pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, Invalid
 /// Only the status of this very resource is trusted. Texts that dbplane did not write are ignored
 /// if the status counts. A text of another version of dbplane is an error, because it may hold
 /// facts that this version cannot read.
-fn read<T: Recorded>(
+fn read<T: RecordedIdentity>(
     meta: &ObjectMeta,
     status: Option<&str>,
 ) -> Result<Record<T>, InvalidAnnotation> {

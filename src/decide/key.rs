@@ -218,11 +218,11 @@ impl Probe {
     }
 }
 
-type Choice = Decision<KeyStep>;
+type KeyDecision = Decision<KeyStep>;
 
 /// Decides about a ProjectKey. The answer that the platform offers no list of keys may be
 /// temporary, so the decision expires with it.
-pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
+pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> KeyDecision {
     let choice = choose(spec, observed, now);
     match observed.not_offered_until {
         Some(until) => choice.no_later(Wake::At(until)),
@@ -230,7 +230,7 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     }
 }
 
-fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
+fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> KeyDecision {
     let orphaned = spec.deletion == KeyDeletion::Orphan;
     if !orphaned && let Some(braked) = brake::held(&observed.meta, &observed.limits) {
         return braked;
@@ -239,7 +239,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
         Ok(identity) => identity,
         Err(invalid) => return invalid_record(spec, observed, invalid),
     };
-    let case = Case {
+    let case = KeyCase {
         spec,
         observed,
         identity,
@@ -273,7 +273,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
 }
 
 /// The part of a decision that needs the account.
-fn with_account(case: &Case) -> Choice {
+fn with_account(case: &KeyCase) -> KeyDecision {
     match &case.observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
         AccountView::Usable {
@@ -290,7 +290,7 @@ fn with_account(case: &Case) -> Choice {
 }
 
 /// Saves a created key that is only in memory.
-fn save(case: &Case, key: &KeyIdentity) -> Choice {
+fn save(case: &KeyCase, key: &KeyIdentity) -> KeyDecision {
     if !case.identity.expects(&key.name) {
         return Decision::act(case.give_up_unsaved(key), saving());
     }
@@ -311,7 +311,7 @@ fn invalid_record(
     spec: &ProjectKeySpec,
     observed: &KeyObserved,
     invalid: &InvalidAnnotation,
-) -> Choice {
+) -> KeyDecision {
     let meta = &observed.meta;
     let orphaned = spec.deletion == KeyDeletion::Orphan || invalid.is_copy();
     if meta.deleting && meta.has_finalizer && !meta.paused && orphaned {
@@ -331,7 +331,7 @@ fn saving() -> Report {
 }
 
 /// The input of one decision.
-struct Case<'a> {
+struct KeyCase<'a> {
     spec: &'a ProjectKeySpec,
     observed: &'a KeyObserved,
     identity: &'a ProjectKeyIdentity,
@@ -340,9 +340,9 @@ struct Case<'a> {
     now: Timestamp,
 }
 
-impl Case<'_> {
+impl KeyCase<'_> {
     /// Records the identity from an annotation first, before anything depends on it.
-    fn record_identity(&self) -> Option<Choice> {
+    fn record_identity(&self) -> Option<KeyDecision> {
         let meta = &self.observed.meta;
         let is_released = meta.deleting && !meta.has_finalizer;
         if !self.observed.is_wish || meta.paused || is_released {
@@ -359,7 +359,7 @@ impl Case<'_> {
     }
 
     /// A step, unless its last attempt failed too recently.
-    fn act(&self, action: Action, step: KeyStep, report: Report) -> Choice {
+    fn act(&self, action: Action, step: KeyStep, report: Report) -> KeyDecision {
         match self.backoff(action) {
             Some(memory::Backoff { health, until }) => Decision::wait(Report::of(health), until),
             None => Decision::act(step, report),
@@ -368,7 +368,7 @@ impl Case<'_> {
 
     /// Restores the finalizer and the copy of the record. Replacing a resource by its manifest
     /// removes both, but keys need the finalizer.
-    fn restore(&self) -> Choice {
+    fn restore(&self) -> KeyDecision {
         let record = self.observed.meta.lost_record();
         Decision::act(KeyStep::Restore { record }, keep::creating())
     }

@@ -24,7 +24,7 @@ pub enum Doubt {
 
 /// The stored version of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoredVersion {
     /// Storage could not be read.
     NotRead,
     Gone,
@@ -33,7 +33,7 @@ pub enum Stored {
 
 /// The action on a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RestoreVerdict {
     /// The watch lags, or the state is unknown.
     Wait,
     /// The cache is from before the restore: list the objects again.
@@ -46,18 +46,22 @@ impl Doubt {
     /// Versions of an object only increase, so an older stored version proves a restore. A missing
     /// object proves nothing, because it may have been deleted. After `lasted`, a watch that does not
     /// show what storage has is ahead of storage, and silent.
-    pub fn settled(self, stored: Stored, lasted: Duration) -> Verdict {
+    pub fn settled(self, stored: StoredVersion, lasted: Duration) -> RestoreVerdict {
         match (self, stored) {
-            (Self::Behind(known), Stored::Version(stored))
+            (Self::Behind(known), StoredVersion::Version(stored))
                 if stored >= known && lasted >= LONGEST_LAG =>
             {
-                Verdict::ListAgain
+                RestoreVerdict::ListAgain
             }
-            (Self::Behind(known), Stored::Version(stored)) if stored < known => Verdict::PutBack,
-            (Self::Conflict(shown), Stored::Version(stored)) if stored < shown => {
-                Verdict::ListAgain
+            (Self::Behind(known), StoredVersion::Version(stored)) if stored < known => {
+                RestoreVerdict::PutBack
             }
-            (_, Stored::NotRead | Stored::Gone | Stored::Version(_)) => Verdict::Wait,
+            (Self::Conflict(shown), StoredVersion::Version(stored)) if stored < shown => {
+                RestoreVerdict::ListAgain
+            }
+            (_, StoredVersion::NotRead | StoredVersion::Gone | StoredVersion::Version(_)) => {
+                RestoreVerdict::Wait
+            }
         }
     }
 }

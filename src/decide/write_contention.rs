@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// The thing that is written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum WrittenPart {
     /// The record and the finalizer of the resource.
     Metadata,
     Status,
@@ -25,7 +25,7 @@ pub enum What {
     Compute(String),
 }
 
-impl fmt::Display for What {
+impl fmt::Display for WrittenPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Metadata => f.write_str("the annotation dbplane.dev/record or the finalizer"),
@@ -40,31 +40,31 @@ impl fmt::Display for What {
 /// a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    pub what: What,
+    pub what: WrittenPart,
     /// A hash of the content: equal contents have equal hashes.
     pub content: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct WriteContention(BTreeMap<String, Resource>);
+pub struct WriteContention(BTreeMap<String, ContendedResource>);
 
 /// The repairs of one resource.
 #[derive(Clone, Debug, Default)]
-struct Resource {
+struct ContendedResource {
     /// By the thing that is written.
-    made: BTreeMap<What, Made>,
+    made: BTreeMap<WrittenPart, MadeRepairs>,
     /// The reported message.
     told: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Made {
+struct MadeRepairs {
     content: u64,
     times: VecDeque<Timestamp>,
 }
 
 impl Repair {
-    pub fn of(what: What, content: impl Hash) -> Self {
+    pub fn of(what: WrittenPart, content: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
         Self {
@@ -74,7 +74,7 @@ impl Repair {
     }
 }
 
-impl Made {
+impl MadeRepairs {
     fn is_over(&self, now: Timestamp) -> bool {
         self.times
             .back()
@@ -99,9 +99,9 @@ impl WriteContention {
         resource.made.retain(|_, made| !made.is_over(now));
         let made = resource.made.entry(repair.what).or_default();
         if made.content != repair.content {
-            *made = Made {
+            *made = MadeRepairs {
                 content: repair.content,
-                ..Made::default()
+                ..MadeRepairs::default()
             };
         }
         if made.times.len() == AT_ONCE {
@@ -156,7 +156,7 @@ pub fn is_recent(time: Timestamp, now: Timestamp) -> bool {
 }
 
 /// The message about a thing that is written again and again. `by` is the last writer, if known.
-pub fn message(what: &What, by: Option<&str>) -> String {
+pub fn message(what: &WrittenPart, by: Option<&str>) -> String {
     let who = by.map_or_else(
         || "Something else".to_owned(),
         |by| format!("{by} (a field manager)"),

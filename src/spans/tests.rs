@@ -9,9 +9,9 @@ use super::*;
 
 /// The names of the created spans.
 #[derive(Clone, Debug, Default)]
-struct Made(Arc<Mutex<Vec<&'static str>>>);
+struct MadeSpans(Arc<Mutex<Vec<&'static str>>>);
 
-impl<S: Subscriber> Layer<S> for Made {
+impl<S: Subscriber> Layer<S> for MadeSpans {
     fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: layer::Context<'_, S>) {
         self.0.lock().unwrap().push(attributes.metadata().name());
     }
@@ -19,7 +19,7 @@ impl<S: Subscriber> Layer<S> for Made {
 
 #[tokio::test]
 async fn a_wait_for_the_budget_is_shown_unless_it_is_over_at_once() {
-    let made = Made::default();
+    let made = MadeSpans::default();
     let _traced = tracing_subscriber::registry()
         .with(made.clone())
         .set_default();
@@ -54,12 +54,12 @@ fn a_path_is_told_without_its_identifiers() {
 fn a_step_is_named_without_what_it_holds() {
     #[derive(Debug)]
     #[allow(dead_code, reason = "its text is what is looked at")]
-    enum Step {
+    enum AnyStep {
         Plain,
         Tuple(&'static str),
         Fields { of: &'static str },
     }
-    assert_eq!(variant(&Step::Plain), "Plain");
-    assert_eq!(variant(&Step::Tuple("a")), "Tuple");
-    assert_eq!(variant(&Step::Fields { of: "a" }), "Fields");
+    assert_eq!(variant(&AnyStep::Plain), "Plain");
+    assert_eq!(variant(&AnyStep::Tuple("a")), "Tuple");
+    assert_eq!(variant(&AnyStep::Fields { of: "a" }), "Fields");
 }

@@ -13,7 +13,7 @@ use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
-use crate::decide::account::{self, Absence, AccountStep, Answers, Check, Verdict};
+use crate::decide::account::{self, Absence, AccountCheck, AccountStep, Answers, Verdict};
 use crate::domain::{Fault, NameSupport, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
@@ -129,7 +129,7 @@ async fn check<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
     connection: &Connection<E::Client>,
-) -> Check {
+) -> AccountCheck {
     let began = env.now();
     let platform = connection.platform.probing();
     let in_use = dependents::project(env, &object.account_name());
@@ -199,7 +199,7 @@ async fn check<A: AnyAccount, E: Environment>(
             )
         })
         .collect();
-    Check {
+    AccountCheck {
         began,
         at,
         verdict,

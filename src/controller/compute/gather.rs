@@ -17,7 +17,7 @@ use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{
-    Reservations, Reserved, ReservedPlace, SnapshotState, Subject, looks_besides,
+    ClaimSubject, Reservations, Reserved, ReservedPlace, SnapshotState, looks_besides,
     may_rest_on_older_list, relevant_subjects,
 };
 use crate::decide::connection::CredentialsView;
@@ -250,12 +250,12 @@ fn others<E: Environment>(
         .map(Key::Claim);
     // An additional compute of a create may be another resource's, or may be declared by one.
     let made = known.made.iter().filter(|_| ids.len() > 1);
-    let branches = made.clone().map(|create| Subject::Branch {
+    let branches = made.clone().map(|create| ClaimSubject::Branch {
         project: project.clone(),
         branch: create.branch.clone(),
     });
     let besides = ids.iter().filter(|_| made.clone().next().is_some());
-    let besides = besides.map(|id| Subject::Compute {
+    let besides = besides.map(|id| ClaimSubject::Compute {
         project: project.clone(),
         id: id.clone(),
     });

@@ -22,10 +22,10 @@ use super::object::{AccountName, Managed, Status, namespaced, rank, uid};
 use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeSpec, ComputeStatus, Condition};
 use crate::cluster::resource_version;
-use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
+use crate::decide::compute::{self, ClaimSubject, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::identity::{Binding, Evidence, Origin, of_compute};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Reason, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
@@ -201,9 +201,9 @@ impl Kind for Computes {
 
     fn repair(object: &Compute, step: &ComputeStep) -> Option<Repair> {
         match step {
-            ComputeStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
+            ComputeStep::Restore { record } => Some(Repair::of(WrittenPart::Metadata, record)),
             ComputeStep::WriteConnection { secret, .. } => Some(Repair::of(
-                What::Secret(Self::written_secret(object)?.to_owned()),
+                WrittenPart::Secret(Self::written_secret(object)?.to_owned()),
                 secret,
             )),
             _ => None,
@@ -336,7 +336,7 @@ fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
         },
         ..
     } = object;
-    let branch = Subject::Branch {
+    let branch = ClaimSubject::Branch {
         project: project_id.clone(),
         branch: branch_id.clone(),
     };

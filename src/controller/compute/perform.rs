@@ -28,7 +28,7 @@ use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{
     self, Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
 };
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 use crate::decide::{Action, Reason};
 use crate::domain::{Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
@@ -347,7 +347,7 @@ impl<E: Environment> Work<'_, E> {
         let exists = answer.map_err(failed(Action::Ask))?;
         self.env.state().compute_asked(
             &uid(self.object),
-            Asked {
+            ExistenceAnswer {
                 at: self.env.now(),
                 exists,
             },

@@ -30,7 +30,7 @@ use crate::decide::account::are_many;
 use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 
 impl Managed for ProjectKey {
@@ -161,9 +161,9 @@ impl Kind for ProjectKeys {
 
     fn repair(object: &ProjectKey, step: &KeyStep) -> Option<Repair> {
         match step {
-            KeyStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
+            KeyStep::Restore { record } => Some(Repair::of(WrittenPart::Metadata, record)),
             KeyStep::RewriteSecret => Some(Repair::of(
-                What::Secret(Self::written_secret(object)?.to_owned()),
+                WrittenPart::Secret(Self::written_secret(object)?.to_owned()),
                 object.meta().generation,
             )),
             _ => None,

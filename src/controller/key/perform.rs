@@ -24,7 +24,7 @@ use crate::cluster::{Event, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyStep, Probe, SecretContents, tried};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::domain::Fault;
 use crate::platform::{Platform, PlatformClient};
 use crate::telemetry::metrics::KeyChange;
@@ -272,7 +272,7 @@ impl<E: Environment> Work<'_, E> {
                 format!("Secret {secret} was not written: another process has given up key {key}");
             return Err(StepError::Failed(
                 Action::WriteSecret,
-                Problem::Secret(message),
+                ActionProblem::Secret(message),
             ));
         }
         wrote_key(&self.object.spec.secret.name, &unsaved.key);
@@ -323,7 +323,7 @@ impl<E: Environment> Work<'_, E> {
         .await;
         Err(StepError::Failed(
             Action::TryKey,
-            Problem::NewKey(message.to_owned()),
+            ActionProblem::NewKey(message.to_owned()),
         ))
     }
 

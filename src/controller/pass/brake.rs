@@ -9,7 +9,7 @@ use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
 use super::super::index::Key;
 use super::super::object::{AccountName, Managed, uid};
 use crate::decide::Brake;
-use crate::decide::brake::{Asked, Rules};
+use crate::decide::brake::{DeletionRequest, Rules};
 
 /// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
 /// which is then counted.
@@ -43,7 +43,7 @@ pub fn held<K: Kind, E: Environment>(
             others_wait: others.wait,
         };
         let account = account.to_string();
-        let asked = Asked {
+        let asked = DeletionRequest {
             account: &account,
             namespace: &meta.namespace,
             target,

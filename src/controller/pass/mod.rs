@@ -23,7 +23,7 @@ use super::environment::{Environment, Kind, StepError};
 use super::labels;
 use super::object::{AccountName, Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{Decision, Reason, Report, Wake, names};
 use crate::spans;
 
@@ -308,7 +308,7 @@ async fn report<K: Kind, E: Environment>(
         return Ok((*wake, None));
     }
     let repair = Repair::of(
-        What::Status,
+        WrittenPart::Status,
         serde_json::to_string(&status).unwrap_or_default(),
     );
     if let Some(until) = write_contention::waits_until::<K, E>(env, object, &repair).await? {

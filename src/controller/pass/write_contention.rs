@@ -10,7 +10,7 @@ use super::{Next, Pass};
 use crate::api::Condition;
 use crate::cluster::{Cluster, Event, resource_version};
 use crate::decide::names::FIELD_MANAGER;
-use crate::decide::write_contention::{self, Repair, What};
+use crate::decide::write_contention::{self, Repair, WrittenPart};
 use crate::decide::{Reason, Report, Wake};
 
 /// The pass that replaces a repair that has to wait; `None` if the repair may be made.
@@ -75,19 +75,21 @@ pub async fn waits_until<K: Kind, E: Environment>(
 async fn last_other_manager<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    what: &What,
+    what: &WrittenPart,
     now: Timestamp,
 ) -> Result<Option<String>, kube::Error> {
     let fields = match what {
-        What::Metadata | What::Status => Some(env.cluster().managed_fields(object).await?),
-        What::Secret(name) => {
+        WrittenPart::Metadata | WrittenPart::Status => {
+            Some(env.cluster().managed_fields(object).await?)
+        }
+        WrittenPart::Secret(name) => {
             let namespace = object.namespace().unwrap_or_default();
             env.cluster()
                 .secret(&namespace, name)
                 .await?
                 .and_then(|secret| secret.metadata.managed_fields)
         }
-        What::Compute(_) => None,
+        WrittenPart::Compute(_) => None,
     };
     let others = fields
         .into_iter()

@@ -15,12 +15,12 @@ use crate::api::{Compute, ReadReplicaSet};
 use crate::cluster::{Cluster, Owner, SecretState, resource_version};
 use crate::decide::Memory;
 use crate::decide::connection::CredentialsView;
-use crate::decide::replica_set::{Found, SetObserved, is_replica_of, relation};
+use crate::decide::replica_set::{FoundReplica, SetObserved, is_replica_of, relation};
 
 /// The input of `assemble`.
 #[derive(Debug)]
 pub struct Facts {
-    computes: Vec<Found>,
+    computes: Vec<FoundReplica>,
     settled: bool,
     unreadable: usize,
     names: BTreeSet<String>,
@@ -72,8 +72,8 @@ pub(super) async fn gather<E: Environment>(
     })
 }
 
-fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<Found> {
-    Some(Found {
+fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<FoundReplica> {
+    Some(FoundReplica {
         relation: relation(&object.spec, uid, &compute)?,
         compute,
     })

@@ -14,7 +14,7 @@ use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{Decision, Memory, Report};
 
 impl Managed for ReadReplicaSet {
@@ -99,11 +99,11 @@ impl Kind for ReadReplicaSets {
     fn repair(object: &ReadReplicaSet, step: &SetStep) -> Option<Repair> {
         match step {
             SetStep::Update(member) => Some(Repair::of(
-                What::Compute(member.name.clone()),
+                WrittenPart::Compute(member.name.clone()),
                 object.meta().generation,
             )),
             SetStep::WriteConnection { secret, .. } => Some(Repair::of(
-                What::Secret(Self::written_secret(object)?.to_owned()),
+                WrittenPart::Secret(Self::written_secret(object)?.to_owned()),
                 secret,
             )),
             _ => None,

@@ -34,7 +34,7 @@ use super::relay;
 use super::state_page;
 use super::withdrawn;
 use crate::cluster::ApiServer;
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
 use crate::platform::{Observers, Organizations, OverHttp, Rooms, Ticks};
@@ -56,7 +56,7 @@ pub struct Assembly {
 /// The inputs of the environment.
 pub struct Inputs {
     pub client: Client,
-    pub settings: Settings,
+    pub settings: OperatorSettings,
     pub cluster: ClusterId,
     pub metrics: Arc<Metrics>,
     /// `/debug/state`, if it is served.
@@ -65,7 +65,7 @@ pub struct Inputs {
     pub clock: fn() -> Timestamp,
 }
 
-fn pass_settings(settings: &Settings, cluster: ClusterId) -> PassSettings {
+fn pass_settings(settings: &OperatorSettings, cluster: ClusterId) -> PassSettings {
     PassSettings {
         limits: settings.limits,
         request_timeout: settings.request_timeout,

@@ -12,7 +12,7 @@ use super::super::registry::AllKinds;
 use super::super::state::{Reservation, ResourceState};
 use super::reconcile::Shared;
 use crate::decide::compute::Reserved;
-use crate::decide::memory::Failure;
+use crate::decide::memory::FailedAction;
 use crate::decide::{Action, Health, Report, Sync};
 use crate::platform::{BudgetFigures, Latest, Listing, Place};
 use crate::telemetry::debug::Wanted;
@@ -212,7 +212,7 @@ fn reserved(Reservation { place, running, .. }: &Reservation) -> Value {
     json!({"project": place.project, what: which, "running": running})
 }
 
-fn failure((action, failure): (Action, &Failure)) -> Value {
+fn failure((action, failure): (Action, &FailedAction)) -> Value {
     json!({
         "action": labels::action(action),
         "at": failure.at,

@@ -14,7 +14,7 @@ use super::super::environment::{Kind, KindVisitor, Kinds};
 use super::super::object::Managed;
 use super::super::registry::AllKinds;
 use crate::cluster::explained;
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::decide::names::ClusterId;
 use crate::telemetry::Readiness;
 
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// stopped first.
 pub async fn wait_for_resources(
     client: &Client,
-    settings: &Settings,
+    settings: &OperatorSettings,
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> bool {
@@ -109,7 +109,7 @@ impl Waiting<'_> {
     }
 }
 
-async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
+async fn missing(client: &Client, settings: &OperatorSettings) -> Vec<String> {
     let mut checks = Checks {
         client,
         settings,
@@ -128,7 +128,7 @@ async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
 /// Checks that the API server serves each kind.
 struct Checks<'a> {
     client: &'a Client,
-    settings: &'a Settings,
+    settings: &'a OperatorSettings,
     running: Vec<BoxFuture<'static, Option<String>>>,
 }
 

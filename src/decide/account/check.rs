@@ -14,7 +14,7 @@ const REFUSED_AFTER: Duration = Duration::from_secs(20);
 
 /// The result of one check, with the history of earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct AccountCheck {
     /// When it began.
     pub began: Timestamp,
     pub at: Timestamp,
@@ -50,7 +50,7 @@ pub struct Answers {
     pub refusals: usize,
 }
 
-impl Check {
+impl AccountCheck {
     /// The time that marks a check as due again. Its result still counts until then.
     pub const WANTED: Timestamp = Timestamp::MIN;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Absence, AccountObserved, Check};
+use super::{Absence, AccountCheck, AccountObserved};
 use crate::api::SeenProjects;
 use crate::decide::later;
 
@@ -51,7 +51,7 @@ pub fn seen(observed: &AccountObserved) -> Option<SeenProjects> {
     let listed = observed
         .check
         .as_ref()
-        .map(Check::listed)
+        .map(AccountCheck::listed)
         .unwrap_or_default();
     let before = reported
         .as_ref()
@@ -115,7 +115,7 @@ pub fn to_ask<'a>(
 
 /// When to list the projects for resources whose deletion takes long. An absent project needs a
 /// second check.
-pub(super) fn due(observed: &AccountObserved, check: &Check) -> Option<Timestamp> {
+pub(super) fn due(observed: &AccountObserved, check: &AccountCheck) -> Option<Timestamp> {
     if check.listed().is_empty() {
         return None;
     }

@@ -23,7 +23,7 @@ fn protected() -> Option<SecretProtection> {
     })
 }
 
-fn check(verdict: Verdict) -> Option<Check> {
+fn check(verdict: Verdict) -> Option<AccountCheck> {
     Some(checked(0, verdict).after(None))
 }
 
@@ -34,11 +34,13 @@ fn in_doubt() -> Option<Fault> {
 }
 
 /// The state after these checks, the last of which was refused.
-fn after(checks: &[Check]) -> AccountObserved {
-    let last = checks.iter().fold(None, |before: Option<Check>, check| {
-        Some(check.clone().after(before.as_ref()))
-    });
-    let is_refused = last.as_ref().is_some_and(Check::is_refused);
+fn after(checks: &[AccountCheck]) -> AccountObserved {
+    let last = checks
+        .iter()
+        .fold(None, |before: Option<AccountCheck>, check| {
+            Some(check.clone().after(before.as_ref()))
+        });
+    let is_refused = last.as_ref().is_some_and(AccountCheck::is_refused);
     but(|seen| {
         (seen.suspended, seen.check) = (
             if is_refused {
@@ -103,7 +105,7 @@ fn entries_that_cannot_be_read_are_told_and_looked_at_again() {
     let of = |lists: &[&str], projects: Vec<UnreadableEntry>| {
         but(|it| {
             it.unreadable = names(lists);
-            it.check = it.check.take().map(|check| Check {
+            it.check = it.check.take().map(|check| AccountCheck {
                 unreadable: projects.into(),
                 ..check
             });
@@ -301,8 +303,9 @@ fn new_credentials_are_checked_at_once_and_again_after_a_while() {
 
 #[test]
 fn a_401_of_any_call_has_the_key_checked_at_once() {
-    let suspended =
-        |check: Option<Check>| but(|seen| (seen.suspended, seen.check) = (in_doubt(), check));
+    let suspended = |check: Option<AccountCheck>| {
+        but(|seen| (seen.suspended, seen.check) = (in_doubt(), check))
+    };
     assert_eq!(
         step(&suspended(in_use().check), 0),
         Some(AccountStep::Check)

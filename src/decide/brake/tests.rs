@@ -66,7 +66,7 @@ fn a_confirmation_in_the_future_counts_from_now_and_exempts_nothing_that_is_dele
         brake: before,
         ..Meta::default()
     };
-    let Brake::Paused(message) = Refusal::Full(30).brake("Compute", &meta) else {
+    let Brake::Paused(message) = DeletionRefusal::Full(30).brake("Compute", &meta) else {
         panic!("it is not paused")
     };
     assert!(
@@ -158,11 +158,11 @@ fn the_message_names_the_cause_and_the_commands() {
         name: "ci".into(),
         ..Meta::default()
     };
-    let text = |refusal: Refusal, kind| match refusal.brake(kind, &meta) {
+    let text = |refusal: DeletionRefusal, kind| match refusal.brake(kind, &meta) {
         Brake::Paused(message) | Brake::Slowed(message, _) => message,
         other => panic!("{other:?}"),
     };
-    let full = text(Refusal::Full(30), "ProjectKey");
+    let full = text(DeletionRefusal::Full(30), "ProjectKey");
     for words in [
         "30 deletions",
         "--deletes-per-minute",
@@ -172,13 +172,15 @@ fn the_message_names_the_cause_and_the_commands() {
         assert!(full.contains(words), "{words:?} is not in {full:?}");
     }
     assert!(
-        text(Refusal::OthersWait, "Compute")
+        text(DeletionRefusal::OthersWait, "Compute")
             .contains("other deletions in namespace shop through the same account")
     );
-    assert!(text(Refusal::AccountFull(120), "Compute").contains("massDeletionPolicy is Pause"));
+    assert!(
+        text(DeletionRefusal::AccountFull(120), "Compute").contains("massDeletionPolicy is Pause")
+    );
     let slowed = |turn| {
         text(
-            Refusal::Slowed {
+            DeletionRefusal::Slowed {
                 turn: at(turn),
                 ask: at(1),
             },

@@ -38,22 +38,22 @@ fn one_request_at_a_time_asks_and_the_others_wait() {
 }
 
 /// The state after this answer. `asked`: the request was sent to find out.
-fn answered(before: Circuit, asked: bool, answer: Answer) -> Circuit {
+fn answered(before: Circuit, asked: bool, answer: ServerAnswer) -> Circuit {
     let mut circuit = before;
     circuit.answered(asked, answer, NOW);
     circuit
 }
 
-const SILENT: Answer = Answer::Unavailable(None);
+const SILENT: ServerAnswer = ServerAnswer::Unavailable(None);
 
-fn retry_after(seconds: u64) -> Answer {
-    Answer::Unavailable(Some(Duration::from_secs(seconds)))
+fn retry_after(seconds: u64) -> ServerAnswer {
+    ServerAnswer::Unavailable(Some(Duration::from_secs(seconds)))
 }
 
 #[test]
 fn the_first_answer_that_is_not_served_makes_it_unavailable() {
     let first = |answer| answered(Circuit::Available, false, answer);
-    assert_eq!(first(Answer::Served), Circuit::Available);
+    assert_eq!(first(ServerAnswer::Served), Circuit::Available);
     assert_eq!(first(SILENT), unavailable(0), "the next asks at once");
     assert_eq!(first(retry_after(4)), unavailable(4), "it names a pause");
 }
@@ -73,13 +73,17 @@ fn the_answer_to_a_request_that_asks_counts() {
         unavailable(60),
         "a pause is bounded"
     );
-    assert_eq!(asked(Answer::Served), Circuit::Available, "it is back");
+    assert_eq!(
+        asked(ServerAnswer::Served),
+        Circuit::Available,
+        "it is back"
+    );
 }
 
 #[test]
 fn an_answer_to_an_earlier_request_only_sets_a_pause() {
     let earlier = |answer| answered(unavailable(2), false, answer);
-    assert_eq!(earlier(Answer::Served), unavailable(2));
+    assert_eq!(earlier(ServerAnswer::Served), unavailable(2));
     assert_eq!(earlier(SILENT), unavailable(2));
     assert_eq!(earlier(retry_after(4)), unavailable(4));
 }

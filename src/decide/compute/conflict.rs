@@ -1,11 +1,11 @@
 //! Reports of contradictions between a resource and another resource or the compute.
 
-use super::Case;
+use super::ComputeCase;
 use super::claims::Holder;
 use crate::decide::{Reason, Report};
 use crate::domain::{Compute, Role};
 
-pub(super) fn claimed(case: &Case, what: &str, by: &Holder) -> Report {
+pub(super) fn claimed(case: &ComputeCase, what: &str, by: &Holder) -> Report {
     let message = if by.namespace == case.observed.meta.namespace {
         format!("{by} already has {what}. Delete one of the two resources.")
     } else {
@@ -17,7 +17,7 @@ pub(super) fn claimed(case: &Case, what: &str, by: &Holder) -> Report {
     Report::stalled(Reason::ClaimedByAnother, message).held_by(by)
 }
 
-pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
+pub(super) fn wrong_role(case: &ComputeCase, found: &Compute) -> Report {
     let (is, declared) = match case.role() {
         Role::Primary => ("a read replica", "ReadWrite"),
         Role::Replica => ("the branch's primary", "ReadOnly"),

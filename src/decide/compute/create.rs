@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::claims::{Holder, Rival};
+use super::claims::{Holder, RivalCreate};
 use super::conflict::{claimed, wrong_role};
-use super::evidence::{CreateOutcome, evidence, matching, on_branch};
+use super::evidence::{CreateResult, evidence, matching, on_branch};
 use super::snapshot::unclear;
-use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
+use super::{ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, await_person, stray};
 use crate::api::{ComputeSpec, ComputeType, Existing, Management};
 use crate::decide::identity::{
     Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
@@ -17,7 +17,7 @@ use crate::decide::{Action, Decision, Reason, Report, drift, later, names};
 use crate::domain::{Compute, NameSupport, NewCompute, Role, Shown, UnreadableEntry};
 
 /// Without a binding and an intent, no create is open.
-pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
+pub(super) fn adopt_or_create(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }
@@ -31,24 +31,24 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
 }
 
 /// An unanswered create, already given up, may still have made a compute.
-fn late_result(case: &Case, snapshot: &Snapshot) -> Option<Choice> {
+fn late_result(case: &ComputeCase, snapshot: &ComputeSnapshot) -> Option<ComputeDecision> {
     match stray::late(case, snapshot)? {
-        CreateOutcome::Created(found) => Some(bind(case, snapshot, found, Origin::Created)),
-        CreateOutcome::Behind(other) => Some(await_turn(
+        CreateResult::Created(found) => Some(bind(case, snapshot, found, Origin::Created)),
+        CreateResult::Behind(other) => Some(await_turn(
             case,
             Reason::ConfirmingCreate,
             other,
             &case.spec.branch_id,
         )),
-        CreateOutcome::Ambiguous(candidates) => {
+        CreateResult::Ambiguous(candidates) => {
             Some(await_person(case, ambiguous(case, &candidates)))
         }
-        CreateOutcome::Unclear(entry) => Some(Decision::rest(unresolved(case, entry))),
-        CreateOutcome::NotCreated | CreateOutcome::NotKnownYet(_) => None,
+        CreateResult::Unclear(entry) => Some(Decision::rest(unresolved(case, entry))),
+        CreateResult::NotCreated | CreateResult::NotKnownYet(_) => None,
     }
 }
 
-fn adopt_or_create_primary(case: &Case, snapshot: &Snapshot) -> Choice {
+fn adopt_or_create_primary(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
     let branch = &case.spec.branch_id;
     if let Some(other) = &case.observed.claims.primary {
         let what = format!("the primary compute of branch {branch}");
@@ -77,7 +77,11 @@ fn refuses_existing(spec: &ComputeSpec) -> bool {
 }
 
 /// The branch has a primary. Binds to it, unless another resource has or may have it.
-fn existing_primary(case: &Case, snapshot: &Snapshot, found: &Compute) -> Choice {
+fn existing_primary(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    found: &Compute,
+) -> ComputeDecision {
     let branch = &case.spec.branch_id;
     let claims = &case.observed.claims;
     if let Some(claim) = claims.bound.get(&found.id) {
@@ -107,13 +111,17 @@ fn existing_primary(case: &Case, snapshot: &Snapshot, found: &Compute) -> Choice
 }
 
 /// With an intent and no binding, the create may have been carried out.
-pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
+pub(super) fn recover(
+    case: &ComputeCase,
+    intent: &CreateIntent,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }
     match create_outcome(case, intent, snapshot) {
-        CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
-        CreateOutcome::NotCreated => Decision::act(
+        CreateResult::Created(found) => bind(case, snapshot, found, Origin::Created),
+        CreateResult::NotCreated => Decision::act(
             ComputeStep::DropIntent {
                 unanswered: stray::unanswered(case, intent),
             },
@@ -122,24 +130,24 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
                 "An earlier create was not carried out. dbplane tries it again.",
             ),
         ),
-        CreateOutcome::NotKnownYet(until) => Decision::wait(
+        CreateResult::NotKnownYet(until) => Decision::wait(
             Report::progressing(Reason::ConfirmingCreate, confirming(case, intent)),
             until,
         ),
-        CreateOutcome::Behind(other) => {
+        CreateResult::Behind(other) => {
             await_turn(case, Reason::ConfirmingCreate, other, &intent.branch)
         }
-        CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
-        CreateOutcome::Unclear(entry) => Decision::rest(unresolved(case, entry)),
+        CreateResult::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
+        CreateResult::Unclear(entry) => Decision::rest(unresolved(case, entry)),
     }
 }
 
 /// The report while the result of an unanswered create is not known.
-pub(super) fn unresolved(case: &Case, entry: &UnreadableEntry) -> Report {
+pub(super) fn unresolved(case: &ComputeCase, entry: &UnreadableEntry) -> Report {
     unclear(case, entry, "what a create that was not answered has made")
 }
 
-fn confirming(case: &Case, intent: &CreateIntent) -> String {
+fn confirming(case: &ComputeCase, intent: &CreateIntent) -> String {
     match case.observed.memory.open_answer(Action::Create, intent.at) {
         Some(answer) => {
             format!("A create was sent. {answer} dbplane checks whether it was carried out.")
@@ -152,14 +160,14 @@ fn confirming(case: &Case, intent: &CreateIntent) -> String {
 /// The outcome of a create. The evidence is the answer if this process has it, the mark if the
 /// platform keeps names, and otherwise the baseline.
 pub(super) fn create_outcome<'a>(
-    case: &Case<'a>,
+    case: &ComputeCase<'a>,
     intent: &CreateIntent,
-    snapshot: &Snapshot<'a>,
-) -> CreateOutcome<'a> {
+    snapshot: &ComputeSnapshot<'a>,
+) -> CreateResult<'a> {
     if let Some(id) = &case.observed.memory.created {
         match snapshot.find(id) {
-            Shown::Entry(created) => return CreateOutcome::Created(created),
-            Shown::Unclear(entry) if entry.id.is_some() => return CreateOutcome::Unclear(entry),
+            Shown::Entry(created) => return CreateResult::Created(created),
+            Shown::Unclear(entry) if entry.id.is_some() => return CreateResult::Unclear(entry),
             Shown::Unclear(_) | Shown::Absent => {}
         }
     }
@@ -170,10 +178,10 @@ pub(super) fn create_outcome<'a>(
         .find(|compute| !case.is_taken(&compute.id))
         .or(found.marked.first());
     if let Some(ours) = ours {
-        return CreateOutcome::Created(ours);
+        return CreateResult::Created(ours);
     }
     if case.observed.memory.not_done(Action::Create, intent.at) {
-        return CreateOutcome::NotCreated;
+        return CreateResult::NotCreated;
     }
     if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
@@ -188,20 +196,20 @@ pub(super) fn create_outcome<'a>(
         found.candidates().as_slice(),
         &case.observed.claims.creating,
     ) {
-        ([], _) if !too_early => hidden.map_or(CreateOutcome::NotCreated, CreateOutcome::Unclear),
-        ([], _) => CreateOutcome::NotKnownYet(settled),
+        ([], _) if !too_early => hidden.map_or(CreateResult::NotCreated, CreateResult::Unclear),
+        ([], _) => CreateResult::NotKnownYet(settled),
         // The list may still lack the compute with the resource's own mark.
-        _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
-        (_, Some(other)) => CreateOutcome::Behind(&other.by),
+        _ if intent.mark.is_some() && too_early => CreateResult::NotKnownYet(settled),
+        (_, Some(other)) => CreateResult::Behind(&other.by),
         ([one], None) if found.doubtful.is_empty() && matching(case, intent)(one) => {
-            hidden.map_or(CreateOutcome::Created(one), CreateOutcome::Unclear)
+            hidden.map_or(CreateResult::Created(one), CreateResult::Unclear)
         }
-        (several, None) => CreateOutcome::Ambiguous(several.to_vec()),
+        (several, None) => CreateResult::Ambiguous(several.to_vec()),
     }
 }
 
 /// Creates a compute. The intent shows any later process that the create may have been carried out.
-pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
+pub(super) fn create(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
     // The backoff comes first: reporting the turn instead would rewrite the status at each turn.
     if let Some(pause) = case.pause(Action::Create) {
         return pause;
@@ -240,7 +248,7 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
 
 /// With many waiting on a branch, naming the other resource at once would rewrite all their
 /// statuses at each turn.
-fn await_rival(case: &Case, rival: &Rival) -> Choice {
+fn await_rival(case: &ComputeCase, rival: &RivalCreate) -> ComputeDecision {
     let branch = &case.spec.branch_id;
     let is_long = rival
         .since
@@ -252,7 +260,7 @@ fn await_rival(case: &Case, rival: &Rival) -> Choice {
     }
 }
 
-fn new_intent(case: &Case, snapshot: &Snapshot, evidence: Evidence) -> CreateIntent {
+fn new_intent(case: &ComputeCase, snapshot: &ComputeSnapshot, evidence: Evidence) -> CreateIntent {
     let existing: Vec<&Compute> = snapshot
         .shown()
         .iter()
@@ -329,7 +337,7 @@ const AFTER_PLACE: Duration = Duration::from_secs(60);
 /// The unique name of a create, if the platform supports names. After an unanswered create the
 /// resource uses the same name again. A platform that allows a name only once then carries out only
 /// one of the two.
-fn mark(case: &Case) -> Option<String> {
+fn mark(case: &ComputeCase) -> Option<String> {
     let observed = case.observed;
     if observed.name_support == NameSupport::Unseen {
         return None;
@@ -351,7 +359,12 @@ fn mark(case: &Case) -> Option<String> {
 }
 
 /// Creates on one branch are sent and resolved one after the other.
-pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str) -> Choice {
+pub(super) fn await_turn(
+    case: &ComputeCase,
+    reason: Reason,
+    by: &Holder,
+    branch: &str,
+) -> ComputeDecision {
     let other = by.told_in(&case.observed.meta.namespace);
     let choice = await_turn_of(case, reason, &other, branch);
     Decision {
@@ -360,7 +373,7 @@ pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str)
     }
 }
 
-fn await_turn_of(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
+fn await_turn_of(case: &ComputeCase, reason: Reason, other: &str, branch: &str) -> ComputeDecision {
     let report = Report::progressing(
         reason,
         format!("Waiting for {other}, whose create on branch {branch} comes first."),
@@ -373,7 +386,7 @@ const LONG_TURN: Duration = Duration::from_secs(10);
 /// The interval of checks while another create on the branch comes first.
 const CREATE_TURN: Duration = Duration::from_secs(5);
 
-fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
+fn import(case: &ComputeCase, snapshot: &ComputeSnapshot, id: &str) -> ComputeDecision {
     match snapshot.find(id) {
         Shown::Unclear(entry) => {
             Decision::rest(unclear(case, entry, &format!("what compute {id} is")))
@@ -394,7 +407,12 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
 }
 
 /// Binds the resource to a compute, unless another resource claims it.
-pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
+pub(super) fn bind(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    found: &Compute,
+    origin: Origin,
+) -> ComputeDecision {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return await_person(
             case,
@@ -444,7 +462,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     )
 }
 
-fn ambiguous(case: &Case, candidates: &[&Compute]) -> Report {
+fn ambiguous(case: &ComputeCase, candidates: &[&Compute]) -> Report {
     let ids: Vec<String> = candidates
         .iter()
         .map(|compute| compute.id.clone())

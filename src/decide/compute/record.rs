@@ -1,7 +1,9 @@
 //! The record of a Compute: restores the finalizer and the copy, and checks that the account is
 //! still for the recorded platform.
 
-use super::{Case, Choice, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer};
+use super::{
+    ComputeCase, ComputeDecision, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer,
+};
 use crate::api::{ComputeSpec, Management};
 use crate::decide::identity::ComputeIdentity;
 use crate::decide::seal::InvalidAnnotation;
@@ -9,7 +11,7 @@ use crate::decide::{Decision, Reason, Report};
 
 /// The finalizer holds a resource that has, or may have, a compute. Replacing the resource by its
 /// manifest removes the finalizer and the copy of the record.
-pub(super) fn restore(case: &Case) -> Option<Choice> {
+pub(super) fn restore(case: &ComputeCase) -> Option<ComputeDecision> {
     let meta = &case.observed.meta;
     if meta.has_finalizer || !is_held(case.spec, case.identity) {
         return None;
@@ -26,7 +28,7 @@ pub(super) fn restore(case: &Case) -> Option<Choice> {
 
 /// The account is now for another platform. That platform says nothing about the compute, nor about
 /// an open create.
-pub(super) fn elsewhere(case: &Case) -> Option<Report> {
+pub(super) fn elsewhere(case: &ComputeCase) -> Option<Report> {
     let (recorded, here) = (
         case.identity.platform()?,
         case.observed.platform.as_deref()?,
@@ -66,7 +68,7 @@ pub(super) fn invalid(
     spec: &ComputeSpec,
     observed: &ComputeObserved,
     invalid: &InvalidAnnotation,
-) -> Choice {
+) -> ComputeDecision {
     let meta = &observed.meta;
     if meta.deleting
         && meta.has_finalizer

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 
 use super::sight::{Sight, sight};
-use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
+use super::{
+    ComputeCase, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules,
+};
 use crate::api::{
     ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding,
     WaitingChanges,
@@ -25,7 +27,7 @@ pub fn status(
     let mut status = match &observed.identity {
         Ok(identity) => seen(
             report,
-            &Case {
+            &ComputeCase {
                 spec,
                 observed,
                 identity,
@@ -58,8 +60,8 @@ fn unseen(old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
 }
 
 /// The observed compute, and the record.
-fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
-    let Case {
+fn seen(report: &Report, case: &ComputeCase, old: &ComputeStatus) -> ComputeStatus {
+    let ComputeCase {
         observed,
         identity,
         agenda,
@@ -116,7 +118,7 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
 }
 
 /// The settings that the platform was sent and does not apply.
-fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
+fn not_applied(case: &ComputeCase, compute: &Compute) -> Vec<NotApplied> {
     let of = |difference: drift::Difference| {
         let drift::Difference {
             field,
@@ -142,7 +144,7 @@ fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
 
 /// The last requested restart.
 fn last_restart(
-    case: &Case,
+    case: &ComputeCase,
     compute: &Compute,
     old: Option<&RestartStatus>,
 ) -> Option<RestartStatus> {

@@ -9,7 +9,10 @@ use jiff::Timestamp;
 
 use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
-use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
+use super::{
+    ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, await_person, is_orphaned,
+    is_settled,
+};
 use crate::api::Management;
 use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
 use crate::decide::memory::Memory;
@@ -43,7 +46,11 @@ pub fn watch_twins(
 /// Records when each twin was first named. A twin that a list lacks is dropped if all creates have
 /// marks: its mark identifies it if it appears again. Without a mark, only the record identifies
 /// it.
-pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Option<ComputeStep> {
+pub(super) fn recorded(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    strays: &Strays,
+) -> Option<ComputeStep> {
     if case.spec.management == Management::Observe {
         return None;
     }
@@ -72,12 +79,12 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
 
 /// Deletes a marked twin if that is allowed now. Otherwise reports all twins and other strays.
 pub(super) fn delete_or_report(
-    case: &Case,
+    case: &ComputeCase,
     own: &Compute,
-    snapshot: &Snapshot,
+    snapshot: &ComputeSnapshot,
     strays: &Strays,
     report: Report,
-) -> Choice {
+) -> ComputeDecision {
     let kept = |twin: &Compute| kept_because(case, own, snapshot, twin);
     let said = advice(case, own, strays, kept);
     let told = |said: String| beside(report.clone(), said);
@@ -126,7 +133,7 @@ fn beside(report: Report, said: String) -> Report {
     Report { notices, ..report }
 }
 
-fn named_until(case: &Case, twin: &Compute) -> Timestamp {
+fn named_until(case: &ComputeCase, twin: &Compute) -> Timestamp {
     let named = later(
         case.identity
             .twins
@@ -143,9 +150,9 @@ fn named_until(case: &Case, twin: &Compute) -> Timestamp {
 
 /// The reason to keep a twin while the resource exists; `None` if it may be deleted.
 fn kept_because(
-    case: &Case,
+    case: &ComputeCase,
     own: &Compute,
-    snapshot: &Snapshot,
+    snapshot: &ComputeSnapshot,
     twin: &Compute,
 ) -> Option<&'static str> {
     let claims = &case.observed.claims;
@@ -198,7 +205,7 @@ fn kept_because(
 
 /// True if the resource was bound by the answer to the create with this mark. The answer named the
 /// bound compute, so it did not name the twin.
-fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
+fn is_answered(case: &ComputeCase, binding: &Binding, twin: &Compute) -> bool {
     let is_its = |create: &CreateIntent| {
         create.mark.is_some() && create.mark == twin.name && create.at == binding.at
     };
@@ -207,7 +214,7 @@ fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
 
 /// The message about all twins and other strays.
 fn advice(
-    case: &Case,
+    case: &ComputeCase,
     own: &Compute,
     strays: &Strays,
     kept: impl Fn(&Compute) -> Option<&'static str>,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::postponed::postponed;
 use super::restart;
-use super::{Case, Choice, ComputeStep, schedules};
+use super::{ComputeCase, ComputeDecision, ComputeStep, schedules};
 use crate::decide::disruption::Permit;
 use crate::decide::drift::{self, Difference};
 use crate::decide::{Action, Decision, Reason, Report, Sync};
@@ -14,11 +14,11 @@ use crate::domain::Compute;
 
 /// Makes the changes that are allowed now. If there are none, reports the postponed ones.
 pub(super) fn update(
-    case: &Case,
+    case: &ComputeCase,
     compute: &Compute,
     differences: &[Difference],
     report: &Report,
-) -> Choice {
+) -> ComputeDecision {
     let permit = case.permit(compute);
     let mut now = Vec::new();
     let mut deferred = Deferred::default();
@@ -69,7 +69,7 @@ pub(super) fn update(
 }
 
 /// True if a schedule sets the field at once, regardless of spec.disruption.
-fn is_immediate(case: &Case, compute: &Compute, difference: &Difference) -> bool {
+fn is_immediate(case: &ComputeCase, compute: &Compute, difference: &Difference) -> bool {
     difference.field == "size" && schedules::is_immediate(case.spec, case.agenda, compute)
 }
 
@@ -91,7 +91,7 @@ impl<'a> Deferred<'a> {
         self.until = Some(self.until.map_or(until, |before| before.min(until)));
     }
 
-    fn choice(&self, permit: &Permit, restart: Option<&str>, report: &Report) -> Choice {
+    fn choice(&self, permit: &Permit, restart: Option<&str>, report: &Report) -> ComputeDecision {
         let waiting = (!self.undisrupted.is_empty()).then(|| {
             let also = restart
                 .map(|restart| format!("; {restart}"))
@@ -116,7 +116,7 @@ impl<'a> Deferred<'a> {
         report: &Report,
         reason: Reason,
         message: impl FnOnce(String) -> String,
-    ) -> Option<Choice> {
+    ) -> Option<ComputeDecision> {
         if differences.is_empty() {
             return None;
         }

@@ -175,10 +175,10 @@ fn ports(hosts: &[&str]) -> Option<String> {
     (!hosts.is_empty()).then(|| hosts.join(","))
 }
 
-pub(super) type Entries = BTreeMap<String, Option<SecretText>>;
+pub(super) type SecretEntries = BTreeMap<String, Option<SecretText>>;
 
 pub(super) fn names(
-    entries: &Entries,
+    entries: &SecretEntries,
     wanted: fn(&Option<SecretText>) -> bool,
 ) -> impl Iterator<Item = &str> {
     entries
@@ -193,8 +193,8 @@ pub(super) fn entries(
     declared: &Connection,
     credentials: &CredentialsView,
     target: &Target,
-) -> Entries {
-    let mut entries = Entries::new();
+) -> SecretEntries {
+    let mut entries = SecretEntries::new();
     add_fixed(&mut entries, declared);
     add_addresses(&mut entries, declared, target);
     if declared.credentials_from.is_some() {
@@ -212,11 +212,11 @@ pub(super) fn entries(
     entries
 }
 
-fn add(entries: &mut Entries, name: &str, text: Option<SecretText>) {
+fn add(entries: &mut SecretEntries, name: &str, text: Option<SecretText>) {
     entries.insert(name.to_owned(), text);
 }
 
-fn add_fixed(entries: &mut Entries, declared: &Connection) {
+fn add_fixed(entries: &mut SecretEntries, declared: &Connection) {
     add(entries, "type", Some("postgresql".into()));
     add(entries, "provider", Some("dbplane".into()));
     add(entries, "port", Some(POSTGRES_PORT.into()));
@@ -227,7 +227,7 @@ fn add_fixed(entries: &mut Entries, declared: &Connection) {
     }
 }
 
-fn add_addresses(entries: &mut Entries, declared: &Connection, target: &Target) {
+fn add_addresses(entries: &mut SecretEntries, declared: &Connection, target: &Target) {
     let ids: Vec<&str> = target
         .addresses
         .iter()
@@ -243,14 +243,14 @@ fn add_addresses(entries: &mut Entries, declared: &Connection, target: &Target) 
     }
 }
 
-fn add_login(entries: &mut Entries, login: &Login) {
+fn add_login(entries: &mut SecretEntries, login: &Login) {
     add(entries, "user", login.user());
     // The name in the Service Binding specification.
     add(entries, "username", login.user());
     add(entries, "password", login.password());
 }
 
-fn add_uris(entries: &mut Entries, login: &Login, declared: &Connection, target: &Target) {
+fn add_uris(entries: &mut SecretEntries, login: &Login, declared: &Connection, target: &Target) {
     let hosts = target.hosts(declared.pooled);
     let (balanced, jdbc_balanced) = if target.shared {
         (BALANCED, JDBC_BALANCED)
@@ -267,9 +267,9 @@ fn add_uris(entries: &mut Entries, login: &Login, declared: &Connection, target:
     }
 }
 
-fn filled_templates(declared: &Connection, entries: &Entries) -> Entries {
+fn filled_templates(declared: &Connection, entries: &SecretEntries) -> SecretEntries {
     let mut filler = Filler::default();
-    let mut filled = Entries::new();
+    let mut filled = SecretEntries::new();
     for (name, text) in &declared.template {
         filled.insert(name.clone(), from_template(&mut filler, text, entries));
     }
@@ -277,7 +277,7 @@ fn filled_templates(declared: &Connection, entries: &Entries) -> Entries {
 }
 
 /// Fills in the placeholders; `None` if one of them has no text now.
-fn from_template(filler: &mut Filler, text: &str, entries: &Entries) -> Option<SecretText> {
+fn from_template(filler: &mut Filler, text: &str, entries: &SecretEntries) -> Option<SecretText> {
     let lacking = Cell::new(false);
     let value = |name: &str| {
         let text = entries.get(name)?;

@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, DateTime};
 
-use super::{Work, count};
+use super::{CountedWork, count};
 
 /// The minutes, hours, months and days of an expression, as bit sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl Calendar {
 
 impl Days {
     fn look(&self, first: u8, length: u8) -> u64 {
-        count(Work::Month);
+        count(CountedWork::Month);
         self.of(first, length)
     }
 

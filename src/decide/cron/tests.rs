@@ -9,8 +9,8 @@ thread_local! {
     static LOOKS: Cell<usize> = const { Cell::new(0) };
 }
 
-pub(super) fn count(work: Work) {
-    let counter = if work == Work::Evaluation {
+pub(super) fn count(work: CountedWork) {
+    let counter = if work == CountedWork::Evaluation {
         &EVALUATIONS
     } else {
         &LOOKS

@@ -91,7 +91,7 @@ fn full_identity() -> ComputeIdentity {
             ComputeUnits::new(2.).unwrap(),
         )),
         branch: Some("br-1".to_owned()),
-        answered: Some(Answered::Plainly),
+        answered: Some(RestartAnswer::Plainly),
         unclear: true,
         record: Some(Box::new(before)),
     };

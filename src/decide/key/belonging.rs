@@ -1,10 +1,10 @@
 //! Checks that the account is for the platform and the organization of the keys.
 
 use super::outcome::{NamedKey, keys, unclear};
-use super::{Case, Choice, KeyListing, KeyStep};
+use super::{KeyCase, KeyDecision, KeyListing, KeyStep};
 use crate::decide::{AccountView, Action, Decision, Reason, Report};
 
-impl Case<'_> {
+impl KeyCase<'_> {
     pub(super) fn organization(&self) -> Option<&str> {
         match &self.observed.account {
             AccountView::Usable { organization } => organization.as_deref(),
@@ -15,7 +15,7 @@ impl Case<'_> {
     /// Stops if the account is not known to be for the platform and the organization of the keys.
     /// Others do not list the keys, so all of them would seem revoked. A request with a key would
     /// also disclose it.
-    pub(super) fn wrong_account(&self) -> Option<Choice> {
+    pub(super) fn wrong_account(&self) -> Option<KeyDecision> {
         self.identity.names().next()?;
         let here = self.observed.platform.as_deref()?;
         match self.identity.platform() {
@@ -32,7 +32,7 @@ impl Case<'_> {
 
     /// Earlier versions did not record the platform. It is the one that lists a key under the
     /// recorded number and name.
-    fn find_platform(&self, here: &str) -> Choice {
+    fn find_platform(&self, here: &str) -> KeyDecision {
         let KeyListing::Read { keys: listed, .. } = &self.observed.listing else {
             let report = self.unknown_platform();
             return match self.observed.listing {

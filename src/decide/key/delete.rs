@@ -3,17 +3,19 @@
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
-    CreateOutcome, NamedKey, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
+    KeyCreation, NamedKey, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
     revoke_unrecorded, stray, without,
 };
 use super::unlisted;
-use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};
+use super::{
+    KeyCase, KeyDecision, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents,
+};
 use crate::api::KeyDeletion;
 use crate::decide::identity::{KeyIntent, KeyRecords};
 use crate::decide::released::gone_with_its_project;
 use crate::decide::{AccountView, Action, Decision, Reason, Report, later, paused};
 
-pub(super) fn decide(case: &Case) -> Choice {
+pub(super) fn decide(case: &KeyCase) -> KeyDecision {
     if !case.observed.meta.has_finalizer {
         return Decision::rest(deleting());
     }
@@ -76,7 +78,7 @@ pub(super) fn decide(case: &Case) -> Choice {
 }
 
 /// Records a key in memory that the record lacks. It will be revoked, so its Secret is not written.
-fn unrecorded(case: &Case) -> Option<KeyStep> {
+fn unrecorded(case: &KeyCase) -> Option<KeyStep> {
     let key = case.observed.unsaved.as_ref()?;
     let records = &case.identity.records;
     if records.names().any(|name| name == key.name) {
@@ -99,7 +101,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
 }
 
 /// Resolves an interrupted creation: records its key, which is then revoked like any other.
-fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
+fn resolve(case: &KeyCase, intent: &KeyIntent) -> KeyDecision {
     let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
@@ -114,25 +116,25 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         );
     }
     match create_outcome(case, intent) {
-        CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        CreateOutcome::NotCreated | CreateOutcome::NotListed => Decision::act(
+        KeyCreation::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
+        KeyCreation::NotCreated | KeyCreation::NotListed => Decision::act(
             KeyStep::Record {
                 records: records.clone(),
                 event: None,
             },
             deleting(),
         ),
-        CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
-        CreateOutcome::Unclear(entry) => Decision::rest(or_orphan(not_resolved(entry, intent))),
-        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+        KeyCreation::NotKnownYet(until) => Decision::wait(deleting(), until),
+        KeyCreation::Unclear(entry) => Decision::rest(or_orphan(not_resolved(entry, intent))),
+        KeyCreation::Exists(id) | KeyCreation::Other(id) => {
             Decision::act(give_up(case, Some(id), intent), deleting())
         }
-        CreateOutcome::ListNotOffered => Decision::act(give_up(case, None, intent), deleting()),
+        KeyCreation::ListNotOffered => Decision::act(give_up(case, None, intent), deleting()),
     }
 }
 
 /// Revokes one key after another. Keys that dbplane must not revoke do not delay the others.
-fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
+fn revoke_next(case: &KeyCase, records: &KeyRecords) -> KeyDecision {
     if case.cannot_revoke() {
         return without_revoke_call(case, records);
     }
@@ -172,7 +174,7 @@ pub fn may_miss_its_project(observed: &KeyObserved) -> bool {
 }
 
 /// Releases the resource: the project is gone, and no key reaches it.
-fn release(case: &Case, records: &KeyRecords) -> Choice {
+fn release(case: &KeyCase, records: &KeyRecords) -> KeyDecision {
     let names: Vec<&str> = keys(records).map(|key| key.name).collect();
     let what = format!("API key {}", names.join(", "));
     let event = gone_with_its_project(&case.spec.project_id, &what);
@@ -180,7 +182,7 @@ fn release(case: &Case, records: &KeyRecords) -> Choice {
 }
 
 /// Without a call to revoke keys, checks the key until the platform refuses it.
-fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
+fn without_revoke_call(case: &KeyCase, records: &KeyRecords) -> KeyDecision {
     if case.observed.project_gone {
         return release(case, records);
     }
@@ -223,7 +225,7 @@ fn or_orphan(report: Report) -> Report {
     Report::of(report.health.saying_also(advice))
 }
 
-fn manual_report(case: &Case) -> Report {
+fn manual_report(case: &KeyCase) -> Report {
     let all: Vec<NamedKey> = keys(&case.identity.records).collect();
     let with_secret = case.key_with_secret().map(|key| key.id);
     let unseen: Vec<&str> = all

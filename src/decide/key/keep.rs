@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use super::conflict::{claimed, foreign};
 use super::intent::{Retiring, intent, request};
 use super::lost::before_another;
-use super::outcome::{CreateOutcome, create_outcome, give_up, not_resolved};
-use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
+use super::outcome::{KeyCreation, create_outcome, give_up, not_resolved};
+use super::{KeyCase, KeyDecision, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
 use super::{rotation, upkeep};
 use crate::api::OnRevoked;
 use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords};
@@ -18,7 +18,7 @@ use crate::decide::memory::Backoff;
 use crate::decide::{Action, Decision, Reason, Report, later};
 use crate::domain::{KeyEntry, Listed, Shown};
 
-pub(super) fn decide(case: &Case) -> Choice {
+pub(super) fn decide(case: &KeyCase) -> KeyDecision {
     if let Some(choice) = settle_secret(case) {
         return choice;
     }
@@ -35,7 +35,7 @@ pub(super) fn decide(case: &Case) -> Choice {
 }
 
 /// A Secret stays with its owner. Without an owner, the older resource creates it.
-fn settle_secret(case: &Case) -> Option<Choice> {
+fn settle_secret(case: &KeyCase) -> Option<KeyDecision> {
     match &case.secret {
         KeySecretView::Ours(_) => None,
         KeySecretView::Restored { key, .. } => {
@@ -53,7 +53,7 @@ fn settle_secret(case: &Case) -> Option<Choice> {
 }
 
 /// No key is recorded as current.
-fn first_key(case: &Case) -> Choice {
+fn first_key(case: &KeyCase) -> KeyDecision {
     match &case.secret {
         KeySecretView::Absent => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // The record is gone; the Secret still identifies its key.
@@ -72,7 +72,7 @@ fn first_key(case: &Case) -> Choice {
 }
 
 /// Writes the records without an event.
-fn record(records: KeyRecords) -> Choice {
+fn record(records: KeyRecords) -> KeyDecision {
     let step = KeyStep::Record {
         records,
         event: None,
@@ -80,7 +80,7 @@ fn record(records: KeyRecords) -> Choice {
     Decision::act(step, creating())
 }
 
-fn keep_current(case: &Case, current: &KeyIdentity) -> Choice {
+fn keep_current(case: &KeyCase, current: &KeyIdentity) -> KeyDecision {
     match &case.secret {
         KeySecretView::Absent => {
             if let Some(until) = case.may_be_restored(current) {
@@ -107,12 +107,12 @@ fn keep_current(case: &Case, current: &KeyIdentity) -> Choice {
 /// altering the Secret must not cost one key each time.
 const REPLACE_AGAIN: Duration = Duration::from_secs(300);
 
-fn replaced_lately(case: &Case) -> Option<Timestamp> {
+fn replaced_lately(case: &KeyCase) -> Option<Timestamp> {
     let until = later(case.identity.records.rotated_at?, REPLACE_AGAIN);
     (case.now < until).then_some(until)
 }
 
-fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report {
+fn altered_again(case: &KeyCase, current: &KeyIdentity, until: Timestamp) -> Report {
     Report::stalled(
         Reason::SecretNotWritten,
         format!(
@@ -123,7 +123,7 @@ fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report
 }
 
 /// Adopts the Secret of a resource that was restored from a backup.
-fn restored(case: &Case, content: &str) -> Choice {
+fn restored(case: &KeyCase, content: &str) -> KeyDecision {
     let name = &case.spec.secret.name;
     let report = Report::progressing(
         Reason::Creating,
@@ -135,7 +135,7 @@ fn restored(case: &Case, content: &str) -> Choice {
     }
 }
 
-fn awaiting_backup(case: &Case, current: &KeyIdentity) -> Report {
+fn awaiting_backup(case: &KeyCase, current: &KeyIdentity) -> Report {
     Report::progressing(
         Reason::Creating,
         format!(
@@ -153,7 +153,7 @@ fn replacing(why: &str) -> Report {
     Report::progressing(Reason::Creating, why)
 }
 
-fn gone(case: &Case, current: &KeyIdentity) -> String {
+fn gone(case: &KeyCase, current: &KeyIdentity) -> String {
     format!(
         "Secret {} was deleted or altered and no longer contains key {}. The key is being replaced.",
         case.spec.secret.name, current.name
@@ -161,11 +161,11 @@ fn gone(case: &Case, current: &KeyIdentity) -> String {
 }
 
 fn create_key(
-    case: &Case,
+    case: &KeyCase,
     retiring: Option<Retiring>,
     because: Option<&str>,
     report: Report,
-) -> Choice {
+) -> KeyDecision {
     if case.observed.secret_deleting {
         let name = &case.spec.secret.name;
         let message =
@@ -189,14 +189,14 @@ fn create_key(
 }
 
 /// Creates a successor, and reports why.
-fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
+fn replace(case: &KeyCase, retiring: Retiring, why: &str) -> KeyDecision {
     let choice = create_key(case, Some(retiring), Some(why), replacing(why));
     report_first(case, choice)
 }
 
 /// The key in the Secret is not usable, and the step may take long. The status reports that first,
 /// and its change triggers the next pass.
-fn report_first(case: &Case, choice: Choice) -> Choice {
+fn report_first(case: &KeyCase, choice: KeyDecision) -> KeyDecision {
     match choice {
         Decision {
             step: Some(_),
@@ -208,7 +208,7 @@ fn report_first(case: &Case, choice: Choice) -> Choice {
 }
 
 /// Resolves a creation that began and was not recorded as done.
-fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
+fn resolve(case: &KeyCase, intent: &KeyIntent) -> KeyDecision {
     let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
@@ -216,13 +216,13 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         return record(records.found_in_secret(key, intent));
     }
     match create_outcome(case, intent) {
-        CreateOutcome::NotRead => case.act(
+        KeyCreation::NotRead => case.act(
             Action::ListKeys,
             KeyStep::ListKeys,
             confirming(case, intent),
         ),
-        CreateOutcome::NotCreated => record(records.clone()),
-        CreateOutcome::NotListed => {
+        KeyCreation::NotCreated => record(records.clone()),
+        KeyCreation::NotListed => {
             let unanswered = if case.issued(&intent.name) {
                 Some(intent.at)
             } else {
@@ -233,17 +233,17 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
                 ..records.clone()
             })
         }
-        CreateOutcome::NotKnownYet(until) => Decision::wait(confirming(case, intent), until),
-        CreateOutcome::Unclear(entry) => Decision::rest(not_resolved(entry, intent)),
-        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+        KeyCreation::NotKnownYet(until) => Decision::wait(confirming(case, intent), until),
+        KeyCreation::Unclear(entry) => Decision::rest(not_resolved(entry, intent)),
+        KeyCreation::Exists(id) | KeyCreation::Other(id) => {
             Decision::act(give_up(case, Some(id), intent), confirming(case, intent))
         }
-        CreateOutcome::ListNotOffered => Decision::act(give_up(case, None, intent), creating()),
+        KeyCreation::ListNotOffered => Decision::act(give_up(case, None, intent), creating()),
     }
 }
 
 /// The report while the result of an unrecorded creation is not known.
-fn confirming(case: &Case, intent: &KeyIntent) -> Report {
+fn confirming(case: &KeyCase, intent: &KeyIntent) -> Report {
     let answer = case
         .observed
         .memory
@@ -263,7 +263,7 @@ fn confirming(case: &Case, intent: &KeyIntent) -> Report {
 /// The platform refused the key itself. It has to do so for a while, and a list has to confirm the
 /// revocation if keys can be listed. A key that is replaced by mistake stays valid without being
 /// known to anybody.
-fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
+fn revoked(case: &KeyCase, current: &KeyIdentity, at: Timestamp) -> KeyDecision {
     let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
         format!(
@@ -299,7 +299,7 @@ fn lacks(keys: &Listed<KeyEntry>, current: &KeyIdentity) -> bool {
     )
 }
 
-fn replace_revoked(case: &Case, current: &KeyIdentity) -> Choice {
+fn replace_revoked(case: &KeyCase, current: &KeyIdentity) -> KeyDecision {
     if rotation::is_requested(case) {
         let why = format!(
             "Key {} was revoked on the platform. It is being replaced, as requested.",

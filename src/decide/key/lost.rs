@@ -3,7 +3,7 @@
 
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{NamedKey, Revocation, revocation, revoke_unrecorded, twin};
-use super::{Case, Choice};
+use super::{KeyCase, KeyDecision};
 use crate::decide::identity::LostBecause;
 use crate::decide::{Action, Decision, Reason, Report};
 
@@ -11,7 +11,7 @@ use crate::decide::{Action, Decision, Reason, Report};
 const MOST: usize = 3;
 
 /// The step or wait before another key is created; `None` if there is none.
-pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
+pub(super) fn before_another(case: &KeyCase, report: &Report) -> Option<KeyDecision> {
     if let Some(key) = twin(case) {
         return Some(case.act(Action::Revoke, revoke_unrecorded(case, key), report.clone()));
     }
@@ -29,7 +29,7 @@ pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
 }
 
 /// Why no further key is created.
-pub(super) fn too_many(case: &Case) -> Option<Report> {
+pub(super) fn too_many(case: &KeyCase) -> Option<Report> {
     let lost = case
         .identity
         .records

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::intent::readable;
-use super::{Case, KeyListing, KeyStep};
+use super::{KeyCase, KeyListing, KeyStep};
 use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
 use crate::decide::{Action, Reason, Report, later, names};
 use crate::domain::{Fault, KeyEntry, Shown, UnreadableEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.
-pub(super) enum CreateOutcome<'a> {
+pub(super) enum KeyCreation<'a> {
     NotCreated,
     /// No list shows it, long after it began.
     NotListed,
@@ -29,9 +29,9 @@ pub(super) enum CreateOutcome<'a> {
     Unclear(&'a UnreadableEntry),
 }
 
-pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOutcome<'a> {
+pub(super) fn create_outcome<'a>(case: &'a KeyCase, intent: &KeyIntent) -> KeyCreation<'a> {
     if not_created(case, intent) {
-        return CreateOutcome::NotCreated;
+        return KeyCreation::NotCreated;
     }
     let settled = case
         .observed
@@ -39,31 +39,31 @@ pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOu
         .settles_at(intent.at, case.observed.limits.settle);
     let other = case.observed.memory.other_key(intent.at);
     match &case.observed.listing {
-        KeyListing::NotRead => CreateOutcome::NotRead,
+        KeyListing::NotRead => KeyCreation::NotRead,
         KeyListing::NotOffered => match other {
-            Some(id) => CreateOutcome::Other(id),
+            Some(id) => KeyCreation::Other(id),
             // Another process that recorded it may still create the key, and save it.
             None if !case.observed.memory.is_own(Action::CreateKey, intent.at)
                 && case.now < settled =>
             {
-                CreateOutcome::NotKnownYet(settled)
+                KeyCreation::NotKnownYet(settled)
             }
-            None => CreateOutcome::ListNotOffered,
+            None => KeyCreation::ListNotOffered,
         },
         KeyListing::Read { at, keys } => match keys.find(None, |key| key.name == intent.name) {
-            Shown::Entry(key) => CreateOutcome::Exists(key.id),
+            Shown::Entry(key) => KeyCreation::Exists(key.id),
             // It may be ours, so it is recorded at once: only this process knows about it.
-            _ if let Some(id) = other => CreateOutcome::Other(id),
-            Shown::Absent if *at >= settled => CreateOutcome::NotListed,
-            Shown::Unclear(entry) if *at >= settled => CreateOutcome::Unclear(entry),
-            _ if settled <= case.now => CreateOutcome::NotRead,
-            _ => CreateOutcome::NotKnownYet(settled),
+            _ if let Some(id) = other => KeyCreation::Other(id),
+            Shown::Absent if *at >= settled => KeyCreation::NotListed,
+            Shown::Unclear(entry) if *at >= settled => KeyCreation::Unclear(entry),
+            _ if settled <= case.now => KeyCreation::NotRead,
+            _ => KeyCreation::NotKnownYet(settled),
         },
     }
 }
 
 /// Returns true if this process made the attempt and knows that it created nothing.
-fn not_created(case: &Case, intent: &KeyIntent) -> bool {
+fn not_created(case: &KeyCase, intent: &KeyIntent) -> bool {
     let memory = &case.observed.memory;
     // The name is unique. If a proxy repeated the request, the first one may have created the key.
     let repeated = matches!(
@@ -125,7 +125,7 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = NamedKey<'_>> {
 
 /// Revokes one key if the platform offers that and this cluster issued its name. A listed key has
 /// to have that name. A list without the key proves nothing; the answer to the revocation does.
-pub(super) fn revocation<'a>(case: &'a Case, key: NamedKey<'a>) -> Revocation<'a> {
+pub(super) fn revocation<'a>(case: &'a KeyCase, key: NamedKey<'a>) -> Revocation<'a> {
     let NamedKey { id, name } = key;
     let keys = match &case.observed.listing {
         KeyListing::NotRead => {
@@ -185,7 +185,7 @@ pub(super) fn revocation<'a>(case: &'a Case, key: NamedKey<'a>) -> Revocation<'a
     }
 }
 
-fn not_seen<'a>(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
+fn not_seen<'a>(case: &KeyCase, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
     if !case.issued(name) {
         return Revocation::OfAnotherCluster;
     }
@@ -209,7 +209,7 @@ pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Repor
     unclear(entry, &format!("whether key {} exists", intent.name))
 }
 
-fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
+fn revoke<'a>(case: &'a KeyCase, id: i64, name: &'a str) -> Revocation<'a> {
     let records = move || without(&case.identity.records, name);
     let step = move || KeyStep::Revoke {
         id,
@@ -222,7 +222,7 @@ fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
 
 /// A key with another number. No list is read for names of other clusters or resources, so the
 /// report about them is the same without a list.
-fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
+fn not_ours<'a>(case: &KeyCase, name: &str, why: String) -> Revocation<'a> {
     if !case.issued(name) {
         return Revocation::OfAnotherCluster;
     }
@@ -232,7 +232,7 @@ fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
 }
 
 /// Drops the record of a key that the list lacks.
-fn forget<'a>(case: &'a Case, name: &'a str, event: Option<String>) -> Revocation<'a> {
+fn forget<'a>(case: &'a KeyCase, name: &'a str, event: Option<String>) -> Revocation<'a> {
     let step = move || KeyStep::Record {
         records: without(&case.identity.records, name),
         event,
@@ -254,7 +254,7 @@ fn is_other(records: &KeyRecords, name: &str) -> bool {
 }
 
 /// Returns true if the list began late enough after the loss of a key to show it.
-fn is_settled(case: &Case, name: &str) -> bool {
+fn is_settled(case: &KeyCase, name: &str) -> bool {
     let KeyListing::Read { at, .. } = &case.observed.listing else {
         return false;
     };
@@ -270,7 +270,7 @@ fn is_settled(case: &Case, name: &str) -> bool {
 
 /// A key of this resource that the record lacks. Its call was repeated, or created it after the
 /// attempt was given up.
-pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+pub(super) fn stray<'a>(case: &'a KeyCase) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else {
         return None;
     };
@@ -292,7 +292,7 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
 /// A second key with a recorded name and another number. A proxy repeated the creation, on a
 /// platform that allows duplicate names. Records from an annotation or a Secret do not count,
 /// because their number may be wrong.
-pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+pub(super) fn twin<'a>(case: &'a KeyCase) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys: listed, .. } = &case.observed.listing else {
         return None;
     };
@@ -306,7 +306,7 @@ pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
 }
 
 /// Revokes a key that is not recorded. Its secret was never stored.
-pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
+pub(super) fn revoke_unrecorded(case: &KeyCase, key: &KeyEntry) -> KeyStep {
     KeyStep::Revoke {
         id: key.id,
         name: key.name.clone(),
@@ -344,7 +344,7 @@ pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
 /// Records the intent's key as lost: it exists or may exist, and its secret is not stored. An event
 /// reports a key that dbplane cannot revoke. This comes first: another leader that is just saving
 /// the key then fails to record it as current. Otherwise it would keep a key that is being revoked.
-pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
+pub(super) fn give_up(case: &KeyCase, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
     let listed = matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.shown().iter().any(|key| key.name == *name));
     let other = case

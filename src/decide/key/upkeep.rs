@@ -11,14 +11,14 @@ use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{
     NamedKey, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without,
 };
-use super::rotation::{self, Due, Turn, turn};
-use super::{Case, Choice, KeyListing, KeyStep, Probe};
+use super::rotation::{self, RevocationTurn, RotationDue, turn};
+use super::{KeyCase, KeyDecision, KeyListing, KeyStep, Probe};
 use crate::decide::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
 use crate::decide::memory::Backoff;
 use crate::decide::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use crate::domain::KeyEntry;
 
-pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
+pub(super) fn decide(case: &KeyCase, current: &KeyIdentity, as_declared: bool) -> KeyDecision {
     let mut upkeep = Upkeep {
         case,
         report: ready(case, current),
@@ -40,7 +40,7 @@ pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> C
 }
 
 struct Upkeep<'a> {
-    case: &'a Case<'a>,
+    case: &'a KeyCase<'a>,
     report: Report,
     wakes: Vec<Timestamp>,
 }
@@ -77,12 +77,12 @@ impl Upkeep<'_> {
 
     fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let overlap_ends = match rotation::due(self.case, current) {
-            Due::Now(overlap_ends) => overlap_ends,
-            Due::At(time) => {
+            RotationDue::Now(overlap_ends) => overlap_ends,
+            RotationDue::At(time) => {
                 self.wakes.push(time);
                 return None;
             }
-            Due::Never => return None,
+            RotationDue::Never => return None,
         };
         if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
             return None;
@@ -117,20 +117,20 @@ impl Upkeep<'_> {
         let mut looks = false;
         for (key, turn) in turns {
             let step = match (turn, &behind) {
-                (Turn::Now(_), Some(accounts)) => {
+                (RevocationTurn::Now(_), Some(accounts)) => {
                     self.keep(key, accounts);
                     None
                 }
-                (Turn::Now(in_use), None) => self.retire_now(key, in_use),
-                (Turn::At(time), _) => {
+                (RevocationTurn::Now(in_use), None) => self.retire_now(key, in_use),
+                (RevocationTurn::At(time), _) => {
                     self.wakes.push(time);
                     None
                 }
-                (Turn::Look, _) => {
+                (RevocationTurn::Look, _) => {
                     looks = true;
                     None
                 }
-                (Turn::Watch(watched), _) => Some(self.watch(watched)),
+                (RevocationTurn::Watch(watched), _) => Some(self.watch(watched)),
             };
             if step.is_some() {
                 return step;
@@ -294,7 +294,7 @@ impl Upkeep<'_> {
     }
 }
 
-pub(super) fn ready(case: &Case, current: &KeyIdentity) -> Report {
+pub(super) fn ready(case: &KeyCase, current: &KeyIdentity) -> Report {
     let mut message = format!(
         "Secret {} contains key {}.",
         case.spec.secret.name, current.name

@@ -4,8 +4,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn rejected() -> Problem {
-    Problem::Platform(Fault::Rejected {
+fn rejected() -> ActionProblem {
+    ActionProblem::Platform(Fault::Rejected {
         status: 422,
         message: "limit reached".into(),
     })
@@ -53,7 +53,7 @@ fn a_success_ends_the_pauses() {
 #[test]
 fn another_key_is_remembered_of_ones_own_creation_alone() {
     let mut memory = Memory::default();
-    let other = Problem::Platform(Fault::OtherKey {
+    let other = ActionProblem::Platform(Fault::OtherKey {
         id: 9,
         message: String::new(),
     });
@@ -94,7 +94,7 @@ fn retry_after_is_obeyed() {
         status: 429,
         retry_after: Some(Duration::from_secs(17)),
     };
-    memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
+    memory.failed(Action::Change, ActionProblem::Platform(fault), 1, at(0));
     assert_eq!(
         memory.backoff(Action::Change, 1, at(1)).unwrap().until,
         at(17)
@@ -105,7 +105,12 @@ fn retry_after_is_obeyed() {
             status: 429,
             retry_after: Some(Duration::from_secs(1)),
         };
-        memory.failed(Action::Change, Problem::Platform(fault), 1, at(second));
+        memory.failed(
+            Action::Change,
+            ActionProblem::Platform(fault),
+            1,
+            at(second),
+        );
         assert_eq!(
             memory.backoff(Action::Change, 1, at(second)).unwrap().until,
             at(second + 1)
@@ -245,7 +250,7 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
 /// An attempt at second 0 of this process failed.
 fn attempted(fault: Fault) -> Memory {
     let mut memory = Memory::default();
-    memory.failed(Action::Create, Problem::Platform(fault), 1, at(0));
+    memory.failed(Action::Create, ActionProblem::Platform(fault), 1, at(0));
     assert!(
         !memory.not_done(Action::Create, at(0)),
         "of another process"
@@ -369,7 +374,7 @@ fn other_credentials_are_tried_at_once_and_outcomes_stay_known() {
 fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
     let mut memory = Memory::default();
     let fault = || {
-        Problem::Platform(Fault::Server {
+        ActionProblem::Platform(Fault::Server {
             status: 500,
             message: "broken".into(),
         })

@@ -3,18 +3,18 @@ use super::*;
 #[test]
 fn only_an_older_version_in_storage_shows_that_it_was_put_back() {
     use Doubt::{Behind, Conflict};
-    use Stored::{Gone, NotRead, Version};
+    use StoredVersion::{Gone, NotRead, Version};
     for (doubt, stored, verdict) in [
-        (Behind(9), Version(8), Verdict::PutBack),
-        (Behind(9), Version(9), Verdict::Wait),
-        (Behind(9), Version(10), Verdict::Wait),
-        (Behind(9), Gone, Verdict::Wait),
-        (Behind(9), NotRead, Verdict::Wait),
-        (Conflict(9), Version(8), Verdict::ListAgain),
-        (Conflict(9), Version(9), Verdict::Wait),
-        (Conflict(9), Version(10), Verdict::Wait),
-        (Conflict(9), Gone, Verdict::Wait),
-        (Conflict(9), NotRead, Verdict::Wait),
+        (Behind(9), Version(8), RestoreVerdict::PutBack),
+        (Behind(9), Version(9), RestoreVerdict::Wait),
+        (Behind(9), Version(10), RestoreVerdict::Wait),
+        (Behind(9), Gone, RestoreVerdict::Wait),
+        (Behind(9), NotRead, RestoreVerdict::Wait),
+        (Conflict(9), Version(8), RestoreVerdict::ListAgain),
+        (Conflict(9), Version(9), RestoreVerdict::Wait),
+        (Conflict(9), Version(10), RestoreVerdict::Wait),
+        (Conflict(9), Gone, RestoreVerdict::Wait),
+        (Conflict(9), NotRead, RestoreVerdict::Wait),
     ] {
         assert_eq!(
             doubt.settled(stored, Duration::from_secs(59)),
@@ -25,11 +25,11 @@ fn only_an_older_version_in_storage_shows_that_it_was_put_back() {
     for stored in [9, 10] {
         assert_eq!(
             Behind(9).settled(Version(stored), LONGEST_LAG),
-            Verdict::ListAgain,
+            RestoreVerdict::ListAgain,
             "{stored}"
         );
     }
-    assert_eq!(Behind(9).settled(Gone, LONGEST_LAG), Verdict::Wait);
+    assert_eq!(Behind(9).settled(Gone, LONGEST_LAG), RestoreVerdict::Wait);
 }
 
 #[test]

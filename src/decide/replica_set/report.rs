@@ -1,12 +1,12 @@
 //! The report of a set, derived from all its replicas.
 
-use super::Case;
+use super::SetCase;
 use super::member::Replica;
 use crate::decide::compute::{reported, unfollowed};
 use crate::decide::conditions::Health;
 use crate::decide::{Reason, Report, Sync};
 
-impl Case<'_> {
+impl SetCase<'_> {
     pub(super) fn report(&self) -> Report {
         let replicas = &self.replicas;
         let find = |wanted: fn(&Replica) -> bool| replicas.iter().find(|replica| wanted(replica));

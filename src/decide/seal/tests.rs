@@ -78,11 +78,11 @@ fn edited_copied_and_foreign_texts_are_told_apart() {
     }
     let other_fields = seal(LINK, &json!({"at": "noon"}), ORDERS);
     #[derive(serde::Deserialize, Debug, PartialEq)]
-    struct Dated {
+    struct DatedText {
         at: u32,
     }
     assert!(matches!(
-        open::<Dated>(LINK, &other_fields, ORDERS),
+        open::<DatedText>(LINK, &other_fields, ORDERS),
         Err(InvalidAnnotation::Unreadable(_))
     ));
 }

@@ -5,7 +5,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn record(content: u64) -> Repair {
-    Repair::of(What::Metadata, content)
+    Repair::of(WrittenPart::Metadata, content)
 }
 
 #[test]
@@ -30,7 +30,11 @@ fn what_is_written_with_another_content_or_for_another_resource_waits_for_nothin
     assert_eq!(repairs.waits_until("a", &record(2), at(5)), None);
     assert_eq!(repairs.waits_until("b", &record(1), at(5)), None);
     assert_eq!(
-        repairs.waits_until("a", &Repair::of(What::Secret("db".to_owned()), 1), at(5)),
+        repairs.waits_until(
+            "a",
+            &Repair::of(WrittenPart::Secret("db".to_owned()), 1),
+            at(5)
+        ),
         None
     );
     repairs.made("a", record(2), at(6));
@@ -62,12 +66,15 @@ fn people_are_told_once_and_for_as_long_as_it_goes_on() {
 fn what_is_undone_is_named_as_people_find_it() {
     for (what, named) in [
         (
-            What::Metadata,
+            WrittenPart::Metadata,
             "the annotation dbplane.dev/record or the finalizer",
         ),
-        (What::Status, "the status"),
-        (What::Secret("db".to_owned()), "Secret db"),
-        (What::Compute("replica-1".to_owned()), "Compute replica-1"),
+        (WrittenPart::Status, "the status"),
+        (WrittenPart::Secret("db".to_owned()), "Secret db"),
+        (
+            WrittenPart::Compute("replica-1".to_owned()),
+            "Compute replica-1",
+        ),
     ] {
         assert_eq!(what.to_string(), named);
     }

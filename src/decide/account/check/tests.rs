@@ -1,12 +1,12 @@
 use super::*;
 
-pub(in crate::decide::account) fn check(second: i64, verdict: Verdict) -> Check {
+pub(in crate::decide::account) fn check(second: i64, verdict: Verdict) -> AccountCheck {
     let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
     let (at, unreadable) = (
         Timestamp::from_second(second).unwrap(),
         Unreadable::default(),
     );
-    Check {
+    AccountCheck {
         began: at,
         at,
         verdict,
@@ -18,11 +18,11 @@ pub(in crate::decide::account) fn check(second: i64, verdict: Verdict) -> Check 
     }
 }
 
-fn accepted(second: i64) -> Check {
+fn accepted(second: i64) -> AccountCheck {
     check(second, Verdict::Projects(Vec::new()))
 }
 
-fn refused(second: i64) -> Check {
+fn refused(second: i64) -> AccountCheck {
     check(
         second,
         Verdict::Failed(Fault::Unauthorized {
@@ -31,7 +31,7 @@ fn refused(second: i64) -> Check {
     )
 }
 
-fn silent(second: i64) -> Check {
+fn silent(second: i64) -> AccountCheck {
     check(
         second,
         Verdict::Failed(Fault::Server {
@@ -41,7 +41,7 @@ fn silent(second: i64) -> Check {
     )
 }
 
-fn lists(second: i64, listed: &[&str], absent: &[&str]) -> Check {
+fn lists(second: i64, listed: &[&str], absent: &[&str]) -> AccountCheck {
     let at = Timestamp::from_second(second).unwrap();
     let found = |project: &&str| {
         (
@@ -53,7 +53,7 @@ fn lists(second: i64, listed: &[&str], absent: &[&str]) -> Check {
         )
     };
     let listed = listed.iter().map(|project| (*project).to_owned()).collect();
-    Check {
+    AccountCheck {
         absent: absent.iter().map(found).collect(),
         ..check(second, Verdict::Projects(listed))
     }
@@ -100,9 +100,11 @@ fn a_project_is_absent_since_the_first_of_the_checks_that_all_found_it_so() {
             Some((60, 60)),
         ),
     ] {
-        let last = checks.iter().fold(None, |before: Option<Check>, check| {
-            Some(check.clone().after(before.as_ref()))
-        });
+        let last = checks
+            .iter()
+            .fold(None, |before: Option<AccountCheck>, check| {
+                Some(check.clone().after(before.as_ref()))
+            });
         let absence = last.unwrap().absent.get("p").copied();
         let seconds = absence.map(|it| (it.since.as_second(), it.again.as_second()));
         assert_eq!(seconds, expected, "{checks:?}");
@@ -126,9 +128,11 @@ fn credentials_count_as_refused_after_refusals_alone_for_long_enough() {
             false,
         ),
     ] {
-        let last = checks.iter().fold(None, |before: Option<Check>, check| {
-            Some(check.clone().after(before.as_ref()))
-        });
+        let last = checks
+            .iter()
+            .fold(None, |before: Option<AccountCheck>, check| {
+                Some(check.clone().after(before.as_ref()))
+            });
         assert_eq!(last.unwrap().is_refused(), expected, "{checks:?}");
     }
 }

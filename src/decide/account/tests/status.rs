@@ -42,8 +42,8 @@ fn credentials_are_checked_when_people_ask_for_it() {
     let asked = |time| {
         but(|seen| {
             seen.meta.reconcile = Some("two".to_owned());
-            seen.check =
-                check(Verdict::Projects(names(&["a"]))).map(|check| Check { at: time, ..check });
+            seen.check = check(Verdict::Projects(names(&["a"])))
+                .map(|check| AccountCheck { at: time, ..check });
         })
     };
     let old = AccountStatus {
@@ -55,7 +55,7 @@ fn credentials_are_checked_when_people_ask_for_it() {
             .last_handled_reconcile_at
             .unwrap()
     };
-    let wanted = asked(Check::WANTED);
+    let wanted = asked(AccountCheck::WANTED);
     assert_eq!(decide(&wanted, at(1)).step, Some(AccountStep::Check));
     // The previous check counts meanwhile.
     assert_eq!(
@@ -111,7 +111,7 @@ fn many_keys_are_reported_before_there_are_too_many() {
     ] {
         let observed = but(|it| {
             it.keys = seen.map(|what| Dated { what, at: at(1) });
-            it.check = it.check.take().map(|check| Check {
+            it.check = it.check.take().map(|check| AccountCheck {
                 keys: checked,
                 ..check
             });

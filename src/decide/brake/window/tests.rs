@@ -1,7 +1,7 @@
 //! Tests of the rate of deletions, by account and namespace.
 
 use super::*;
-use crate::decide::brake::Refusal;
+use crate::decide::brake::DeletionRefusal;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -9,20 +9,20 @@ fn at(second: i64) -> Timestamp {
 
 /// Deletions through one account, each of another resource.
 #[derive(Default)]
-struct Desk(Window);
+struct DeletionDesk(DeletionWindow);
 
-impl Desk {
+impl DeletionDesk {
     fn ask_as(
         &mut self,
         rules: Rules,
         account: &str,
         deletion: (&str, &str),
         now: i64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DeletionRefusal> {
         let (namespace, target) = deletion;
         let uid = format!("{namespace}/{target}");
         self.0.admit(
-            &Asked {
+            &DeletionRequest {
                 account,
                 namespace,
                 target,
@@ -33,7 +33,7 @@ impl Desk {
         )
     }
 
-    fn ask(&mut self, limit: u32, deletion: (&str, &str), now: i64) -> Result<(), Refusal> {
+    fn ask(&mut self, limit: u32, deletion: (&str, &str), now: i64) -> Result<(), DeletionRefusal> {
         self.ask_as(slow(limit), "prod", deletion, now)
     }
 
@@ -60,23 +60,23 @@ fn slow(limit: u32) -> Rules {
     }
 }
 
-fn turn(refused: Result<(), Refusal>) -> i64 {
+fn turn(refused: Result<(), DeletionRefusal>) -> i64 {
     match refused {
-        Err(Refusal::Slowed { turn, .. }) => turn.as_second(),
+        Err(DeletionRefusal::Slowed { turn, .. }) => turn.as_second(),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn a_minute_takes_as_many_as_are_allowed() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     for (target, now, expected) in [
         ("ep-1", 0, Ok(())),
         ("ep-2", 30, Ok(())),
-        ("ep-3", 59, Err(Refusal::Full(2))),
+        ("ep-3", 59, Err(DeletionRefusal::Full(2))),
         // The first one is a minute ago.
         ("ep-3", 60, Ok(())),
-        ("ep-4", 89, Err(Refusal::Full(2))),
+        ("ep-4", 89, Err(DeletionRefusal::Full(2))),
         ("ep-4", 90, Ok(())),
     ] {
         assert_eq!(
@@ -89,16 +89,16 @@ fn a_minute_takes_as_many_as_are_allowed() {
 
 #[test]
 fn each_account_and_namespace_has_a_limit_of_its_own() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     for (account, namespace, target, expected) in [
         ("prod", "shop", "ep-1", Ok(())),
-        ("prod", "shop", "ep-2", Err(Refusal::Full(1))),
+        ("prod", "shop", "ep-2", Err(DeletionRefusal::Full(1))),
         ("prod", "bank", "ep-3", Ok(())),
-        ("prod", "bank", "ep-4", Err(Refusal::Full(1))),
+        ("prod", "bank", "ep-4", Err(DeletionRefusal::Full(1))),
         ("test", "shop", "ep-5", Ok(())),
-        ("test", "shop", "ep-6", Err(Refusal::Full(1))),
+        ("test", "shop", "ep-6", Err(DeletionRefusal::Full(1))),
         // A deletion of another namespace is no retry of this one.
-        ("prod", "shop", "ep-3", Err(Refusal::Full(1))),
+        ("prod", "shop", "ep-3", Err(DeletionRefusal::Full(1))),
     ] {
         assert_eq!(
             desk.ask_as(slow(1), account, (namespace, target), 1),
@@ -110,7 +110,7 @@ fn each_account_and_namespace_has_a_limit_of_its_own() {
 
 #[test]
 fn what_is_tried_again_counts_once() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     for second in 0..20 {
         assert_eq!(desk.ask(2, ("shop", "ep-1"), second), Ok(()));
     }
@@ -124,33 +124,39 @@ fn what_is_tried_again_counts_once() {
         Ok(()),
         "it was admitted before the others"
     );
-    assert_eq!(desk.ask(2, ("shop", "ep-3"), 22), Err(Refusal::Full(2)));
+    assert_eq!(
+        desk.ask(2, ("shop", "ep-3"), 22),
+        Err(DeletionRefusal::Full(2))
+    );
 }
 
 #[test]
 fn while_others_of_the_namespace_wait_so_does_the_next() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     let others_wait = Rules {
         others_wait: true,
         ..slow(2)
     };
     assert_eq!(
         desk.ask_as(others_wait, "prod", ("shop", "ep-1"), 0),
-        Err(Refusal::OthersWait)
+        Err(DeletionRefusal::OthersWait)
     );
     assert_eq!(desk.ask(2, ("shop", "ep-1"), 1), Ok(()));
 }
 
 #[test]
 fn a_pass_that_began_earlier_does_not_forget_one_that_was_admitted_before_it() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     assert_eq!(desk.ask(1, ("shop", "ep-1"), 10), Ok(()));
-    assert_eq!(desk.ask(1, ("shop", "ep-2"), 9), Err(Refusal::Full(1)));
+    assert_eq!(
+        desk.ask(1, ("shop", "ep-2"), 9),
+        Err(DeletionRefusal::Full(1))
+    );
 }
 
 #[test]
 fn a_clock_that_is_put_back_delays_nothing_for_long() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     assert_eq!(desk.ask(1, ("shop", "ep-1"), 7200), Ok(()));
     assert_eq!(desk.ask(1, ("shop", "ep-2"), 3600), Ok(()));
     assert_eq!(
@@ -158,9 +164,12 @@ fn a_clock_that_is_put_back_delays_nothing_for_long() {
         Ok(()),
         "a whole minute"
     );
-    assert_eq!(desk.ask(1, ("shop", "ep-4"), 3481), Err(Refusal::Full(1)));
+    assert_eq!(
+        desk.ask(1, ("shop", "ep-4"), 3481),
+        Err(DeletionRefusal::Full(1))
+    );
 
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     for namespace in ["n1", "n2", "n3", "n4", "n5", "n6"] {
         let _ = desk.ask(1, (namespace, "ep"), 7200);
     }
@@ -176,7 +185,7 @@ fn a_clock_that_is_put_back_delays_nothing_for_long() {
 
 #[test]
 fn a_namespace_is_never_paused_by_others_and_waits_its_turn() {
-    let mut desk = Desk::default();
+    let mut desk = DeletionDesk::default();
     // Twenty namespaces delete everything through one account.
     let namespaces: Vec<String> = (0..20).map(|number| format!("evil-{number:02}")).collect();
     let mut made = 0;
@@ -196,7 +205,7 @@ fn a_namespace_is_never_paused_by_others_and_waits_its_turn() {
 
 #[test]
 fn beyond_the_limit_of_the_account_one_is_made_every_two_seconds_each_namespace_in_turn() {
-    let mut desk = Desk::full(10);
+    let mut desk = DeletionDesk::full(10);
     let mut waiting: BTreeMap<(&str, String), i64> = BTreeMap::new();
     for (namespace, count) in [("a", 4), ("b", 1), ("c", 2)] {
         for number in 0..count {
@@ -211,7 +220,7 @@ fn beyond_the_limit_of_the_account_one_is_made_every_two_seconds_each_namespace_
             }
             match desk.ask(10, (namespace, target), now) {
                 Ok(()) => order.push((now, *namespace)),
-                Err(Refusal::Slowed { ask: next, .. }) => *ask = next.as_second(),
+                Err(DeletionRefusal::Slowed { ask: next, .. }) => *ask = next.as_second(),
                 Err(other) => panic!("{other:?}"),
             }
         }
@@ -232,7 +241,7 @@ fn beyond_the_limit_of_the_account_one_is_made_every_two_seconds_each_namespace_
 
 #[test]
 fn a_turn_that_nobody_takes_is_lost_after_a_while() {
-    let mut desk = Desk::full(9);
+    let mut desk = DeletionDesk::full(9);
     assert_eq!(turn(desk.ask(9, ("a", "one"), 1)), 3);
     assert_eq!(turn(desk.ask(9, ("a", "two"), 1)), 5);
     assert_eq!(
@@ -245,7 +254,7 @@ fn a_turn_that_nobody_takes_is_lost_after_a_while() {
 
 #[test]
 fn a_resource_that_is_gone_leaves_its_turn_to_the_next() {
-    let mut desk = Desk::full(9);
+    let mut desk = DeletionDesk::full(9);
     assert_eq!(turn(desk.ask(9, ("a", "one"), 1)), 3);
     assert_eq!(turn(desk.ask(9, ("b", "two"), 1)), 5);
     assert_eq!(turn(desk.ask(9, ("a", "three"), 1)), 7);
@@ -257,7 +266,7 @@ fn a_resource_that_is_gone_leaves_its_turn_to_the_next() {
 
 #[test]
 fn what_waits_long_asks_again_every_minute() {
-    let mut desk = Desk::full(100);
+    let mut desk = DeletionDesk::full(100);
     for number in 0..100 {
         let _ = desk.ask(100, ("a", &format!("ep-{number}")), 0);
     }
@@ -266,7 +275,7 @@ fn what_waits_long_asks_again_every_minute() {
         4,
         "another namespace has the next turn"
     );
-    let Err(Refusal::Slowed { turn, ask }) = desk.ask(100, ("a", "ep-99"), 0) else {
+    let Err(DeletionRefusal::Slowed { turn, ask }) = desk.ask(100, ("a", "ep-99"), 0) else {
         panic!("it does not wait")
     };
     assert_eq!((turn, ask), (at(202), at(60)));
@@ -274,12 +283,12 @@ fn what_waits_long_asks_again_every_minute() {
 
 #[test]
 fn what_waits_its_turn_counts_for_its_namespace_and_is_not_paused_later() {
-    let mut desk = Desk::full(2);
+    let mut desk = DeletionDesk::full(2);
     assert_eq!(turn(desk.ask(2, ("a", "one"), 1)), 3);
     assert_eq!(turn(desk.ask(2, ("a", "two"), 1)), 5);
     assert_eq!(
         desk.ask(2, ("a", "three"), 1),
-        Err(Refusal::Full(2)),
+        Err(DeletionRefusal::Full(2)),
         "a whole namespace does not trickle away"
     );
     assert_eq!(desk.ask(2, ("a", "one"), 3), Ok(()));
@@ -289,14 +298,14 @@ fn what_waits_its_turn_counts_for_its_namespace_and_is_not_paused_later() {
 
 #[test]
 fn the_administrator_can_have_deletions_paused_beyond_the_limit_of_the_account() {
-    let mut desk = Desk::full(1);
+    let mut desk = DeletionDesk::full(1);
     let pause = Rules {
         policy: MassDeletionPolicy::Pause,
         ..slow(1)
     };
     assert_eq!(
         desk.ask_as(pause, "prod", ("n5", "ep"), 1),
-        Err(Refusal::AccountFull(4))
+        Err(DeletionRefusal::AccountFull(4))
     );
     assert_eq!(
         desk.ask_as(pause, "test", ("n5", "ep"), 1),
@@ -308,7 +317,7 @@ fn the_administrator_can_have_deletions_paused_beyond_the_limit_of_the_account()
 
 #[test]
 fn who_does_not_wait_leaves_nothing_behind() {
-    let mut desk = Desk::full(9);
+    let mut desk = DeletionDesk::full(9);
     for target in ["one", "two", "three"] {
         let _ = desk.ask(9, ("a", target), 1);
     }

@@ -10,9 +10,9 @@ const HERE: &str = "https://platform.example/v2";
 
 /// A Compute on the platform `HERE`.
 #[derive(Clone, Debug)]
-struct Resource(api::Compute);
+struct ClaimingCompute(api::Compute);
 
-impl Resource {
+impl ClaimingCompute {
     fn new(name: &str) -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let metadata = json!({"namespace": "shop", "name": name, "uid": name});
@@ -174,13 +174,13 @@ impl Resource {
 
 #[test]
 fn what_is_declared_or_wished_for_claims_nothing() {
-    let mine = Resource::new("mine");
+    let mine = ClaimingCompute::new("mine");
     let declared =
-        Resource::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
+        ClaimingCompute::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
     let wishing = [
-        Resource::new("bound").bound("ep-1", -60).wishing(),
-        Resource::new("creating").creating(-60).wishing(),
-        Resource::new("unanswered").unanswered(-60).wishing(),
+        ClaimingCompute::new("bound").bound("ep-1", -60).wishing(),
+        ClaimingCompute::new("creating").creating(-60).wishing(),
+        ClaimingCompute::new("unanswered").unanswered(-60).wishing(),
     ];
     for other in &wishing {
         assert_eq!(
@@ -203,9 +203,9 @@ fn what_is_declared_or_wished_for_claims_nothing() {
 /// Another resource may import a compute that a create made in addition.
 #[test]
 fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
-    let mine = Resource::new("mine");
+    let mine = ClaimingCompute::new("mine");
     let create = mine.create(-60, Evidence::ByMark);
-    let theirs = Resource::new("theirs")
+    let theirs = ClaimingCompute::new("theirs")
         .bound("ep-1", -60)
         .recording(|identity| identity.made = vec![create]);
     assert_eq!(mine.with([&theirs]).marks, BTreeMap::new());
@@ -213,11 +213,14 @@ fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
 
 #[test]
 fn nothing_is_claimed_of_another_platform_or_project() {
-    for mine in [Resource::new("mine"), Resource::new("mine").replica()] {
+    for mine in [
+        ClaimingCompute::new("mine"),
+        ClaimingCompute::new("mine").replica(),
+    ] {
         let type_ = mine.0.spec.type_;
         let others = || {
             let others = ["a", "b", "c"]
-                .map(|name| Resource::new(name).declaring(|spec| spec.type_ = type_));
+                .map(|name| ClaimingCompute::new(name).declaring(|spec| spec.type_ = type_));
             let [bound, creating, unanswered] = others;
             [
                 bound.bound("ep-1", -60),
@@ -229,15 +232,17 @@ fn nothing_is_claimed_of_another_platform_or_project() {
             assert_ne!(mine.with([&other]), Claims::default());
             assert_eq!(mine.with([&there.on_another_platform()]), Claims::default());
         }
-        let bound = Resource::new("bound").of_project("p-2").bound("ep-1", -60);
+        let bound = ClaimingCompute::new("bound")
+            .of_project("p-2")
+            .bound("ep-1", -60);
         assert_eq!(mine.with([&bound]), Claims::default());
     }
 }
 
 #[test]
 fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
-    let first = Resource::new("first").bound("ep-1", -60);
-    let second = Resource::new("second").bound("ep-1", -30);
+    let first = ClaimingCompute::new("first").bound("ep-1", -60);
+    let second = ClaimingCompute::new("second").bound("ep-1", -30);
     let claim = |name: &str, first| {
         BTreeMap::from([(
             "ep-1".to_owned(),
@@ -248,7 +253,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         )])
     };
     assert_eq!(
-        Resource::new("mine").with([&second, &first]).bound,
+        ClaimingCompute::new("mine").with([&second, &first]).bound,
         claim("first", true)
     );
     assert_eq!(
@@ -257,7 +262,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         "nobody is in one's own way"
     );
     assert_eq!(second.with([&first]).bound, claim("first", true));
-    let [a, b] = ["a", "b"].map(|uid| Resource::new(uid).bound("ep-1", -60));
+    let [a, b] = ["a", "b"].map(|uid| ClaimingCompute::new(uid).bound("ep-1", -60));
     assert_eq!(
         (a.with([&b]).bound, b.with([&a]).bound),
         (claim("b", false), claim("a", true)),
@@ -268,7 +273,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         ..Default::default()
     };
     assert_eq!(
-        Resource::new("mine")
+        ClaimingCompute::new("mine")
             .among(Evidence::ByMark, [], &about_to_be)
             .bound,
         claim("faster", true)
@@ -281,8 +286,8 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
 
 #[test]
 fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
-    let mine = Resource::new("mine");
-    let other = || Resource::new("other");
+    let mine = ClaimingCompute::new("mine");
+    let other = || ClaimingCompute::new("other");
     for (what, other, has_it) in [
         ("bound there", other().bound("ep-1", -60), true),
         (
@@ -333,7 +338,7 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
     }
     // The computes of both are missing.
     let [first, second] = [("first", -60), ("second", -30)]
-        .map(|(name, since)| Resource::new(name).bound(name, since));
+        .map(|(name, since)| ClaimingCompute::new(name).bound(name, since));
     assert_eq!(first.with([&second]).primary, None);
     assert_eq!(second.with([&first]).primary, Some(holder("first")));
 }
@@ -341,12 +346,12 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
 #[test]
 fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
     let bound = |uid: &str, project: &str| {
-        let mut unreadable = Resource::new("unreadable").of_project(project);
+        let mut unreadable = ClaimingCompute::new("unreadable").of_project(project);
         let own = unreadable.0.metadata.uid.replace(uid.to_owned());
         let mut unreadable = unreadable.bound("ep-1", -60);
         unreadable.0.metadata.uid = own;
         let unreadable = unreadable.wishing();
-        Resource::new("mine")
+        ClaimingCompute::new("mine")
             .among(
                 Evidence::ByMark,
                 [unreadable.unreadable()],
@@ -365,19 +370,19 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
 
 #[test]
 fn what_matters_to_one_is_found_by_what_the_others_claim() {
-    let mine = Resource::new("mine")
+    let mine = ClaimingCompute::new("mine")
         .elsewhere()
         .creating(0)
         .declaring(|spec| spec.branch_id = BRANCH.into());
     let relevant_subjects = |identity: &ComputeIdentity| {
         relevant_subjects(&mine.0.spec, identity, &["ep-1".to_owned()].into())
     };
-    let bound = Resource::new("mine").bound("ep-1", 0).recorded();
-    let unanswered = Resource::new("mine")
+    let bound = ClaimingCompute::new("mine").bound("ep-1", 0).recorded();
+    let unanswered = ClaimingCompute::new("mine")
         .unanswered(0)
         .bound("ep-1", 0)
         .recorded();
-    let other = || Resource::new("other");
+    let other = || ClaimingCompute::new("other");
     for (what, other, concerns) in [
         (
             "creating on the branch",
@@ -426,15 +431,17 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
 /// dbplane's finalizer is gone, and another controller's finalizer keeps the object.
 #[test]
 fn what_is_released_claims_nothing() {
-    let mine = Resource::new("mine");
+    let mine = ClaimingCompute::new("mine");
     let theirs = "example.com/theirs";
     for gone in [
-        Resource::new("gone").bound("ep-1", -100),
-        Resource::new("gone").bound("ep-1", -100).unanswered(-200),
-        Resource::new("gone").creating(-100),
-        Resource::new("gone").unanswered(-100),
-        Resource::new("gone").replica().bound("ep-1", -100),
-        Resource::new("gone").replica().creating(-100),
+        ClaimingCompute::new("gone").bound("ep-1", -100),
+        ClaimingCompute::new("gone")
+            .bound("ep-1", -100)
+            .unanswered(-200),
+        ClaimingCompute::new("gone").creating(-100),
+        ClaimingCompute::new("gone").unanswered(-100),
+        ClaimingCompute::new("gone").replica().bound("ep-1", -100),
+        ClaimingCompute::new("gone").replica().creating(-100),
     ] {
         let kept = gone.clone().deleting(&[theirs, names::FINALIZER]);
         let reader = if gone.0.spec.type_ == ComputeType::ReadOnly {
@@ -460,6 +467,6 @@ fn what_is_released_claims_nothing() {
         );
     }
     // If the resource is not being deleted, dbplane's finalizer is written again.
-    let stripped = Resource::new("stripped").bound("ep-1", -100);
+    let stripped = ClaimingCompute::new("stripped").bound("ep-1", -100);
     assert!(mine.with([&stripped]).bound.contains_key("ep-1"));
 }

@@ -39,13 +39,13 @@ fn found() -> CredentialsView {
 }
 
 /// A Compute whose connection Secret does not exist yet.
-fn given(more: Value, credentials: CredentialsView) -> Given {
+fn given(more: Value, credentials: CredentialsView) -> GivenCompute {
     let mut connection = json!({"secretName": "orders-db"});
     connection
         .as_object_mut()
         .unwrap()
         .extend(more.as_object().unwrap().clone());
-    Given::bound()
+    GivenCompute::bound()
         .declaring(json!({"connection": connection}))
         .observing(|observed| {
             observed.secret = SecretView::Absent;
@@ -53,26 +53,26 @@ fn given(more: Value, credentials: CredentialsView) -> Given {
         })
 }
 
-fn alone() -> Given {
+fn alone() -> GivenCompute {
     given(json!({}), CredentialsView::NotWanted)
 }
 
 /// All fields that can be declared without a pooler.
-fn whole(credentials: CredentialsView) -> Given {
+fn whole(credentials: CredentialsView) -> GivenCompute {
     given(
         json!({"database": "shop", "credentialsFrom": {"name": "role"}}),
         credentials,
     )
 }
 
-fn written(given: &Given) -> (ConnectionSecret, BTreeSet<String>) {
+fn written(given: &GivenCompute) -> (ConnectionSecret, BTreeSet<String>) {
     match given.step() {
         ComputeStep::WriteConnection { secret, without } => (*secret, without),
         other => panic!("nothing is written: {other:?}"),
     }
 }
 
-fn stands(given: Given, secret: ConnectionSecret) -> Given {
+fn stands(given: GivenCompute, secret: ConnectionSecret) -> GivenCompute {
     given.observing(|observed| observed.secret = SecretView::Ours(secret))
 }
 

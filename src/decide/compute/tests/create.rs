@@ -5,7 +5,7 @@ mod rivals;
 use super::*;
 use crate::decide::Action;
 
-fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
+fn creates(given: &GivenCompute) -> (CreateIntent, NewCompute, RestartRecord) {
     match given.step() {
         ComputeStep::Create {
             intent,
@@ -17,7 +17,7 @@ fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
     }
 }
 
-fn binds(given: &Given, id: &str, origin: Origin) {
+fn binds(given: &GivenCompute, id: &str, origin: Origin) {
     match given.step() {
         ComputeStep::Bind {
             binding, restart, ..
@@ -60,7 +60,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
             compute.branch_id = "br-dev".into()
         }),
     ];
-    let given = Given::new().seeing(others).declaring(
+    let given = GivenCompute::new().seeing(others).declaring(
         json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}),
     );
     let (intent, new, restart) = creates(&given);
@@ -98,7 +98,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
 
 #[test]
 fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
-    let given = Given::new()
+    let given = GivenCompute::new()
         .declaring(json!({"restartToken": "one"}))
         .observing(|observed| observed.restart_annotation = Some("two".into()));
     let restart = creates(&given).2;
@@ -111,14 +111,16 @@ fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
 #[test]
 fn the_existing_replicas_are_the_baseline_of_a_new_one() {
     let made = |id, second| with(replica(id), |compute| compute.created_at = second);
-    let given = Given::new().declaring(json!({"type": "ReadOnly"})).seeing([
-        compute("ep-1"),
-        made("ep-2", Some(at(-60))),
-        made("ep-3", Some(at(-90))),
-        with(replica("ep-4"), |compute| {
-            compute.branch_id = "br-dev".into()
-        }),
-    ]);
+    let given = GivenCompute::new()
+        .declaring(json!({"type": "ReadOnly"}))
+        .seeing([
+            compute("ep-1"),
+            made("ep-2", Some(at(-60))),
+            made("ep-3", Some(at(-90))),
+            with(replica("ep-4"), |compute| {
+                compute.branch_id = "br-dev".into()
+            }),
+        ]);
     let (intent, new, _) = creates(&given);
     assert_eq!(
         intent.baseline,
@@ -130,7 +132,8 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
 
 #[test]
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
-    let given = Given::new().observing(|observed| observed.name_support = NameSupport::Offered);
+    let given =
+        GivenCompute::new().observing(|observed| observed.name_support = NameSupport::Offered);
     let (intent, new, _) = creates(&given);
     assert_eq!(
         new.name.as_deref(),
@@ -141,14 +144,16 @@ fn a_platform_that_shows_names_is_given_one_that_is_unique() {
         intent.baseline.is_some(),
         "whether it keeps names is not known yet"
     );
-    let keeps =
-        creates(&Given::new().observing(|observed| observed.name_support = NameSupport::Kept)).0;
+    let keeps = creates(
+        &GivenCompute::new().observing(|observed| observed.name_support = NameSupport::Kept),
+    )
+    .0;
     assert_eq!((keeps.mark, keeps.baseline), (intent.mark, None));
 }
 
 #[test]
 fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
-    let given = Given::new().seeing([compute("ep-1")]);
+    let given = GivenCompute::new().seeing([compute("ep-1")]);
     given.rest().stalled(
         Reason::PrimaryExists,
         &["ep-1", BRANCH, "spec.existing to Adopt"],
@@ -174,7 +179,7 @@ fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
 
 #[test]
 fn a_compute_that_is_named_is_imported_wherever_it_is() {
-    let given = Given::new().declaring(json!({"computeID": "ep-9"}));
+    let given = GivenCompute::new().declaring(json!({"computeID": "ep-9"}));
     given
         .rest()
         .stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
@@ -188,7 +193,7 @@ fn a_compute_that_is_named_is_imported_wherever_it_is() {
         Reason::BindingConflict,
         &["ep-9 is a read replica", "ReadWrite"],
     );
-    let wanted = Given::new()
+    let wanted = GivenCompute::new()
         .declaring(json!({"computeID": "ep-9", "type": "ReadOnly"}))
         .seeing([compute("ep-9")]);
     wanted.rest().stalled(
@@ -199,7 +204,7 @@ fn a_compute_that_is_named_is_imported_wherever_it_is() {
 
 #[test]
 fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
-    let given = Given::new().failed(Action::Create, refused());
+    let given = GivenCompute::new().failed(Action::Create, refused());
     let reported = given.rest();
     reported.stalled(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
@@ -217,7 +222,7 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
         status: 429,
         retry_after: Some(Duration::from_secs(40)),
     };
-    let reported = Given::new().failed(Action::Create, throttled).rest();
+    let reported = GivenCompute::new().failed(Action::Create, throttled).rest();
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(40));
 }
@@ -235,7 +240,7 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
         (-59, placed(-100), true),
         (-60, placed(-100), false),
     ];
-    let intent = creates(&Given::new()).0;
+    let intent = creates(&GivenCompute::new()).0;
     let by_mark = CreateIntent {
         baseline: None,
         ..intent.clone()
@@ -256,7 +261,7 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
 #[test]
 fn only_who_creates_by_a_mark_rests_on_an_older_list() {
     let may = |declared: Value, computes: &[Compute], names| {
-        let spec = Given::new().declaring(declared).spec;
+        let spec = GivenCompute::new().declaring(declared).spec;
         may_rest_on_older_list(&spec, &ComputeIdentity::default(), computes, names)
     };
     let primary = [compute("ep-1")];
@@ -282,9 +287,9 @@ fn only_who_creates_by_a_mark_rests_on_an_older_list() {
             "{declared} may bind to an existing compute"
         );
     }
-    let intended = Given::intended().observed.identity.unwrap();
+    let intended = GivenCompute::intended().observed.identity.unwrap();
     assert!(
-        !may_rest_on_older_list(&Given::new().spec, &intended, &[], NameSupport::Kept),
+        !may_rest_on_older_list(&GivenCompute::new().spec, &intended, &[], NameSupport::Kept),
         "it has a record"
     );
 }

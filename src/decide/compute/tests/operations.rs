@@ -21,8 +21,8 @@ fn pending() -> Compute {
 }
 
 /// This compute as snapshots have shown it since NOW.
-fn seen(compute: Compute) -> Given {
-    let given = Given::bound().seeing([compute.clone()]);
+fn seen(compute: Compute) -> GivenCompute {
+    let given = GivenCompute::bound().seeing([compute.clone()]);
     let spec = given.spec.clone();
     given.remembering(|memory| {
         remember(

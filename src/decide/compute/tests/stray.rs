@@ -24,20 +24,20 @@ fn record(mark: Option<&str>) -> CreateIntent {
     }
 }
 
-fn recording(given: Given, records: impl IntoIterator<Item = CreateIntent>) -> Given {
+fn recording(given: GivenCompute, records: impl IntoIterator<Item = CreateIntent>) -> GivenCompute {
     let given = given.observing(|observed| observed.meta.has_finalizer = true);
     given.identity(|identity| identity.unanswered = records.into_iter().collect())
 }
 
 /// An unbound resource with an unanswered create of 100 s ago.
-fn empty() -> Given {
-    recording(Given::new(), [record(None)])
+fn empty() -> GivenCompute {
+    recording(GivenCompute::new(), [record(None)])
 }
 
 /// A read replica that is bound to ep-1 and has the same unanswered create.
-fn bound() -> Given {
+fn bound() -> GivenCompute {
     let given = recording(
-        Given::bound().declaring(json!({"type": "ReadOnly"})),
+        GivenCompute::bound().declaring(json!({"type": "ReadOnly"})),
         [record(None)],
     );
     given.seeing([replica("ep-0"), replica("ep-1")])
@@ -47,11 +47,11 @@ fn named(compute: Compute, name: &str) -> Compute {
     with(compute, |compute| compute.name = Some(name.into()))
 }
 
-fn keeping_names(given: Given) -> Given {
+fn keeping_names(given: GivenCompute) -> GivenCompute {
     given.observing(|observed| observed.name_support = NameSupport::Kept)
 }
 
-fn takes(given: &Given, id: &str) -> Vec<CreateIntent> {
+fn takes(given: &GivenCompute, id: &str) -> Vec<CreateIntent> {
     match given.step() {
         ComputeStep::Bind {
             binding,
@@ -65,7 +65,7 @@ fn takes(given: &Given, id: &str) -> Vec<CreateIntent> {
     }
 }
 
-fn creates(given: &Given) -> CreateIntent {
+fn creates(given: &GivenCompute) -> CreateIntent {
     match given.step() {
         ComputeStep::Create { intent, .. } => intent,
         other => panic!("{other:?}"),
@@ -74,7 +74,7 @@ fn creates(given: &Given) -> CreateIntent {
 
 #[test]
 fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_is_not() {
-    let given = Given::intended();
+    let given = GivenCompute::intended();
     let intent = given.observed.identity.clone().unwrap().intent.unwrap();
     assert_eq!(
         given.clone().after(50).step(),
@@ -161,14 +161,15 @@ fn what_does_not_match_a_record_is_ignored() {
 
 #[test]
 fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
-    let older = |given: Given| {
+    let older = |given: GivenCompute| {
         let record = CreateIntent {
             newest: Some(at(-60)),
             ..record(None)
         };
         recording(given, [record]).seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")])
     };
-    let empty = older(Given::new().declaring(json!({"type": "ReadOnly"}))).claimed("ep-1", false);
+    let empty =
+        older(GivenCompute::new().declaring(json!({"type": "ReadOnly"}))).claimed("ep-1", false);
     empty.rest().stalled(
         Reason::AmbiguousCreate,
         &["ep-9", "dbplane.dev/not-created=ep-9"],
@@ -187,7 +188,7 @@ fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
 fn what_carries_the_mark_is_bound_whatever_else_there_is() {
     let given = |record| {
         keeping_names(recording(
-            Given::new().declaring(json!({"type": "ReadOnly"})),
+            GivenCompute::new().declaring(json!({"type": "ReadOnly"})),
             [record],
         ))
     };
@@ -221,7 +222,7 @@ fn what_may_be_anothers_is_not_bound_before_that_is_resolved() {
 
 #[test]
 fn the_next_create_carries_the_same_mark() {
-    let given = recording(Given::new(), [record(None), record(Some(MARK))]);
+    let given = recording(GivenCompute::new(), [record(None), record(Some(MARK))]);
     assert_eq!(
         creates(&keeping_names(given.clone())).mark.as_deref(),
         Some(MARK)
@@ -241,7 +242,7 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
         ..record(None)
     };
     let given = recording(
-        Given::intended().intent(|stands| *stands = intent.clone()),
+        GivenCompute::intended().intent(|stands| *stands = intent.clone()),
         [record(None)],
     );
     let seen = given.seeing([named(compute("ep-9"), MARK)]);
@@ -252,17 +253,17 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
             .iter_mut()
             .for_each(|known| known.extend(["ep-9".to_owned()]))
     };
-    let earlier = recording(Given::intended().intent(known), [record(None)]);
+    let earlier = recording(GivenCompute::intended().intent(known), [record(None)]);
     takes(&earlier.seeing([compute("ep-9")]), "ep-9");
     let answered = seen.remembering(|memory| memory.created = Some("ep-9".into()));
     assert_eq!(takes(&answered, "ep-9"), vec![record(None)]);
-    let alone = Given::intended().seeing([compute("ep-9")]);
+    let alone = GivenCompute::intended().seeing([compute("ep-9")]);
     assert_eq!(takes(&alone, "ep-9"), vec![]);
 }
 
 #[test]
 fn what_people_exclude_is_not_the_result_of_a_create() {
-    let excluding = |given: Given, ids: &[&str]| {
+    let excluding = |given: GivenCompute, ids: &[&str]| {
         given.observing(|observed| {
             observed.not_created = ids.iter().map(|id| (*id).to_owned()).collect()
         })

@@ -33,8 +33,8 @@ fn own() -> Compute {
 
 /// A replica that is bound to ep-1 by the answer to its create. ep-9 has the same mark and has been
 /// named for `seconds`.
-fn named_for(seconds: i64) -> Given {
-    let given = Given::bound()
+fn named_for(seconds: i64) -> GivenCompute {
+    let given = GivenCompute::bound()
         .declaring(json!({"type": "ReadOnly"}))
         .seeing([own(), named("ep-9")]);
     let given = given.remembering(|memory| memory.twins_watched = Some(at(-900)));
@@ -51,7 +51,7 @@ fn delete() -> ComputeStep {
 }
 
 /// The list has one more entry, of which only the identifier can be read.
-fn partial(mut given: Given) -> Given {
+fn partial(mut given: GivenCompute) -> GivenCompute {
     let entry = UnreadableEntry {
         id: Some("ep-odd".to_owned()),
         field: "branch_id".to_owned(),
@@ -314,7 +314,7 @@ fn a_delete_is_repeated_until_a_list_lacks_it() {
 
 #[test]
 fn it_is_deleted_with_its_resource_unless_another_one_has_it() {
-    let deleting = |given: Given| given.observing(|seen| seen.meta.deleting = true);
+    let deleting = |given: GivenCompute| given.observing(|seen| seen.meta.deleting = true);
     assert_eq!(
         deleting(named_for(0)).step(),
         ComputeStep::Delete { id: "ep-1".into() }
@@ -354,7 +354,7 @@ fn it_is_deleted_with_its_resource_unless_another_one_has_it() {
 
 #[test]
 fn a_resource_whose_compute_is_gone_takes_it() {
-    let asked = crate::decide::memory::Asked {
+    let asked = crate::decide::memory::ExistenceAnswer {
         at: NOW,
         exists: false,
     };
@@ -375,7 +375,7 @@ fn a_create_that_is_found_by_its_mark_is_recorded() {
         asked: Some(Settings::default()),
         ..create(-10)
     };
-    let given = Given::intended()
+    let given = GivenCompute::intended()
         .declaring(json!({"type": "ReadOnly"}))
         .intent(|stands| *stands = intent);
     let ComputeStep::Bind { binding, made, .. } =

@@ -6,9 +6,9 @@ use super::*;
 
 #[test]
 fn finalizer_then_secret_then_key() {
-    let given = Given::new().but(|_, seen| seen.meta.has_finalizer = false);
+    let given = GivenKey::new().but(|_, seen| seen.meta.has_finalizer = false);
     assert_eq!(given.step(0), KeyStep::Restore { record: None });
-    assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
+    assert_eq!(GivenKey::new().step(0), KeyStep::PrepareSecret);
     let unusable = given.but(|_, seen| seen.account = AccountView::Pending);
     assert_eq!(
         unusable.decide(0).step,
@@ -16,7 +16,7 @@ fn finalizer_then_secret_then_key() {
         "there is no key that it would have to stay for"
     );
     let (intent, because) = created(
-        Given::new()
+        GivenKey::new()
             .secret(KeySecretView::Ours(SecretContents::Nothing))
             .step(5),
     );
@@ -34,10 +34,10 @@ fn finalizer_then_secret_then_key() {
 fn a_foreign_secret_is_not_written_and_is_named() {
     let foreign = || KeySecretView::Foreign("Deployment shop's".to_owned());
     let words = ["Secret ci-key", "Deployment shop's", "Delete it"];
-    Given::new()
+    GivenKey::new()
         .secret(foreign())
         .stalls(0, Reason::SecretNotOurs, &words);
-    let unsaved = Given::new()
+    let unsaved = GivenKey::new()
         .secret(foreign())
         .but(|_, seen| seen.unsaved = Some(key(1)));
     unsaved.stalls(0, Reason::SecretNotOurs, &words);
@@ -45,25 +45,26 @@ fn a_foreign_secret_is_not_written_and_is_named() {
 
 #[test]
 fn the_older_resource_creates_the_secret_and_the_owner_keeps_it() {
-    let rival = |given: Given| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
-    rival(Given::new()).stalls(
+    let rival =
+        |given: GivenKey| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
+    rival(GivenKey::new()).stalls(
         0,
         Reason::ClaimedByAnother,
         &["ProjectKey old wants Secret ci-key", "Delete one"],
     );
     let foreign = KeySecretView::Foreign("ProjectKey old's".to_owned());
-    rival(Given::new().secret(foreign)).stalls(
+    rival(GivenKey::new().secret(foreign)).stalls(
         0,
         Reason::ClaimedByAnother,
         &["Secret ci-key is ProjectKey old's"],
     );
-    let (health, _, _) = rival(Given::in_use()).reported(1);
+    let (health, _, _) = rival(GivenKey::in_use()).reported(1);
     assert!(matches!(health, Health::Ready(..)), "{health:?}");
 }
 
 #[test]
 fn the_accounts_problem_is_reported() {
-    let with = |account: AccountView| Given::new().but(|_, seen| seen.account = account);
+    let with = |account: AccountView| GivenKey::new().but(|_, seen| seen.account = account);
     let none = AccountView::Usable { organization: None };
     with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationID"]);
     let missing = AccountView::Missing {
@@ -86,7 +87,7 @@ fn the_accounts_problem_is_reported() {
 
 #[test]
 fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
-    let paused = Given::new().but(|_, seen| seen.meta.paused = true);
+    let paused = GivenKey::new().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(0).0, Health::Paused(_)));
     let unsaved = paused.but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(unsaved.step(0), KeyStep::SaveSecret);
@@ -95,7 +96,7 @@ fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
 #[test]
 fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
     let given = || {
-        Given::new().intent(intent(NAME, 0)).but(|_, seen| {
+        GivenKey::new().intent(intent(NAME, 0)).but(|_, seen| {
             seen.unsaved = Some(KeyIdentity {
                 name: NAME.to_owned(),
                 ..key(1)
@@ -117,9 +118,9 @@ fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
 
 #[test]
 fn failures_before_the_call_delay_it() {
-    let ready = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
+    let ready = || GivenKey::new().secret(KeySecretView::Ours(SecretContents::Nothing));
     assert!(matches!(
-        Given::new().secret_failed(10).reported(10).0,
+        GivenKey::new().secret_failed(10).reported(10).0,
         Health::Stalled(Reason::SecretNotWritten, _)
     ));
     assert!(matches!(
@@ -158,12 +159,12 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         lost: vec![lost.clone()],
         ..KeyRecords::default()
     };
-    let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
+    let contents = |given: GivenKey| given.but(|_, seen| seen.unsaved = Some(mine()));
     let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved {
         records: records.clone(),
     };
     assert_eq!(
-        contents(Given::new().records(given_up.clone())).step(1),
+        contents(GivenKey::new().records(given_up.clone())).step(1),
         left(&given_up)
     );
     // It is already revoked, and its successor is in use or begun: neither is changed.
@@ -172,17 +173,17 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         ..records(5)
     };
     assert_eq!(
-        contents(Given::new().records(records(5)).with_key(5)).step(1),
+        contents(GivenKey::new().records(records(5)).with_key(5)).step(1),
         left(&replaced)
     );
     let successor = || intent("ci-c1u57e-vpzc5qrz22arf-00000008", 1);
     assert_eq!(
-        contents(Given::new().intent(successor())).step(1),
+        contents(GivenKey::new().intent(successor())).step(1),
         left(&given_up)
     );
     assert_eq!(
         contents(
-            Given::deleting()
+            GivenKey::deleting()
                 .records(KeyRecords::default())
                 .intent(successor())
         )
@@ -194,27 +195,27 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         key: mine(),
         as_declared: true,
     });
-    let recorded = |given: Given| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
-    let unused = recorded(Given::new().records(given_up).secret(written));
+    let recorded = |given: GivenKey| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
+    let unused = recorded(GivenKey::new().records(given_up).secret(written));
     assert_eq!(unused.step(1), KeyStep::ListKeys);
     // Nor once it is revoked: a record without the key does not show that it was lost.
     created(unused.records(KeyRecords::default()).step(1));
     // If the annotations were removed altogether, nobody else has the secret.
-    assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
+    assert_eq!(contents(GivenKey::new()).step(1), KeyStep::SaveSecret);
 }
 
 #[test]
 fn annotations_that_were_removed_are_restored_from_the_secret() {
-    let (restored, event) = record(Given::in_use().records(KeyRecords::default()).step(1));
+    let (restored, event) = record(GivenKey::in_use().records(KeyRecords::default()).step(1));
     assert_eq!((restored, event), (from_secret(records(1)), None));
 }
 
 #[test]
 fn no_key_is_created_into_a_secret_that_is_being_deleted() {
-    let going = |given: Given| given.but(|_, seen| seen.secret_deleting = true);
+    let going = |given: GivenKey| given.but(|_, seen| seen.secret_deleting = true);
     for contents in [SecretContents::Nothing, SecretContents::Altered] {
         let (health, _, wake) =
-            going(Given::new().secret(KeySecretView::Ours(contents))).reported(1);
+            going(GivenKey::new().secret(KeySecretView::Ours(contents))).reported(1);
         assert!(
             matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted"))
         );
@@ -222,10 +223,10 @@ fn no_key_is_created_into_a_secret_that_is_being_deleted() {
     }
     // The key in it is usable as long as it exists. A key in memory stays in memory.
     assert!(matches!(
-        going(Given::in_use()).reported(1).0,
+        going(GivenKey::in_use()).reported(1).0,
         Health::Ready(..)
     ));
-    let unsaved = Given::new()
+    let unsaved = GivenKey::new()
         .secret(KeySecretView::Ours(SecretContents::Nothing))
         .but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
@@ -243,7 +244,7 @@ fn given_up(count: i64) -> KeyRecords {
 #[test]
 fn what_was_lost_is_revoked_before_another_key_is_created() {
     let empty = || KeySecretView::Ours(SecretContents::Nothing);
-    let given = Given::new().records(given_up(2)).secret(empty());
+    let given = GivenKey::new().records(given_up(2)).secret(empty());
     assert_eq!(given.step(1), KeyStep::ListKeys);
     let (first, second) = (key(1).name, key(2).name);
     let both = given
@@ -265,7 +266,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
     let refused = both.failed(Action::Revoke, refused(), 1);
     refused.stalls(1, Reason::Forbidden, &["403"]);
     // The same if an altered, deleted or revoked key is to be replaced.
-    let altered = Given::in_use().secret(empty()).records(KeyRecords {
+    let altered = GivenKey::in_use().secret(empty()).records(KeyRecords {
         lost: vec![lost(&second)],
         ..self::records(1)
     });
@@ -276,7 +277,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
 fn where_nothing_can_be_revoked_three_keys_are_left_at_most() {
     let empty = || KeySecretView::Ours(SecretContents::Nothing);
     let given = |count| {
-        Given::new()
+        GivenKey::new()
             .records(given_up(count))
             .secret(empty())
             .listing(KeyListing::NotOffered)

@@ -28,7 +28,7 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
     };
     let nothing = KeyRecords::default();
     assert_eq!(
-        Given::deleting().records(all.clone()).step(10),
+        GivenKey::deleting().records(all.clone()).step(10),
         KeyStep::ListKeys
     );
     for (index, before, after) in [
@@ -37,7 +37,7 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
         (2, &without_one, &nothing),
     ] {
         let (id, name) = keys[index];
-        let given = Given::deleting()
+        let given = GivenKey::deleting()
             .records(before.clone())
             .listing(listed(10, &keys[index..]));
         let revoke = KeyStep::Revoke {
@@ -49,7 +49,7 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
         assert_eq!(given.step(10), revoke);
     }
     assert_eq!(
-        Given::deleting().records(nothing).step(10),
+        GivenKey::deleting().records(nothing).step(10),
         KeyStep::RemoveFinalizer
     );
 }
@@ -65,7 +65,7 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
         in_use: None,
     };
     assert_eq!(
-        Given::deleting().listing(listed(10, &keys)).step(10),
+        GivenKey::deleting().listing(listed(10, &keys)).step(10),
         revoke
     );
     // Keys of other resources and other clusters are not revoked.
@@ -82,7 +82,7 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
             in_use: None,
         };
         assert_eq!(
-            Given::deleting()
+            GivenKey::deleting()
                 .listing(listed(10, &[(7, other), (1, &key(1).name)]))
                 .step(10),
             own
@@ -92,24 +92,27 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
 
 #[test]
 fn orphan_leaves_them() {
-    let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
-    assert_eq!(orphan(Given::deleting()).step(1), KeyStep::RemoveFinalizer);
+    let orphan = |given: GivenKey| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
     assert_eq!(
-        orphan(Given::deleting().intent(intent(NAME, 0))).step(1),
+        orphan(GivenKey::deleting()).step(1),
+        KeyStep::RemoveFinalizer
+    );
+    assert_eq!(
+        orphan(GivenKey::deleting().intent(intent(NAME, 0))).step(1),
         KeyStep::RemoveFinalizer
     );
     let gone = AccountView::Missing {
         name: "Account prod".to_owned(),
     };
     assert_eq!(
-        orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1),
+        orphan(GivenKey::deleting().but(|_, seen| seen.account = gone)).step(1),
         KeyStep::RemoveFinalizer
     );
 }
 
 #[test]
 fn an_obstacle_is_reported_with_the_advice_to_orphan() {
-    let with = |account: AccountView| Given::deleting().but(|_, seen| seen.account = account);
+    let with = |account: AccountView| GivenKey::deleting().but(|_, seen| seen.account = account);
     let gone = AccountView::Missing {
         name: "Account prod".to_owned(),
     };
@@ -120,11 +123,11 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
         &["Orphan"],
     );
     assert_eq!(with(AccountView::Pending).decide(1), Decision::silent());
-    let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
+    let renamed = GivenKey::deleting().listing(listed(1, &[(1, "laptop")]));
     renamed.stalls(1, Reason::BindingConflict, &[&key(1).name, "Orphan"]);
-    let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
+    let paused = GivenKey::deleting().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(1).0, Health::Paused(_)));
-    let unprotected = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
+    let unprotected = GivenKey::deleting().but(|_, seen| seen.meta.has_finalizer = false);
     assert!(matches!(
         unprotected.reported(1).0,
         Health::Progressing(Reason::Deleting, _)
@@ -134,7 +137,7 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
 #[test]
 fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
     let given = |probe| {
-        Given::deleting()
+        GivenKey::deleting()
             .listing(KeyListing::NotOffered)
             .probe(probe)
     };
@@ -169,7 +172,7 @@ fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
 
 #[test]
 fn keys_that_cannot_be_checked_are_named() {
-    let blind = |given: Given| given.listing(KeyListing::NotOffered);
+    let blind = |given: GivenKey| given.listing(KeyListing::NotOffered);
     let words = [
         key(1).name,
         "cannot check this".to_owned(),
@@ -177,12 +180,12 @@ fn keys_that_cannot_be_checked_are_named() {
     ];
     let words = words.each_ref().map(String::as_str);
     // The Secret was deleted or has another key by now, so a check would test that one.
-    blind(Given::deleting().secret(KeySecretView::Absent)).stalls(
+    blind(GivenKey::deleting().secret(KeySecretView::Absent)).stalls(
         1,
         Reason::RevocationUnsupported,
         &words,
     );
-    blind(Given::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(GivenKey::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
     let lost_too = KeyRecords {
         current: None,
         lost: vec![lost(&key(8).name)],
@@ -193,19 +196,19 @@ fn keys_that_cannot_be_checked_are_named() {
         format!("dbplane.dev/revoked-keys={}", key(8).name),
     ];
     let words = words.each_ref().map(String::as_str);
-    blind(Given::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(GivenKey::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
 }
 
 #[test]
 fn a_list_that_is_not_offered_is_asked_for_again() {
-    let mut given = Given::deleting()
+    let mut given = GivenKey::deleting()
         .listing(KeyListing::NotOffered)
         .secret(KeySecretView::Absent);
     given.observed.not_offered_until = Some(at(120));
     assert_eq!(given.reported(1).2, Wake::At(at(120)));
     // The answer was temporary.
     assert_eq!(
-        Given::deleting().secret(KeySecretView::Absent).step(120),
+        GivenKey::deleting().secret(KeySecretView::Absent).step(120),
         KeyStep::ListKeys
     );
 }
@@ -213,7 +216,7 @@ fn a_list_that_is_not_offered_is_asked_for_again() {
 #[test]
 fn an_open_creation_is_resolved_first() {
     let begun = || {
-        Given::deleting()
+        GivenKey::deleting()
             .records(KeyRecords::default())
             .secret(KeySecretView::Absent)
             .intent(intent(NAME, 0))
@@ -270,18 +273,18 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         name: NAME.to_owned(),
         ..key(4)
     };
-    let given = |given: Given| {
+    let given = |given: GivenKey| {
         given
             .secret(KeySecretView::Absent)
             .but(|_, seen| seen.unsaved = Some(unsaved.clone()))
     };
     for open in [
         given(
-            Given::deleting()
+            GivenKey::deleting()
                 .records(KeyRecords::default())
                 .intent(intent(NAME, 0)),
         ),
-        given(Given::deleting().records(KeyRecords::default())),
+        given(GivenKey::deleting().records(KeyRecords::default())),
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
@@ -290,7 +293,7 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         current: Some(key(3)),
         ..KeyRecords::default()
     };
-    let records = record(given(Given::deleting().records(replaced)).step(1)).0;
+    let records = record(given(GivenKey::deleting().records(replaced)).step(1)).0;
     let previous: Vec<_> = records
         .previous
         .iter()
@@ -305,11 +308,11 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         current: Some(unsaved.clone()),
         ..KeyRecords::default()
     };
-    let next = given(Given::deleting().records(recorded.clone()));
+    let next = given(GivenKey::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);
     // Without a call to revoke keys, the check uses the secret in memory.
     assert_eq!(
-        given(Given::deleting().records(recorded))
+        given(GivenKey::deleting().records(recorded))
             .listing(KeyListing::NotOffered)
             .step(1),
         KeyStep::Probe
@@ -318,9 +321,9 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
 
 #[test]
 fn failures_delay_the_deletion_without_a_loop() {
-    let listing = Given::deleting().failed(Action::ListKeys, unanswered(), 10);
+    let listing = GivenKey::deleting().failed(Action::ListKeys, unanswered(), 10);
     assert_eq!(listing.reported(10).2, Wake::At(at(11)));
-    let revoking = Given::deleting()
+    let revoking = GivenKey::deleting()
         .listing(listed(10, &[(1, &key(1).name)]))
         .failed(Action::Revoke, refused(), 10);
     revoking.stalls(10, Reason::Forbidden, &["administrators only"]);
@@ -329,7 +332,7 @@ fn failures_delay_the_deletion_without_a_loop() {
 #[test]
 fn a_paused_deletion_stays_paused_whatever_is_observed() {
     let paused =
-        || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
+        || GivenKey::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     let gone = AccountView::Missing {
         name: "Account prod".to_owned(),
     };
@@ -362,7 +365,7 @@ fn a_paused_deletion_stays_paused_whatever_is_observed() {
 
 #[test]
 fn rotation_is_not_paused() {
-    let due = Given::in_use().records(KeyRecords {
+    let due = GivenKey::in_use().records(KeyRecords {
         previous: vec![retired(5, 0)],
         ..records(1)
     });
@@ -386,7 +389,7 @@ fn keys_that_cannot_be_read_are_not_revoked() {
         },
         unanswered(),
     ] {
-        let unread = Given::deleting().failed(Action::ListKeys, fault, 10);
+        let unread = GivenKey::deleting().failed(Action::ListKeys, fault, 10);
         unread.reported(10);
         assert_eq!(unread.step(3700), KeyStep::ListKeys);
     }
@@ -395,7 +398,7 @@ fn keys_that_cannot_be_read_are_not_revoked() {
 #[test]
 fn keys_that_cannot_be_revoked_are_released_with_their_project() {
     let given = || {
-        Given::deleting()
+        GivenKey::deleting()
             .listing(KeyListing::NotOffered)
             .but(|_, seen| seen.project_gone = true)
     };

@@ -3,18 +3,18 @@
 use super::*;
 
 /// Key 1 in use, key 5 kept for the overlap, key 8 lost.
-fn given(annotation: &str) -> Given {
+fn given(annotation: &str) -> GivenKey {
     let records = KeyRecords {
         previous: vec![retired(5, 9000)],
         lost: vec![lost(&key(8).name)],
         ..records(1)
     };
-    Given::in_use()
+    GivenKey::in_use()
         .records(records)
         .but(|_, seen| seen.revoked = Some(annotation.to_owned()))
 }
 
-fn left_of(given: &Given) -> (Vec<String>, String) {
+fn left_of(given: &GivenKey) -> (Vec<String>, String) {
     match given.step(1) {
         KeyStep::Acknowledge { records, event } => {
             (records.names().map(str::to_owned).collect(), event)
@@ -23,7 +23,7 @@ fn left_of(given: &Given) -> (Vec<String>, String) {
     }
 }
 
-fn deleting(given: Given) -> Given {
+fn deleting(given: GivenKey) -> GivenKey {
     given.but(|_, seen| seen.meta.deleting = true)
 }
 
@@ -76,7 +76,7 @@ fn the_event_names_dropped_and_unknown_keys() {
 }
 
 /// The annotation was handled, and then these keys were lost.
-fn acknowledged(annotation: &str, lost_now: &[&String]) -> Given {
+fn acknowledged(annotation: &str, lost_now: &[&String]) -> GivenKey {
     let KeyStep::Acknowledge { records, .. } = given(annotation).step(1) else {
         panic!("{annotation}")
     };
@@ -85,7 +85,7 @@ fn acknowledged(annotation: &str, lost_now: &[&String]) -> Given {
 }
 
 /// What remains to be revoked, on a platform that offers no revocation.
-fn to_revoke(given: Given) -> String {
+fn to_revoke(given: GivenKey) -> String {
     let sync = given
         .but(|_, seen| seen.listing = KeyListing::NotOffered)
         .reported(1)

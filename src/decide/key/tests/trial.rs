@@ -4,22 +4,22 @@ use super::*;
 use crate::domain::Form;
 
 /// Key 2 was created to replace key 1, and is in memory.
-fn created_beside() -> Given {
+fn created_beside() -> GivenKey {
     let rotating = KeyIntent {
         rotates: true,
         retire_previous_at: Some(at(100)),
         ..intent(&key(2).name, 0)
     };
-    Given::in_use()
+    GivenKey::in_use()
         .intent(rotating)
         .but(|_, seen| seen.unsaved = Some(key(2)))
 }
 
-fn told(given: Given, probe: Probe) -> Given {
+fn told(given: GivenKey, probe: Probe) -> GivenKey {
     given.but(|_, seen| seen.unsaved_probe = probe)
 }
 
-fn out_of_sync(given: &Given, second: i64) -> (Reason, String, Wake) {
+fn out_of_sync(given: &GivenKey, second: i64) -> (Reason, String, Wake) {
     let (health, sync, wake) = given.reported(second);
     assert!(
         matches!(health, Health::Ready(..)),
@@ -82,13 +82,13 @@ fn a_new_key_that_is_refused_for_a_minute_is_given_up_and_the_other_one_stays() 
     assert!(message.contains("stays in use"), "{message}");
     // The refused key is revoked before another is created, and that is not soon.
     let listed = listed(61, &[(1, &key(1).name), (2, &key(2).name)]);
-    let left = Given::in_use()
+    let left = GivenKey::in_use()
         .records(after)
         .listing(listed)
         .but(|spec, _| spec.rotation = Some(rotation("1h", "0s")));
     let left = left.but(|_, seen| {
         seen.memory
-            .failed(Action::TryKey, Problem::NewKey(message), 1, at(3600))
+            .failed(Action::TryKey, ActionProblem::NewKey(message), 1, at(3600))
     });
     assert!(matches!(left.step(3600), KeyStep::Revoke { id: 2, .. }));
     let revoked = left.records(records(1)).probe(Probe::Accepted(at(3600)));
@@ -214,7 +214,7 @@ fn where_no_other_key_works_a_new_one_is_saved_at_once() {
             given.observed.secret
         );
     }
-    let KeyStep::CreateKey { try_first, .. } = Given::in_use()
+    let KeyStep::CreateKey { try_first, .. } = GivenKey::in_use()
         .secret(KeySecretView::Ours(SecretContents::Altered))
         .step(1)
     else {

@@ -20,12 +20,12 @@ fn when_unused() -> Rotation {
 }
 
 /// Key 5 was replaced by key 1 at second 0, with an overlap of an hour.
-fn given() -> Given {
+fn given() -> GivenKey {
     let previous = vec![RetiredKey {
         rotated: true,
         ..retired(5, HOUR)
     }];
-    let given = Given::in_use().records(KeyRecords {
+    let given = GivenKey::in_use().records(KeyRecords {
         previous,
         ..records(1)
     });
@@ -33,7 +33,7 @@ fn given() -> Given {
 }
 
 /// The same, and the lists have shown this last use since then.
-fn watched(since: i64, last_used: Option<i64>) -> Given {
+fn watched(since: i64, last_used: Option<i64>) -> GivenKey {
     let last_use = Some(LastUse {
         at: last_used.map(at),
         since: at(since),
@@ -59,16 +59,16 @@ fn used(second: i64, last_used: Option<i64>) -> KeyListing {
 }
 
 /// The list was read at that time, and there is no newer one.
-fn known(given: Given, listing: KeyListing) -> Given {
+fn known(given: GivenKey, listing: KeyListing) -> GivenKey {
     given.but(|_, seen| seen.known = listing)
 }
 
 /// Suppresses the check of the key in use.
-fn checked(given: Given, second: i64) -> Given {
+fn checked(given: GivenKey, second: i64) -> GivenKey {
     given.probe(Probe::Accepted(at(second)))
 }
 
-fn revocation(given: &Given, second: i64) -> Option<String> {
+fn revocation(given: &GivenKey, second: i64) -> Option<String> {
     let KeyStep::Revoke {
         id: 5,
         records: after,
@@ -204,7 +204,7 @@ fn where_the_platform_shows_no_use_the_deadline_counts_and_that_is_said() {
     let day = 24 * HOUR;
     let both = [(1, key(1).name), (5, key(5).name)];
     let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
-    let says = |given: &Given, words: &str| {
+    let says = |given: &GivenKey, words: &str| {
         let (health, _, wake) = checked(given.clone(), day).reported(3 * HOUR);
         let Health::Ready(_, text) = health else {
             panic!("{health:?}")
@@ -266,7 +266,7 @@ fn what_the_spec_says_now_counts() {
         longer.reported(24 * HOUR).2,
         Wake::At(at(26 * HOUR + PAUSE))
     );
-    let revoke_at = |given: &Given| {
+    let revoke_at = |given: &GivenKey| {
         let said = status(
             &Report::ready("a"),
             &given.observed,

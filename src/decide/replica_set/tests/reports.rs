@@ -3,11 +3,11 @@
 use super::*;
 use crate::decide::{Health, Sync};
 
-fn told(given: &Given) -> Report {
+fn told(given: &GivenSet) -> Report {
     given.decide().report.unwrap()
 }
 
-fn health(given: &Given) -> (&'static str, Reason, String) {
+fn health(given: &GivenSet) -> (&'static str, Reason, String) {
     let of = |kind, reason: &Reason, message: &String| (kind, *reason, message.clone());
     match &told(given).health {
         Health::Ready(reason, message) => of("ready", reason, message),
@@ -27,23 +27,23 @@ fn not_ready(status: &str, kind: Option<&str>) -> Value {
 
 #[test]
 fn how_the_replicas_stand_together() {
-    let with = |more: Value| Given::of(2, [replica(0, &json!({})), replica(1, &more)]);
+    let with = |more: Value| GivenSet::of(2, [replica(0, &json!({})), replica(1, &more)]);
     let why = "Compute reads-1: The plan is too small.";
     for (given, kind, reason, message) in [
         (
-            Given::of(0, []),
+            GivenSet::of(0, []),
             "ready",
             Reason::Available,
             "Replicas: 0 declared, 0 ready, 0 up to date.".to_owned(),
         ),
         (
-            Given::of(1, ready(1)),
+            GivenSet::of(1, ready(1)),
             "ready",
             Reason::Available,
             "Replicas: 1 declared, 1 ready, 1 up to date.".to_owned(),
         ),
         (
-            Given::of(2, ready(1)),
+            GivenSet::of(2, ready(1)),
             "progressing",
             Reason::Creating,
             "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
@@ -55,7 +55,7 @@ fn how_the_replicas_stand_together() {
             "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
         ),
         (
-            Given::of(1, ready(2)),
+            GivenSet::of(1, ready(2)),
             "progressing",
             Reason::Updating,
             "Replicas: 1 declared, 2 ready, 2 up to date.".to_owned(),
@@ -85,7 +85,7 @@ fn how_the_replicas_stand_together() {
 
 #[test]
 fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
-    let given = Given::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
+    let given = GivenSet::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
     let message =
         "Replicas: 2 declared, 1 ready, 1 up to date. 1 cannot be read, see their conditions."
             .to_owned();
@@ -121,7 +121,7 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     let more = json!({
         "spec": size, "status": {"conditions": [conditioned("Ready", "True", "Available", ""), waits]},
     });
-    let given = Given::new(
+    let given = GivenSet::new(
         spec(2, &json!({}), &size),
         [replica(0, &more), replica(1, &json!({}))],
     );
@@ -150,8 +150,8 @@ fn leaving<const N: usize>(conditions: [Value; N]) -> Value {
 }
 
 /// A set of one, with another replica beside it.
-fn and_one(more: &Value) -> Given {
-    Given::of(1, [replica(0, &json!({})), replica(1, more)])
+fn and_one(more: &Value) -> GivenSet {
+    GivenSet::of(1, [replica(0, &json!({})), replica(1, more)])
 }
 
 fn size() -> Value {
@@ -178,7 +178,7 @@ fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
         ]))
     };
     let nothing = json!({});
-    let of_three = Given::new(
+    let of_three = GivenSet::new(
         spec(3, &nothing, &size()),
         [
             replica(0, &refused_size()),
@@ -226,7 +226,7 @@ fn an_unknown_state_of_another_replica_hides_no_refusal() {
         json!({"status": {"state": "failed"}}),
         not_ready("Unknown", None),
     );
-    let hidden = Given::new(
+    let hidden = GivenSet::new(
         spec(2, &json!({}), &size()),
         [replica(0, &refused_size()), replica(1, &dark)],
     );
@@ -245,7 +245,7 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
         conditioned("Synced", "Unknown", "Paused", "By a person."),
         conditioned("Paused", "True", "Paused", "By a person."),
     ];
-    let given = Given::of(
+    let given = GivenSet::of(
         2,
         [
             replica(0, &json!({"status": {"conditions": paused}})),
@@ -261,11 +261,11 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
 
 #[test]
 fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
-    use crate::decide::memory::Problem;
-    let refused = |given: Given, action| {
+    use crate::decide::memory::ActionProblem;
+    let refused = |given: GivenSet, action| {
         let failed = |seen: &mut SetObserved| {
             seen.memory
-                .failed(action, Problem::Object("not admitted".into()), 3, NOW)
+                .failed(action, ActionProblem::Object("not admitted".into()), 3, NOW)
         };
         let report = told(&given.observing(failed));
         let refused = |sync: &Sync| matches!(sync, Sync::Refused(Reason::Refused, text) if text == "not admitted");
@@ -277,22 +277,22 @@ fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
     };
     let size = json!({"size": {"fixed": 2}});
     assert!(
-        refused(Given::of(1, ready(2)), Action::Delete),
+        refused(GivenSet::of(1, ready(2)), Action::Delete),
         "one too many"
     );
     assert!(
         refused(
-            Given::new(spec(2, &json!({}), &size), ready(2)),
+            GivenSet::new(spec(2, &json!({}), &size), ready(2)),
             Action::Change
         ),
         "with another size"
     );
     assert!(
-        !refused(Given::of(3, ready(2)), Action::Create),
+        !refused(GivenSet::of(3, ready(2)), Action::Create),
         "one too few"
     );
     assert!(!refused(
-        Given::of(1, [replica(0, &json!({})), replica(1, &starting())]),
+        GivenSet::of(1, [replica(0, &json!({})), replica(1, &starting())]),
         Action::Delete
     ));
 }
@@ -309,7 +309,7 @@ fn what_a_replica_said_of_an_older_spec_holds_nothing_back() {
     let conditions = json!([conditioned("Ready", "True", "Available", ""), waits]);
     let older =
         json!({"metadata": {"generation": 2}, "spec": size, "status": {"conditions": conditions}});
-    let given = Given::new(
+    let given = GivenSet::new(
         spec(2, &json!({}), &size),
         [replica(0, &older), replica(1, &json!({"spec": size}))],
     );
@@ -325,10 +325,10 @@ fn the_status_counts() {
     );
     let old = replica(1, &former());
     let new = replica(2, &json!({"status": {"host": null, "conditions": []}}));
-    let given = Given::of(2, [replica(0, &json!({})), old, new, leaving]).observing(|seen| {
+    let given = GivenSet::of(2, [replica(0, &json!({})), old, new, leaving]).observing(|seen| {
         (seen.connection_secret, seen.unused_secrets) = (Some("db".into()), vec!["old".into()])
     });
-    let status = |given: &Given| {
+    let status = |given: &GivenSet| {
         let before = crate::api::ReadReplicaSetStatus {
             connection_secret: Some("was".into()),
             ..Default::default()
@@ -361,7 +361,7 @@ fn the_status_counts() {
 #[test]
 fn a_schedule_of_the_template_that_never_comes_is_reported_without_a_replica() {
     let restart = |schedule: &str| json!({"maintenance": {"restart": {"schedule": schedule}}});
-    let report = |schedule: &str| told(&Given::new(spec(0, &json!({}), &restart(schedule)), []));
+    let report = |schedule: &str| told(&GivenSet::new(spec(0, &json!({}), &restart(schedule)), []));
     let Sync::Refused(Reason::InvalidSchedule, text) = report("0 0 30 2 *").sync else {
         panic!("not reported")
     };

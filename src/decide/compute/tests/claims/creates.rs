@@ -23,7 +23,7 @@ fn by(claims: &Claims) -> Option<&str> {
 
 #[test]
 fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
-    let other = || Resource::new("other");
+    let other = || ClaimingCompute::new("other");
     for (what, other, of_primaries, of_replicas) in [
         ("an unresolved one", other().creating(0), true, true),
         (
@@ -47,8 +47,8 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
         ("none", other(), false, false),
     ] {
         for (mine, waits) in [
-            (Resource::new("mine"), of_primaries),
-            (Resource::new("mine").replica(), of_replicas),
+            (ClaimingCompute::new("mine"), of_primaries),
+            (ClaimingCompute::new("mine").replica(), of_replicas),
         ] {
             let type_ = mine.0.spec.type_;
             let alike = other.clone().declaring(|spec| spec.type_ = type_);
@@ -72,7 +72,7 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
             );
         }
     }
-    let begun = Resource::new("mine").among(
+    let begun = ClaimingCompute::new("mine").among(
         Evidence::ByBaseline,
         [],
         &creates("other", Evidence::ByBaseline),
@@ -82,21 +82,24 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
 
 #[test]
 fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
-    let by = |mine: &Resource, other: &Resource| {
+    let by = |mine: &ClaimingCompute, other: &ClaimingCompute| {
         mine.with([other]).unanswered.map(|rival| rival.by.name)
     };
     let (mine, other) = (
-        Resource::new("mine"),
-        Resource::new("other").unanswered(-60),
+        ClaimingCompute::new("mine"),
+        ClaimingCompute::new("other").unanswered(-60),
     );
     assert_eq!(by(&mine, &other).as_deref(), Some("other"));
     assert_eq!(
-        by(&mine, &Resource::new("other").unanswered(-86_400)),
+        by(&mine, &ClaimingCompute::new("other").unanswered(-86_400)),
         None,
         "a day later"
     );
     assert_eq!(
-        by(&mine, &Resource::new("other").elsewhere().unanswered(-60)),
+        by(
+            &mine,
+            &ClaimingCompute::new("other").elsewhere().unanswered(-60)
+        ),
         None,
         "on another branch"
     );
@@ -115,13 +118,13 @@ fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
         None
     );
     // If two wait for each other, one has to continue.
-    let earlier = Resource::new("earlier").unanswered(-90);
+    let earlier = ClaimingCompute::new("earlier").unanswered(-90);
     assert_eq!(
         (by(&earlier, &other), by(&other, &earlier).as_deref()),
         (None, Some("earlier"))
     );
     assert_eq!(
-        by(&Resource::new("bound").bound("ep-1", -30), &other),
+        by(&ClaimingCompute::new("bound").bound("ep-1", -30), &other),
         None,
         "whose compute is missing"
     );
@@ -139,11 +142,11 @@ fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
 #[test]
 fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are_not() {
     let intending = |name: &str, since, evidence| {
-        let resource = Resource::new(name).replica();
+        let resource = ClaimingCompute::new(name).replica();
         let create = resource.create(since, evidence);
         resource.recording(|identity| identity.intent = Some(create))
     };
-    let mine = Resource::new("mine").replica();
+    let mine = ClaimingCompute::new("mine").replica();
     for (now, theirs, waits) in [
         (Evidence::ByMark, Evidence::ByMark, false),
         (Evidence::ByMark, Evidence::ByBaseline, true),
@@ -162,7 +165,7 @@ fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are
             waits,
             "{now:?} and {theirs:?} in this process"
         );
-        let primary = Resource::new("mine").among(now, [], &creates("other", theirs));
+        let primary = ClaimingCompute::new("mine").among(now, [], &creates("other", theirs));
         assert!(primary.creating.is_some(), "a branch has one primary");
     }
     let (by_mark, by_baseline) = (
@@ -180,8 +183,8 @@ fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are
 
 #[test]
 fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
-    let [c, b, a] =
-        [("c", 3), ("b", 1), ("a", 1)].map(|(name, since)| Resource::new(name).creating(since));
+    let [c, b, a] = [("c", 3), ("b", 1), ("a", 1)]
+        .map(|(name, since)| ClaimingCompute::new(name).creating(since));
     let all = [&a, &b, &c];
     assert_eq!(a.with(all).creating, None);
     assert_eq!(

@@ -12,7 +12,7 @@ fn it_waits_for_a_host() {
 }
 
 /// The platform cannot be read, and the compute was seen before.
-fn unseen(given: Given) -> Given {
+fn unseen(given: GivenCompute) -> GivenCompute {
     given.observing(|observed| {
         observed.snapshot = SnapshotState::Failed(lost());
         let pooled_host = Some("ep-1-pooler.postgres.example".into());
@@ -68,7 +68,7 @@ fn it_follows_the_credentials_also_while_the_platform_cannot_be_asked() {
     let refused = changed.remembering(|memory| {
         memory.failed(
             Action::WriteSecret,
-            crate::decide::memory::Problem::Secret("quota".into()),
+            crate::decide::memory::ActionProblem::Secret("quota".into()),
             3,
             NOW,
         );
@@ -120,7 +120,7 @@ fn an_incomplete_one_hides_nothing_that_waits() {
 #[test]
 fn one_that_cannot_be_written_is_reported_and_tried_again() {
     let given = alone().remembering(|memory| {
-        let problem = crate::decide::memory::Problem::Secret(
+        let problem = crate::decide::memory::ActionProblem::Secret(
             "Secret orders-db could not be written: quota".into(),
         );
         memory.failed(Action::WriteSecret, problem, 3, NOW);

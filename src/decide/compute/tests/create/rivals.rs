@@ -7,20 +7,20 @@ fn what_another_resource_is_bound_to_is_not_adopted() {
     for (what, given) in [
         (
             "adopted",
-            Given::new()
+            GivenCompute::new()
                 .declaring(json!({"existing": "Adopt"}))
                 .seeing([compute("ep-1")]),
         ),
-        ("refused", Given::new().seeing([compute("ep-1")])),
+        ("refused", GivenCompute::new().seeing([compute("ep-1")])),
         (
             "observed",
-            Given::new()
+            GivenCompute::new()
                 .declaring(json!({"management": "Observe"}))
                 .seeing([compute("ep-1")]),
         ),
         (
             "imported",
-            Given::new()
+            GivenCompute::new()
                 .declaring(json!({"computeID": "ep-1"}))
                 .seeing([compute("ep-1")]),
         ),
@@ -38,15 +38,18 @@ fn what_another_resource_is_bound_to_is_not_adopted() {
 
 #[test]
 fn a_branch_has_the_primary_of_one_resource() {
-    let rival =
-        |given: Given| given.observing(|observed| observed.claims.primary = Some(holder("first")));
-    rival(Given::new())
+    let rival = |given: GivenCompute| {
+        given.observing(|observed| observed.claims.primary = Some(holder("first")))
+    };
+    rival(GivenCompute::new())
         .rest()
         .stalled(Reason::ClaimedByAnother, &["Compute shop/first", BRANCH]);
-    creates(&rival(Given::new().declaring(json!({"type": "ReadOnly"}))));
+    creates(&rival(
+        GivenCompute::new().declaring(json!({"type": "ReadOnly"})),
+    ));
     binds(
         &rival(
-            Given::new()
+            GivenCompute::new()
                 .declaring(json!({"computeID": "ep-1"}))
                 .seeing([compute("ep-1")]),
         ),
@@ -65,7 +68,7 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
         by: by(),
         first: true,
     };
-    let given = Given::new()
+    let given = GivenCompute::new()
         .seeing([compute("ep-1")])
         .declaring(json!({"existing": "Adopt"}));
     for given in [
@@ -75,7 +78,7 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
         given
             .clone()
             .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
-        Given::bound()
+        GivenCompute::bound()
             .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
     ] {
         let report = given.decide().report.unwrap();
@@ -88,7 +91,7 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
         );
         assert_eq!(report.holder.as_deref(), Some("Compute evil/secret-plan"));
     }
-    let rival = Rival {
+    let rival = RivalCreate {
         by: by(),
         ..rival("first", -60)
     };
@@ -108,7 +111,7 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
 /// yet.
 #[test]
 fn what_another_resource_may_have_created_is_not_adopted() {
-    let given = Given::new()
+    let given = GivenCompute::new()
         .seeing([compute("ep-1")])
         .declaring(json!({"existing": "Adopt"}));
     binds(&given, "ep-1", Origin::Adopted);
@@ -118,7 +121,7 @@ fn what_another_resource_may_have_created_is_not_adopted() {
     behind.rest().progressing(Reason::Creating);
     // An unanswered create may have made it, unless its mark would show that.
     let unanswered = |evidence| {
-        let rival = Rival {
+        let rival = RivalCreate {
             evidence,
             ..rival("first", -1)
         };
@@ -137,7 +140,7 @@ fn what_another_resource_may_have_created_is_not_adopted() {
     let marked = [with(compute("ep-1"), |compute| {
         compute.name = Some("theirs".into())
     })];
-    let named = Given::new()
+    let named = GivenCompute::new()
         .declaring(json!({"computeID": "ep-1"}))
         .seeing(marked);
     binds(&named, "ep-1", Origin::Imported);
@@ -149,8 +152,8 @@ fn what_another_resource_may_have_created_is_not_adopted() {
 
 #[test]
 fn a_create_waits_its_turn_on_the_branch() {
-    let given =
-        Given::new().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    let given = GivenCompute::new()
+        .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     let reported = given.rest();
     reported.progressing(Reason::Creating);
     reported.until(at(5));
@@ -164,8 +167,8 @@ fn whose_create_it_is_is_told_where_it_takes_long() {
         (-9, "another Compute"),
         (-10, "Compute shop/first"),
     ] {
-        let given =
-            Given::new().observing(|seen| seen.claims.creating = Some(rival("first", begun)));
+        let given = GivenCompute::new()
+            .observing(|seen| seen.claims.creating = Some(rival("first", begun)));
         let message = format!("Waiting for {told}, whose create on branch {BRANCH} comes first.");
         assert_eq!(
             given.rest().health,

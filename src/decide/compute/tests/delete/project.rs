@@ -3,8 +3,8 @@
 use super::*;
 
 /// The platform does not know the project, and the account's checks show that it is gone.
-fn without_project() -> Given {
-    deleting(Given::bound()).observing(|seen| {
+fn without_project() -> GivenCompute {
+    deleting(GivenCompute::bound()).observing(|seen| {
         seen.project_gone = true;
         seen.snapshot = SnapshotState::Failed(Fault::NotFound {
             message: "project not found".into(),
@@ -18,7 +18,7 @@ fn a_compute_is_released_with_its_project() {
         panic!("another step")
     };
     mentions(&event, &["p-1", "ep-1", "transferred"]);
-    let open = deleting(Given::intended()).observing(|seen| {
+    let open = deleting(GivenCompute::intended()).observing(|seen| {
         (seen.project_gone, seen.snapshot) = (true, without_project().observed.snapshot);
     });
     assert!(matches!(

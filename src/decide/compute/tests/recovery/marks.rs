@@ -7,7 +7,7 @@ fn a_conflict_is_looked_up_by_the_mark() {
     let conflict = || Fault::Conflict {
         message: "read_write endpoint already exists".into(),
     };
-    let refused = |given: Given| given.failed(Action::Create, conflict());
+    let refused = |given: GivenCompute| given.failed(Action::Create, conflict());
     // A proxy sent the create twice: the first request made the compute, and the answer is for the
     // second.
     finds(&refused(marked()).seeing([named("ep-1", MARK)]), "ep-1");
@@ -20,7 +20,9 @@ fn a_conflict_is_looked_up_by_the_mark() {
     };
     assert_eq!(unanswered.len(), 1);
     // Without marks, an existing compute more likely belongs to somebody else.
-    let step = refused(Given::intended()).seeing([compute("ep-1")]).step();
+    let step = refused(GivenCompute::intended())
+        .seeing([compute("ep-1")])
+        .step();
     assert!(
         matches!(&step, ComputeStep::DropIntent { unanswered } if unanswered.is_empty()),
         "{step:?}"
@@ -108,7 +110,7 @@ fn without_names_nothing_tells_what_a_create_by_its_mark_alone_has_made() {
 
 #[test]
 fn a_compute_with_another_name_is_not_bound() {
-    let given = Given::intended().seeing([named("ep-1", "a person's")]);
+    let given = GivenCompute::intended().seeing([named("ep-1", "a person's")]);
     given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
     let anothers = |observed: &mut ComputeObserved| {
         observed
@@ -117,7 +119,7 @@ fn a_compute_with_another_name_is_not_bound() {
             .extend([("another's".to_owned(), holder("other"))])
     };
     finds(
-        &Given::intended()
+        &GivenCompute::intended()
             .seeing([named("ep-1", "another's"), compute("ep-2")])
             .observing(anothers),
         "ep-2",

@@ -2,35 +2,35 @@
 
 use super::*;
 
-fn deleting(given: Given) -> Given {
+fn deleting(given: GivenCompute) -> GivenCompute {
     given.observing(|observed| observed.meta.deleting = true)
 }
 
 /// The platform has confirmed the delete of the bound compute.
-fn deleted(given: Given) -> Given {
+fn deleted(given: GivenCompute) -> GivenCompute {
     deleting(given).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
 }
 
 #[test]
 fn a_marked_compute_is_deleted_with_the_resource() {
     let marked = named(replica("ep-9"), MARK);
-    let given = |given: Given| {
+    let given = |given: GivenCompute| {
         deleting(recording(
             given.declaring(json!({"type": "ReadOnly"})),
             [record(Some(MARK))],
         ))
     };
     takes(
-        &deleted(given(Given::bound())).seeing([marked.clone()]),
+        &deleted(given(GivenCompute::bound())).seeing([marked.clone()]),
         "ep-9",
     );
     takes(&given(empty()).seeing([marked.clone()]), "ep-9");
-    let first = given(Given::bound()).seeing([replica("ep-1"), marked.clone()]);
+    let first = given(GivenCompute::bound()).seeing([replica("ep-1"), marked.clone()]);
     assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
     let orphaned = first.declaring(json!({"deletion": "Orphan"}));
     assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
-    let bound =
-        given(Given::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
+    let bound = given(GivenCompute::bound())
+        .binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
     let bound = bound
         .remembering(|memory| memory.deleted = Some(("ep-1".into(), at(-2))))
         .seeing([marked]);

@@ -17,8 +17,8 @@ fn unnamed() -> CreateIntent {
 }
 
 /// A replica that is bound to ep-1 by the answer to a create of 10 s ago.
-fn young() -> Given {
-    let given = Given::bound()
+fn young() -> GivenCompute {
+    let given = GivenCompute::bound()
         .declaring(json!({"type": "ReadOnly"}))
         .binding(|binding| binding.at = at(-10));
     given
@@ -26,7 +26,7 @@ fn young() -> Given {
         .seeing([replica("ep-0"), replica("ep-1")])
 }
 
-fn beside(edit: impl FnOnce(&mut Compute)) -> Given {
+fn beside(edit: impl FnOnce(&mut Compute)) -> GivenCompute {
     young().seeing([
         replica("ep-0"),
         replica("ep-1"),
@@ -35,7 +35,7 @@ fn beside(edit: impl FnOnce(&mut Compute)) -> Given {
 }
 
 /// The twin is recorded, and so it is named.
-fn named(given: Given) -> Given {
+fn named(given: GivenCompute) -> GivenCompute {
     let ComputeStep::RecordTwins { twins } = given.step() else {
         panic!("{:?}", given.step())
     };
@@ -127,11 +127,11 @@ fn what_is_recorded_stays_recorded_while_nothing_else_explains_it() {
 /// The binding was not recorded, but this process knows the answer.
 #[test]
 fn an_answer_that_was_not_recorded_is_remembered() {
-    let given = Given::intended()
+    let given = GivenCompute::intended()
         .declaring(json!({"type": "ReadOnly"}))
         .seeing([replica("ep-1")])
         .after(60);
-    let made = |given: &Given| match given.step() {
+    let made = |given: &GivenCompute| match given.step() {
         ComputeStep::Bind { made, .. } => made.len(),
         other => panic!("{other:?}"),
     };
@@ -144,7 +144,7 @@ fn an_answer_that_was_not_recorded_is_remembered() {
 
 #[test]
 fn a_resource_whose_compute_is_gone_does_not_take_it() {
-    let asked = crate::decide::memory::Asked {
+    let asked = crate::decide::memory::ExistenceAnswer {
         at: NOW,
         exists: false,
     };

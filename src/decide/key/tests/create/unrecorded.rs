@@ -3,8 +3,8 @@
 use super::*;
 
 /// An intent that a process left behind. It began at second 0; the settle time is a minute.
-fn begun() -> Given {
-    Given::new()
+fn begun() -> GivenKey {
+    GivenKey::new()
         .secret(KeySecretView::Ours(SecretContents::Nothing))
         .intent(intent(NAME, 0))
 }
@@ -72,7 +72,7 @@ fn a_key_that_is_found_by_its_name_is_given_up() {
         records,
         in_use: None,
     };
-    let empty = Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
+    let empty = GivenKey::new().secret(KeySecretView::Ours(SecretContents::Nothing));
     let revoked = KeyRecords::default();
     assert_eq!(
         empty
@@ -83,7 +83,7 @@ fn a_key_that_is_found_by_its_name_is_given_up() {
         revoke(revoked.clone())
     );
     created(empty.records(revoked).step(2));
-    let replaced = Given::in_use()
+    let replaced = GivenKey::in_use()
         .records(KeyRecords { lost, ..records(1) })
         .listing(exists);
     assert_eq!(replaced.step(2), revoke(records(1)));
@@ -136,7 +136,7 @@ fn where_nothing_can_be_listed_the_key_is_reported_and_replaced() {
         [NAME]
     );
     assert!(event.unwrap().contains(NAME));
-    let next = Given::new()
+    let next = GivenKey::new()
         .records(records)
         .secret(KeySecretView::Ours(SecretContents::Nothing));
     created(next.listing(KeyListing::NotOffered).step(1));
@@ -220,7 +220,7 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
         lost: vec![lost_key],
         ..self::records(1)
     };
-    let revoked = Given::in_use()
+    let revoked = GivenKey::in_use()
         .records(waiting)
         .listing(listed(1, &[(9, NAME)]));
     assert_eq!(
@@ -267,14 +267,14 @@ fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
         lost: vec![another],
         ..self::records(1)
     };
-    let (_, sync, _) = Given::in_use()
+    let (_, sync, _) = GivenKey::in_use()
         .records(records.clone())
         .listing(listed(1, &[(9, "cut")]))
         .reported(2);
     assert!(
         matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it"))
     );
-    let deleting = Given::deleting()
+    let deleting = GivenKey::deleting()
         .records(KeyRecords {
             current: None,
             ..records

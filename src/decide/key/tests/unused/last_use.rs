@@ -3,7 +3,7 @@
 use super::*;
 
 /// The recorded last use, and whether the key is known to work.
-fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
+fn noted(given: &GivenKey, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
     let (after, event) = record(given.step(second));
     assert_eq!((event, after.current), (None, Some(key(1))));
     let RetiredKey {
@@ -143,36 +143,33 @@ fn never_used_is_not_known_of_a_key_that_was_seen_to_work() {
     assert!(why.contains("does not show"), "{why}");
 }
 
+/// A list with key 1 alone, and its last use.
+fn only_current(last_used: Option<i64>) -> KeyListing {
+    let KeyListing::Read { at: begun, keys } = listed(HOUR, &[(1, &key(1).name)]) else {
+        panic!()
+    };
+    let mut keys = keys.into_parts().0;
+    keys[0].last_used_at = last_used.map(at);
+    KeyListing::Read {
+        at: begun,
+        keys: keys.into(),
+    }
+}
+
+/// The records after a rotation from key 1 to key 2.
+fn rotated(given: &GivenKey) -> KeyRecords {
+    let due = given
+        .clone()
+        .but(|spec, _| spec.rotation = Some(rotation("1h", "1m")));
+    let KeyStep::CreateKey { intent, .. } = due.step(2 * HOUR) else {
+        panic!()
+    };
+    let identity = given.observed.identity.clone().unwrap();
+    identity.records.succeeded_by(key(2), &intent)
+}
+
 #[test]
 fn which_keys_were_seen_to_work() {
-    let rotating = |given: Given| {
-        let due = given.but(|spec, _| spec.rotation = Some(rotation("1h", "1m")));
-        let KeyStep::CreateKey { intent, .. } = due.step(2 * HOUR) else {
-            panic!()
-        };
-        intent
-    };
-    let worked = |given: &Given, intent: &KeyIntent| {
-        let after = given
-            .observed
-            .identity
-            .clone()
-            .unwrap()
-            .records
-            .succeeded_by(key(2), intent);
-        (after.previous[0].worked, after.tried)
-    };
-    let mine = |last_used: Option<i64>| {
-        let KeyListing::Read { at: begun, keys } = listed(HOUR, &[(1, &key(1).name)]) else {
-            panic!()
-        };
-        let mut keys = keys.into_parts().0;
-        keys[0].last_used_at = last_used.map(at);
-        KeyListing::Read {
-            at: begun,
-            keys: keys.into(),
-        }
-    };
     let account = KeyAccount {
         label: "Account prod".into(),
         users: Vec::new(),
@@ -183,22 +180,31 @@ fn which_keys_were_seen_to_work() {
         ..records(1)
     };
     for (what, given, expected) in [
-        ("nothing is known", Given::in_use(), false),
-        ("it is listed", Given::in_use().listing(mine(None)), false),
+        ("nothing is known", GivenKey::in_use(), false),
+        (
+            "it is listed",
+            GivenKey::in_use().listing(only_current(None)),
+            false,
+        ),
         (
             "its use is listed",
-            Given::in_use().listing(mine(Some(1))),
+            GivenKey::in_use().listing(only_current(Some(1))),
             true,
         ),
         (
             "an account works with it",
-            Given::in_use().but(|_, seen| seen.accounts = vec![account.clone()]),
+            GivenKey::in_use().but(|_, seen| seen.accounts = vec![account.clone()]),
             true,
         ),
-        ("it was tried", Given::in_use().records(tried(1)), true),
-        ("another one was", Given::in_use().records(tried(7)), false),
+        ("it was tried", GivenKey::in_use().records(tried(1)), true),
+        (
+            "another one was",
+            GivenKey::in_use().records(tried(7)),
+            false,
+        ),
     ] {
-        let intent = rotating(given.clone());
-        assert_eq!(worked(&given, &intent), (expected, Some(2)), "{what}");
+        let after = rotated(&given);
+        assert_eq!(after.previous[0].worked, expected, "{what}");
+        assert_eq!(after.tried, Some(2), "{what}");
     }
 }
