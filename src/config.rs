@@ -7,7 +7,7 @@ use crate::decide::names::ClusterId;
 use crate::platform::{Platforms, Reach};
 
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct OperatorSettings {
     /// The hosts that accounts may use.
     pub reach: Reach,
     /// The base URLs that lead to the same platform.

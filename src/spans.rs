@@ -52,7 +52,7 @@ fn variant(value: &impl std::fmt::Debug) -> String {
 }
 
 /// A request to the platform. The span shows its path without identifiers.
-pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Option<u16>)) -> Span {
+pub fn request(method: &str, segments: &[&str], host: Option<&str>, port: Option<u16>) -> Span {
     if !span_enabled!(target: TARGET, Level::INFO) {
         return Span::none();
     }
@@ -76,14 +76,15 @@ pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Opt
 
 /// A path of the platform alternates between the name of a list and the ID of an entry.
 fn template(segments: &[&str]) -> String {
-    let place = |(index, segment): (usize, &&str)| match (
-        index % 2,
-        index.checked_sub(1).map(|before| segments[before]),
-    ) {
-        (0, _) | (_, None) => format!("/{segment}"),
-        (_, Some(list)) => format!("/{{{}_id}}", list.trim_end_matches('s')),
-    };
-    segments.iter().enumerate().map(place).collect()
+    let mut path = String::new();
+    for pair in segments.chunks(2) {
+        path.push('/');
+        path.push_str(pair[0]);
+        if pair.len() == 2 {
+            path.push_str(&format!("/{{{}_id}}", pair[0].trim_end_matches('s')));
+        }
+    }
+    path
 }
 
 /// Marks a span as failed, with a reason from a closed set.
@@ -108,70 +109,4 @@ pub fn observe(list: &str, id: &str) -> Span {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use tracing::Subscriber;
-    use tracing::span::{Attributes, Id};
-    use tracing_subscriber::layer::{self, Layer, SubscriberExt};
-    use tracing_subscriber::util::SubscriberInitExt;
-
-    use super::*;
-
-    /// The names of the created spans.
-    #[derive(Clone, Debug, Default)]
-    struct Made(Arc<Mutex<Vec<&'static str>>>);
-
-    impl<S: Subscriber> Layer<S> for Made {
-        fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: layer::Context<'_, S>) {
-            self.0.lock().unwrap().push(attributes.metadata().name());
-        }
-    }
-
-    #[tokio::test]
-    async fn a_wait_for_the_budget_is_shown_unless_it_is_over_at_once() {
-        let made = Made::default();
-        let _traced = tracing_subscriber::registry()
-            .with(made.clone())
-            .set_default();
-        assert_eq!(budget("change", async { 1 }).await, 1);
-        assert!(made.0.lock().unwrap().is_empty());
-        budget("change", tokio::task::yield_now()).await;
-        assert_eq!(*made.0.lock().unwrap(), ["wait for the budget"]);
-    }
-
-    #[test]
-    fn a_path_is_told_without_its_identifiers() {
-        for (segments, expected) in [
-            (&["projects"][..], "/projects"),
-            (
-                &["projects", "p", "endpoints"],
-                "/projects/{project_id}/endpoints",
-            ),
-            (
-                &["projects", "p", "endpoints", "ep-1", "restart"],
-                "/projects/{project_id}/endpoints/{endpoint_id}/restart",
-            ),
-            (
-                &["organizations", "o", "api_keys", "7"],
-                "/organizations/{organization_id}/api_keys/{api_key_id}",
-            ),
-        ] {
-            assert_eq!(template(segments), expected);
-        }
-    }
-
-    #[test]
-    fn a_step_is_named_without_what_it_holds() {
-        #[derive(Debug)]
-        #[allow(dead_code, reason = "its text is what is looked at")]
-        enum Step {
-            Plain,
-            Tuple(&'static str),
-            Fields { of: &'static str },
-        }
-        assert_eq!(variant(&Step::Plain), "Plain");
-        assert_eq!(variant(&Step::Tuple("a")), "Tuple");
-        assert_eq!(variant(&Step::Fields { of: "a" }), "Fields");
-    }
-}
+mod tests;

@@ -210,6 +210,7 @@ fn decisions_are_pure() {
     for (path, text) in sources("src/decide")
         .into_iter()
         .chain(sources("src/domain"))
+        .chain(sources("src/leadership"))
     {
         if let Some(found) = impure.find(&text) {
             panic!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use dbplane::decide::lease::LEASE_DURATION;
+use dbplane::leadership::lease::LEASE_DURATION;
 use serde_json::json;
 
 use super::fleet::POLL_SECONDS;

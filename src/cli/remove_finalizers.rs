@@ -12,7 +12,7 @@ use crate::cluster::explained;
 use crate::controller::finalizers::{WithFinalizer, with_finalizer};
 use crate::controller::led_by;
 use crate::controller::rights::{self, Who};
-use crate::decide::lease::LEASE_DURATION;
+use crate::leadership::lease::LEASE_DURATION;
 
 /// Remove dbplane's finalizers, so that resources can be deleted without a running operator
 ///

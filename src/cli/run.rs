@@ -12,12 +12,12 @@ use tracing::{info, warn};
 
 use crate::clock;
 use crate::cluster::{client, configuration, explained};
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
-use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
+use crate::leadership::lease::LEASE_DURATION;
 use crate::platform::{PlatformAlias, PlatformPattern, Platforms, Reach};
 use crate::telemetry::debug::{loopback, serve_debug};
 use crate::telemetry::health::{Pulse, bind, serve_health, serve_metrics};
@@ -203,7 +203,7 @@ impl Run {
         ended
     }
 
-    fn settings(&self) -> Result<Settings, String> {
+    fn settings(&self) -> Result<OperatorSettings, String> {
         let (lease, and_lease) = match self.leader_elect {
             true => (
                 LEASE_DURATION.as_secs(),
@@ -222,7 +222,7 @@ impl Run {
                 .map(|name| name.trim().to_owned())
                 .unwrap_or_default()
         };
-        Ok(Settings {
+        Ok(OperatorSettings {
             reach: Reach {
                 platforms: self.allowed_platforms.clone(),
                 insecure: self.allow_insecure_platform,

@@ -10,7 +10,8 @@ use crate::api::{Condition, GROUP, ObjectMeta};
 use crate::controller::environment::{Kind as Reconciled, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
-use crate::decide::{Attention, Need};
+use crate::decide::Attention;
+use crate::decide::attention::Need;
 use crate::text;
 
 /// A kind of dbplane, with the names that kubectl accepts for it.

@@ -15,7 +15,7 @@ use tower::service_fn;
 use tracing::{info, warn};
 
 use super::explained;
-use crate::decide::circuit::{self, Admission, Answer, Circuit};
+use crate::decide::circuit::{self, Admission, Circuit, ServerAnswer};
 use crate::leadership::Leadership;
 
 /// How long a request waits for its turn. By then the observation of the pass may be stale, so the
@@ -114,7 +114,7 @@ impl Turns {
         if self.leadership.is_suspended() && !self.stop.is_cancelled() {
             let cause = "this process could not renew its lease";
             if asks {
-                self.answered(asks, Answer::Unavailable(None), cause.to_owned());
+                self.answered(asks, ServerAnswer::Unavailable(None), cause.to_owned());
             }
             return Err(unsent(Unavailable(cause.to_owned())));
         }
@@ -152,7 +152,7 @@ impl Turns {
         }
     }
 
-    fn answered(&self, asked: bool, answer: Answer, cause: String) {
+    fn answered(&self, asked: bool, answer: ServerAnswer, cause: String) {
         let now = self.began.elapsed();
         self.state.send_if_modified(|state| {
             let before = state.circuit;
@@ -177,7 +177,7 @@ impl Turns {
 }
 
 /// The state of the API server that an answer shows, with the cause for messages.
-fn shown(answer: &kube::Result<Response<Body>>) -> Option<(Answer, String)> {
+fn shown(answer: &kube::Result<Response<Body>>) -> Option<(ServerAnswer, String)> {
     match answer {
         Ok(response) if circuit::is_unavailable(response.status().as_u16()) => {
             let named = response
@@ -185,10 +185,15 @@ fn shown(answer: &kube::Result<Response<Body>>) -> Option<(Answer, String)> {
                 .get(RETRY_AFTER)
                 .and_then(|value| value.to_str().ok()?.parse().ok());
             let cause = format!("it answers {}", response.status());
-            Some((Answer::Unavailable(named.map(Duration::from_secs)), cause))
+            Some((
+                ServerAnswer::Unavailable(named.map(Duration::from_secs)),
+                cause,
+            ))
         }
-        Ok(_) => Some((Answer::Served, String::new())),
-        Err(error) if is_unavailable(error) => Some((Answer::Unavailable(None), explained(error))),
+        Ok(_) => Some((ServerAnswer::Served, String::new())),
+        Err(error) if is_unavailable(error) => {
+            Some((ServerAnswer::Unavailable(None), explained(error)))
+        }
         // This process could not send the request, for example because its credentials cannot be
         // read.
         Err(_) => None,

@@ -15,7 +15,7 @@ use crate::api::{
     NamespaceAccess, ProjectKey,
 };
 use crate::decide::account::Availability;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
@@ -165,7 +165,10 @@ pub fn connection<K: UsesAccount, E: Environment>(
 ) -> Result<SharedConnection<E::Client>, StepError> {
     of(env, object).connection.ok_or_else(|| {
         let message = "the account's credentials are gone".to_owned();
-        StepError::Failed(action, Problem::Platform(Fault::Transport { message }))
+        StepError::Failed(
+            action,
+            ActionProblem::Platform(Fault::Transport { message }),
+        )
     })
 }
 
@@ -183,7 +186,7 @@ pub fn connection_to<K: UsesAccount, E: Environment>(
         let message = "the account leads to another platform".to_owned();
         Err(StepError::Failed(
             action,
-            Problem::Platform(Fault::Transport { message }),
+            ActionProblem::Platform(Fault::Transport { message }),
         ))
     }
 }

@@ -13,7 +13,7 @@ use super::pass::calls::{ActionLine, altered, publish, secret_written};
 use crate::api::{Connection, GROUP};
 use crate::cluster::{Cluster, Event, Owner, SecretContent, SecretState, secrets};
 use crate::decide::connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::{Action, names};
 
 /// The state of the Secret that `object` declares; `None` if there is nothing to write.
@@ -101,7 +101,7 @@ pub async fn write<K: Managed, E: Environment>(
     if let Some(message) = altered(name, &content, &written) {
         return Err(StepError::Failed(
             Action::WriteSecret,
-            Problem::Secret(message),
+            ActionProblem::Secret(message),
         ));
     }
     secret_written(env, &uid(object), written.map(drop), name)?;

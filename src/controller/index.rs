@@ -7,7 +7,7 @@ use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
 
 use super::object::{AccountName, reference};
-use crate::decide::compute::Subject;
+use crate::decide::compute::ClaimSubject;
 
 /// A property that indexed objects have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,9 +24,9 @@ pub enum Key {
     /// They read or write the Secret with this namespace and name, or did so before.
     Secret(String, String),
     /// They claim this, by their record.
-    Claim(Subject),
+    Claim(ClaimSubject),
     /// They declare this in their spec.
-    Want(Subject),
+    Want(ClaimSubject),
     /// They may adopt Computes of this namespace.
     Selector(String),
     /// The brake has paused their deletion. They refer to this account and are in this namespace.

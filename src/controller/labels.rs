@@ -4,7 +4,7 @@
 use kube::Error;
 
 use crate::decide::Action;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 
 /// Actions that `Action` does not have. This one binds a resource to an existing compute.
 pub const LINK: &str = "link";
@@ -41,23 +41,23 @@ pub fn action(action: Action) -> &'static str {
 }
 
 /// The cause of a failure, as text for users.
-pub fn text(problem: &Problem) -> String {
+pub fn text(problem: &ActionProblem) -> String {
     match problem {
-        Problem::Platform(fault) => fault.to_string(),
-        Problem::Secret(message)
-        | Problem::Object(message)
-        | Problem::NewKey(message)
-        | Problem::NotRecorded(message) => message.clone(),
+        ActionProblem::Platform(fault) => fault.to_string(),
+        ActionProblem::Secret(message)
+        | ActionProblem::Object(message)
+        | ActionProblem::NewKey(message)
+        | ActionProblem::NotRecorded(message) => message.clone(),
     }
 }
 
-pub fn problem(problem: &Problem) -> &'static str {
+pub fn problem(problem: &ActionProblem) -> &'static str {
     match problem {
-        Problem::Platform(fault) => fault.kind(),
-        Problem::Secret(_) => "secret",
-        Problem::Object(_) => "object",
-        Problem::NewKey(_) => "new_key",
-        Problem::NotRecorded(_) => "not_recorded",
+        ActionProblem::Platform(fault) => fault.kind(),
+        ActionProblem::Secret(_) => "secret",
+        ActionProblem::Object(_) => "object",
+        ActionProblem::NewKey(_) => "new_key",
+        ActionProblem::NotRecorded(_) => "not_recorded",
     }
 }
 

@@ -30,7 +30,7 @@ use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::{ApiServer, resource_version};
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::decide::account::KeyCount;
 use crate::decide::key::list_interval;
 use crate::domain::{Fault, Unreadable};
@@ -44,7 +44,7 @@ use crate::telemetry::Metrics;
 
 /// The environment of the running operator, which all passes share.
 pub struct Live {
-    pub settings: Settings,
+    pub settings: OperatorSettings,
     pub pass_settings: PassSettings,
     pub cluster: ApiServer,
     pub stores: Stores,

@@ -23,10 +23,10 @@ pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
 use self::versions::LostRecord;
 use super::object::AccountName;
-use crate::decide::brake::{Asked, Refusal, Rules, Window};
-use crate::decide::identity::Answered;
+use crate::decide::brake::{DeletionRefusal, DeletionRequest, DeletionWindow, Rules};
+use crate::decide::identity::RestartAnswer;
 use crate::decide::key::Probe;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::write_contention::{Repair, WriteContention};
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
@@ -44,7 +44,7 @@ pub struct Contents<P> {
     /// Their clients with an earlier key or address, which may still be in use.
     pub former: BTreeMap<AccountName, Vec<P>>,
     /// The deletions of the last minute.
-    pub deletions: Window,
+    pub deletions: DeletionWindow,
     /// From when on the next key of a namespace may be probed through an account.
     pub turns: BTreeMap<(AccountName, String), Timestamp>,
     /// The repairs of the last minute.
@@ -139,7 +139,7 @@ impl<P> Default for Contents<P> {
             resources: Resources::default(),
             accounts: BTreeMap::new(),
             former: BTreeMap::new(),
-            deletions: Window::default(),
+            deletions: DeletionWindow::default(),
             turns: BTreeMap::new(),
             repairs: WriteContention::default(),
             connections: 0,
@@ -306,7 +306,7 @@ impl<P> ProcessState<P> {
     pub fn step_failed(
         &self,
         uid: &str,
-        (action, problem): (Action, Problem),
+        (action, problem): (Action, ActionProblem),
         generation: i64,
         now: Timestamp,
     ) -> Memory {
@@ -321,7 +321,7 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.memory.succeeded(action));
     }
 
-    pub fn restart_answered(&self, uid: &str, at: Timestamp, answered: Answered) {
+    pub fn restart_answered(&self, uid: &str, at: Timestamp, answered: RestartAnswer) {
         self.update(uid, |resource| {
             resource.memory.restart_answered = Some((at, answered))
         });
@@ -336,10 +336,10 @@ impl<P> ProcessState<P> {
     /// admission, so that concurrent passes do not share one place.
     pub fn admit_deletion(
         &self,
-        asked: &Asked,
+        asked: &DeletionRequest,
         rules: &Rules,
         now: Timestamp,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DeletionRefusal> {
         self.with(|contents| contents.deletions.admit(asked, rules, now))
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use self::check::{Absence, Answers, Check, Verdict};
+pub use self::check::{Absence, AccountCheck, Answers, Verdict};
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
 use self::findings::{many_keys, organization_keys, reach, too_large, unreadable};
 pub use self::projects::{ProjectsObserved, gone, seen, to_ask};
@@ -33,7 +33,7 @@ pub struct AccountObserved {
     pub meta: Meta,
     pub credential: Credential,
     /// The last check of these very credentials.
-    pub check: Option<Check>,
+    pub check: Option<AccountCheck>,
     /// A 401 answer to a call of one of the account's resources, since that check.
     pub suspended: Option<Fault>,
     /// Resources that refer to the account, as kind namespace/name.
@@ -149,7 +149,7 @@ pub fn status(
     let looked = observed
         .check
         .as_ref()
-        .is_some_and(|check| check.at != Check::WANTED);
+        .is_some_and(|check| check.at != AccountCheck::WANTED);
     let counted = organization_keys(observed);
     let status = AccountStatus {
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
@@ -164,7 +164,7 @@ pub fn status(
     };
     match (&observed.check, reach(observed)) {
         (
-            Some(Check {
+            Some(AccountCheck {
                 verdict: Verdict::Failed(_),
                 ..
             }),
@@ -188,7 +188,7 @@ pub fn status(
 }
 
 fn known_time(at: Timestamp) -> Option<Timestamp> {
-    (at != Check::WANTED).then_some(at)
+    (at != AccountCheck::WANTED).then_some(at)
 }
 
 /// The step that makes protection match use: the account and its Secret are protected while the
@@ -297,7 +297,7 @@ pub fn is_protected(observed: &AccountObserved) -> bool {
             .is_none_or(|secret| secret.protected || secret.deleting.is_some())
 }
 
-fn due(observed: &AccountObserved, check: &Check) -> Timestamp {
+fn due(observed: &AccountObserved, check: &AccountCheck) -> Timestamp {
     let refusals = check.answers.refusals;
     let period = match (&observed.suspended, &check.verdict) {
         // The platform refused a call of a resource after the last check.
@@ -365,7 +365,7 @@ fn verdict(observed: &AccountObserved) -> Report {
             _,
             None,
             Some(
-                check @ Check {
+                check @ AccountCheck {
                     verdict: Verdict::Failed(fault),
                     ..
                 },
@@ -407,5 +407,4 @@ pub(super) fn shortened(names: &[impl AsRef<str>]) -> String {
 }
 
 #[cfg(test)]
-#[path = "account_tests.rs"]
 mod tests;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
-pub use self::window::{Asked, PER_ACCOUNT, Rules, SPACING, Window};
+pub use self::window::{DeletionRequest, DeletionWindow, PER_ACCOUNT, Rules, SPACING};
 use super::{Decision, Limits, Meta, Reason, Report, later, names};
 use crate::api::Condition;
 
@@ -102,7 +102,7 @@ pub(super) fn held<S>(meta: &Meta, limits: &Limits) -> Option<Decision<S>> {
 
 /// Why a deletion has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DeletionRefusal {
     /// The number of deletions through the account in the namespace within a minute has reached
     /// this limit.
     Full(usize),
@@ -116,7 +116,7 @@ pub enum Refusal {
     Slowed { turn: Timestamp, ask: Timestamp },
 }
 
-impl Refusal {
+impl DeletionRefusal {
     /// The resulting state of the brake, with a message that says what to do.
     pub fn brake(self, kind: &str, meta: &Meta) -> Brake {
         let Meta { namespace, .. } = meta;
@@ -178,5 +178,4 @@ fn slowed(turn: Timestamp) -> String {
 }
 
 #[cfg(test)]
-#[path = "brake/tests.rs"]
 mod tests;

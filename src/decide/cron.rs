@@ -70,10 +70,12 @@ impl Cron {
     /// As `parse`, for callers that must not repeat user input.
     pub fn examine(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
         let cron = Self::read(expression, zone)?;
-        match () {
-            () if !cron.calendar.has_a_day() => Err(Flaw::NoDay),
-            () if !cron.has_a_time() => Err(Flaw::LeftOut),
-            () => Ok(cron),
+        if !cron.calendar.has_a_day() {
+            Err(Flaw::NoDay)
+        } else if !cron.has_a_time() {
+            Err(Flaw::LeftOut)
+        } else {
+            Ok(cron)
         }
     }
 
@@ -94,7 +96,7 @@ impl Cron {
 
     /// The first time after `after`; `None` if there is none within five years.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
-        count(Work::Evaluation);
+        count(CountedWork::Evaluation);
         let from = Timestamp::from_second(
             after
                 .as_second()
@@ -116,7 +118,7 @@ impl Cron {
     fn first(&self, mut from: Timestamp, horizon: DateTime) -> Option<Timestamp> {
         // Between two clock changes, each local time occurs once.
         loop {
-            count(Work::Offset);
+            count(CountedWork::Offset);
             let offset = self.zone.to_offset(from);
             let begins = offset.to_datetime(from);
             let change = self
@@ -130,17 +132,20 @@ impl Cron {
             if let Some(found) = self.calendar.first(begins, ends) {
                 return offset.to_timestamp(found).ok();
             }
-            from = change.filter(|_| ends < horizon)?;
+            if ends >= horizon {
+                return None;
+            }
+            from = change?;
         }
     }
 
     /// The last time up to `until`; `None` if there is none within five years.
     pub fn last(&self, until: Timestamp) -> Option<Timestamp> {
-        count(Work::Evaluation);
+        count(CountedWork::Evaluation);
         let mut until = until;
         let horizon = at_midnight(self.year(until).saturating_sub(MOST_YEARS))?;
         loop {
-            count(Work::Offset);
+            count(CountedWork::Offset);
             let offset = self.zone.to_offset(until);
             let after = until.checked_add(SECOND).ok()?;
             let ends = offset.to_datetime(after);
@@ -155,10 +160,10 @@ impl Cron {
             if let Some(found) = self.calendar.last(begins, ends) {
                 return offset.to_timestamp(found).ok();
             }
-            until = change
-                .filter(|_| begins > horizon)?
-                .checked_sub(SECOND)
-                .ok()?;
+            if begins <= horizon {
+                return None;
+            }
+            until = change?.checked_sub(SECOND).ok()?;
         }
     }
 
@@ -176,7 +181,7 @@ fn at_midnight(year: i16) -> Option<DateTime> {
 
 /// The expensive steps, which tests count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum CountedWork {
     /// A search for a next or last time.
     Evaluation,
     /// A search between two clock changes.
@@ -186,9 +191,9 @@ enum Work {
 }
 
 #[cfg(not(test))]
-fn count(_: Work) {}
+fn count(_: CountedWork) {}
 
 #[cfg(test)]
-fn count(work: Work) {
+fn count(work: CountedWork) {
     tests::count(work);
 }

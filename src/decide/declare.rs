@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::api::{self, Autoscaling, Duration, Pooler, ScaleToZero, Size};
-use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
+use crate::domain::{ComputeUnits, PoolingMode, PostgresSettings, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
 pub const DEFAULT_INACTIVITY: u32 = 300;
@@ -16,7 +16,7 @@ fn fresh() -> Settings {
     Settings {
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
-        pooler_mode: Some(PoolerMode::Transaction),
+        pooler_mode: Some(PoolingMode::Transaction),
         passwordless_access: Some(true),
         disabled: Some(false),
         ..Settings::default()
@@ -26,13 +26,18 @@ fn fresh() -> Settings {
 /// The settings that a user has visibly chosen: everything that differs from a fresh compute.
 pub fn beyond_defaults(seen: &Settings) -> Settings {
     let fresh = fresh();
-    let suspends_by_default = seen.suspend_after == Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY));
+    let suspend_after = match seen.suspend_after {
+        Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY)) => None,
+        _ => chosen(&seen.suspend_after, &fresh.suspend_after),
+    };
     let pooler_enabled = chosen(&seen.pooler_enabled, &fresh.pooler_enabled);
+    let pooler_mode = match pooler_enabled {
+        Some(_) => chosen(&seen.pooler_mode, &fresh.pooler_mode),
+        None => None,
+    };
     Settings {
-        suspend_after: chosen(&seen.suspend_after, &fresh.suspend_after)
-            .filter(|_| !suspends_by_default),
-        pooler_mode: chosen(&seen.pooler_mode, &fresh.pooler_mode)
-            .filter(|_| pooler_enabled.is_some()),
+        suspend_after,
+        pooler_mode,
         pooler_enabled,
         passwordless_access: chosen(&seen.passwordless_access, &fresh.passwordless_access),
         disabled: chosen(&seen.disabled, &fresh.disabled),
@@ -41,7 +46,7 @@ pub fn beyond_defaults(seen: &Settings) -> Settings {
 }
 
 fn chosen<T: Clone + PartialEq>(seen: &Option<T>, fresh: &Option<T>) -> Option<T> {
-    seen.clone().filter(|_| seen != fresh)
+    if seen == fresh { None } else { seen.clone() }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -82,15 +87,16 @@ pub fn fields(settings: &Settings) -> Fields {
 }
 
 fn size(min: ComputeUnits, max: ComputeUnits) -> Size {
-    match min == max {
-        true => Size {
+    if min == max {
+        Size {
             fixed: Some(max),
             autoscaling: None,
-        },
-        false => Size {
+        }
+    } else {
+        Size {
             fixed: None,
             autoscaling: Some(Autoscaling { min, max }),
-        },
+        }
     }
 }
 
@@ -128,13 +134,12 @@ fn duration(seconds: u32) -> Duration {
     })
 }
 
-fn mode(mode: &PoolerMode) -> Option<api::PoolerMode> {
+fn mode(mode: &PoolingMode) -> Option<api::PoolerMode> {
     match mode {
-        PoolerMode::Transaction => Some(api::PoolerMode::Transaction),
-        PoolerMode::Other(_) => None,
+        PoolingMode::Transaction => Some(api::PoolerMode::Transaction),
+        PoolingMode::Other(_) => None,
     }
 }
 
 #[cfg(test)]
-#[path = "declare_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@
 use super::declare::DEFAULT_INACTIVITY;
 use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero, Size};
 use crate::domain::{
-    Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter,
+    Compute, ComputeChange, ComputeUnits, PoolingMode, PostgresSettings, Settings, SuspendAfter,
 };
 
 /// One declared field that is not in force.
@@ -240,9 +240,9 @@ fn suspend_after(scale: &ScaleToZero) -> Option<SuspendAfter> {
     }
 }
 
-fn pooler_mode(mode: api::PoolerMode) -> PoolerMode {
+fn pooler_mode(mode: api::PoolerMode) -> PoolingMode {
     match mode {
-        api::PoolerMode::Transaction => PoolerMode::Transaction,
+        api::PoolerMode::Transaction => PoolingMode::Transaction,
     }
 }
 

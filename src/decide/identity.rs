@@ -19,7 +19,7 @@ pub use self::keys::{
     Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LastUse, LostBecause, LostKey,
     ProjectKeyIdentity, RetiredKey,
 };
-pub use self::restarts::{Answered, BeforeRestart, InVain, Maintained, RestartRecord};
+pub use self::restarts::{BeforeRestart, InVain, Maintained, RestartAnswer, RestartRecord};
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use super::{WATCHED, later};
@@ -145,15 +145,17 @@ impl CreateIntent {
             .filter(is_recent)
             .filter(|other| other.mark.is_none() || other.mark != self.mark)
             .cloned();
-        let own = match self.mark.is_some() && self.mark == compute.name {
-            true => Some(Self {
+        let own = if self.mark.is_some() && self.mark == compute.name {
+            Some(Self {
                 baseline: None,
                 newest: None,
                 asked: None,
                 ..self.clone()
-            }),
-            false => Some(self.clone())
-                .filter(|_| self.baseline.is_some() && compute.role == domain::Role::Replica),
+            })
+        } else if self.baseline.is_some() && compute.role == domain::Role::Replica {
+            Some(self.clone())
+        } else {
+            None
         };
         others.chain(own).collect()
     }
@@ -213,7 +215,10 @@ impl ComputeIdentity {
 
     /// The unresolved create of a resource that is not bound.
     pub fn open_create(&self) -> Option<&CreateIntent> {
-        self.intent.as_ref().filter(|_| self.binding.is_none())
+        match self.binding {
+            Some(_) => None,
+            None => self.intent.as_ref(),
+        }
     }
 
     /// All unresolved creates.
@@ -277,14 +282,14 @@ pub struct Record<T> {
 }
 
 /// The record type of a kind.
-pub trait Recorded: Default + PartialEq + DeserializeOwned {
+pub trait RecordedIdentity: Default + PartialEq + DeserializeOwned {
     /// Returns true if restoring from `copy` is as good as restoring from this record.
     fn is_restored_by(&self, copy: &Self) -> bool {
         self == copy
     }
 }
 
-impl Recorded for ComputeIdentity {
+impl RecordedIdentity for ComputeIdentity {
     /// A restored resource does not restart. Further computes of a create are deleted only by the
     /// record in the status.
     fn is_restored_by(&self, copy: &Self) -> bool {
@@ -300,7 +305,7 @@ impl Recorded for ComputeIdentity {
     }
 }
 
-impl Recorded for ProjectKeyIdentity {}
+impl RecordedIdentity for ProjectKeyIdentity {}
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
@@ -410,7 +415,9 @@ pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAn
 ///
 /// # Errors
 /// If the record is not as dbplane wrote it.
-pub fn of_unreadable<T: Recorded>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
+pub fn of_unreadable<T: RecordedIdentity>(
+    meta: &ObjectMeta,
+) -> Result<Record<T>, InvalidAnnotation> {
     read(meta, annotation(meta))
 }
 
@@ -436,7 +443,7 @@ pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, Invalid
 /// Only the status of this very resource is trusted. Texts that dbplane did not write are ignored
 /// if the status counts. A text of another version of dbplane is an error, because it may hold
 /// facts that this version cannot read.
-fn read<T: Recorded>(
+fn read<T: RecordedIdentity>(
     meta: &ObjectMeta,
     status: Option<&str>,
 ) -> Result<Record<T>, InvalidAnnotation> {
@@ -447,7 +454,7 @@ fn read<T: Recorded>(
         opened => opened.and_then(Result::ok),
     };
     let is_same = of_status.is_some() && annotation == status;
-    let of_annotation = annotation.filter(|_| !is_same).map(open);
+    let of_annotation = if is_same { None } else { annotation.map(open) };
     if let Some(Err(invalid)) = &of_annotation
         && invalid.is_of_another_version()
     {

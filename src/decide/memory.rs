@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::compute::Agenda;
-use super::identity::Answered;
+use super::identity::RestartAnswer;
 use super::operations::Operations;
 use super::{Health, Reason, doubled, later};
 use crate::api::LastOperation;
@@ -37,7 +37,7 @@ pub enum Action {
 
 /// Why an action failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum ActionProblem {
     /// The platform's answer, or the missing answer.
     Platform(Fault),
     /// Why the API server rejected a Secret.
@@ -52,8 +52,8 @@ pub enum Problem {
 
 /// The last attempt of an action, if it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub problem: Problem,
+pub struct FailedAction {
+    pub problem: ActionProblem,
     pub at: Timestamp,
     /// Failed attempts in a row.
     pub count: u32,
@@ -75,14 +75,14 @@ pub struct Sent {
 
 /// The platform's answer whether a compute exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ExistenceAnswer {
     pub at: Timestamp,
     pub exists: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
-    failures: BTreeMap<Action, Failure>,
+    failures: BTreeMap<Action, FailedAction>,
     /// When this process recorded its last call of each action.
     recorded: BTreeMap<Action, Timestamp>,
     /// By the field's path in the spec: a platform may ignore one field and apply the others.
@@ -96,9 +96,9 @@ pub struct Memory {
     /// Since when snapshots lack the bound compute.
     pub missing_since: Option<Timestamp>,
     /// The platform's last answer about the bound compute.
-    pub asked: Option<Asked>,
+    pub asked: Option<ExistenceAnswer>,
     /// The answer to the restart that was called at that time, whether or not it could be recorded.
-    pub restart_answered: Option<(Timestamp, Answered)>,
+    pub restart_answered: Option<(Timestamp, RestartAnswer)>,
     /// Since when this process has watched the recorded twins without a break.
     pub twins_watched: Option<Timestamp>,
     /// The recorded call with an unknown outcome, and when this process first saw the record.
@@ -132,7 +132,13 @@ pub const NO_GENERATION: i64 = -1;
 const AT_ONCE: u32 = 3;
 
 impl Memory {
-    pub fn failed(&mut self, action: Action, problem: Problem, generation: i64, now: Timestamp) {
+    pub fn failed(
+        &mut self,
+        action: Action,
+        problem: ActionProblem,
+        generation: i64,
+        now: Timestamp,
+    ) {
         let count = match self
             .failures
             .get(&action)
@@ -143,7 +149,7 @@ impl Memory {
         };
         self.failures.insert(
             action,
-            Failure {
+            FailedAction {
                 problem,
                 at: now,
                 count,
@@ -188,9 +194,11 @@ impl Memory {
             .get(&action)
             .filter(|failure| self.is_own(action, begun) && failure.at >= begun);
         failure.is_some_and(|failure| match &failure.problem {
-            Problem::Platform(fault) => !fault.may_have_happened(),
-            Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => true,
-            Problem::NewKey(_) => false,
+            ActionProblem::Platform(fault) => !fault.may_have_happened(),
+            ActionProblem::Secret(_) | ActionProblem::Object(_) | ActionProblem::NotRecorded(_) => {
+                true
+            }
+            ActionProblem::NewKey(_) => false,
         })
     }
 
@@ -203,12 +211,12 @@ impl Memory {
             .get(&Action::CreateKey)
             .filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
-            Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
+            ActionProblem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
             _ => None,
         }
     }
 
-    pub fn failures(&self) -> impl Iterator<Item = (Action, &Failure)> {
+    pub fn failures(&self) -> impl Iterator<Item = (Action, &FailedAction)> {
         self.failures
             .iter()
             .map(|(action, failure)| (*action, failure))
@@ -217,21 +225,22 @@ impl Memory {
     /// The platform's fault of the last attempt of an action, if it failed.
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
-            Problem::Platform(fault) => Some(fault),
+            ActionProblem::Platform(fault) => Some(fault),
             _ => None,
         }
     }
 
     /// The answer that leaves the outcome of that call open, as a sentence. `None` if none arrived.
     pub fn open_answer(&self, action: Action, begun: Timestamp) -> Option<String> {
-        let own = self.fault(action).filter(|_| self.is_own(action, begun));
-        let open = own.filter(|it| {
-            matches!(
-                it,
-                Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }
-            )
-        });
-        open.map(|fault| format!("{}.", sentence(&fault.to_string())))
+        let fault = self.fault(action)?;
+        let is_open = matches!(
+            fault,
+            Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. }
+        );
+        if !is_open || !self.is_own(action, begun) {
+            return None;
+        }
+        Some(format!("{}.", sentence(&fault.to_string())))
     }
 
     /// How long to back off after a failure. A refusal backs off longer, until the spec changes.
@@ -417,37 +426,41 @@ impl Sent {
     }
 }
 
-impl Failure {
+impl FailedAction {
     fn pause(&self) -> Duration {
         let tries = self.count.saturating_sub(1);
         match &self.problem {
             // A platform that renames keys does so each time, and each attempt leaves one more key.
-            Problem::Platform(fault)
+            ActionProblem::Platform(fault)
                 if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) =>
             {
                 doubled(REFUSED_FIRST, tries, REFUSED_MOST)
             }
             // The platform's `Retry-After` is used as it is, without doubling.
-            Problem::Platform(fault) => fault.retry_after().map_or_else(
+            ActionProblem::Platform(fault) => fault.retry_after().map_or_else(
                 || doubled(FAILED_FIRST, tries, FAILED_MOST),
                 |wait| wait.max(FAILED_FIRST),
             ),
-            Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => {
+            ActionProblem::Secret(_) | ActionProblem::Object(_) | ActionProblem::NotRecorded(_) => {
                 doubled(FAILED_FIRST, tries, FAILED_MOST)
             }
             // Each attempt costs a key.
-            Problem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
+            ActionProblem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
         }
     }
 
     /// The resulting health of the resource.
     pub fn health(&self) -> Health {
         match &self.problem {
-            Problem::Platform(fault) => of_fault(fault),
-            Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
-            Problem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
-            Problem::NewKey(message) => Health::Stalled(Reason::NewKeyRefused, message.clone()),
-            Problem::NotRecorded(message) => {
+            ActionProblem::Platform(fault) => of_fault(fault),
+            ActionProblem::Secret(message) => {
+                Health::Stalled(Reason::SecretNotWritten, message.clone())
+            }
+            ActionProblem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
+            ActionProblem::NewKey(message) => {
+                Health::Stalled(Reason::NewKeyRefused, message.clone())
+            }
+            ActionProblem::NotRecorded(message) => {
                 Health::Unknown(Reason::CallNotRecorded, message.clone())
             }
         }

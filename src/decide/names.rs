@@ -328,5 +328,4 @@ pub fn shape(names: [Vec<&String>; 3]) -> String {
 }
 
 #[cfg(test)]
-#[path = "names_tests.rs"]
 mod tests;

@@ -24,7 +24,7 @@ pub enum Doubt {
 
 /// The stored version of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoredVersion {
     /// Storage could not be read.
     NotRead,
     Gone,
@@ -33,7 +33,7 @@ pub enum Stored {
 
 /// The action on a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RestoreVerdict {
     /// The watch lags, or the state is unknown.
     Wait,
     /// The cache is from before the restore: list the objects again.
@@ -46,18 +46,22 @@ impl Doubt {
     /// Versions of an object only increase, so an older stored version proves a restore. A missing
     /// object proves nothing, because it may have been deleted. After `lasted`, a watch that does not
     /// show what storage has is ahead of storage, and silent.
-    pub fn settled(self, stored: Stored, lasted: Duration) -> Verdict {
+    pub fn settled(self, stored: StoredVersion, lasted: Duration) -> RestoreVerdict {
         match (self, stored) {
-            (Self::Behind(known), Stored::Version(stored))
+            (Self::Behind(known), StoredVersion::Version(stored))
                 if stored >= known && lasted >= LONGEST_LAG =>
             {
-                Verdict::ListAgain
+                RestoreVerdict::ListAgain
             }
-            (Self::Behind(known), Stored::Version(stored)) if stored < known => Verdict::PutBack,
-            (Self::Conflict(shown), Stored::Version(stored)) if stored < shown => {
-                Verdict::ListAgain
+            (Self::Behind(known), StoredVersion::Version(stored)) if stored < known => {
+                RestoreVerdict::PutBack
             }
-            (_, Stored::NotRead | Stored::Gone | Stored::Version(_)) => Verdict::Wait,
+            (Self::Conflict(shown), StoredVersion::Version(stored)) if stored < shown => {
+                RestoreVerdict::ListAgain
+            }
+            (_, StoredVersion::NotRead | StoredVersion::Gone | StoredVersion::Version(_)) => {
+                RestoreVerdict::Wait
+            }
         }
     }
 }
@@ -104,60 +108,4 @@ impl Lasting {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_older_version_in_storage_shows_that_it_was_put_back() {
-        use Doubt::{Behind, Conflict};
-        use Stored::{Gone, NotRead, Version};
-        for (doubt, stored, verdict) in [
-            (Behind(9), Version(8), Verdict::PutBack),
-            (Behind(9), Version(9), Verdict::Wait),
-            (Behind(9), Version(10), Verdict::Wait),
-            (Behind(9), Gone, Verdict::Wait),
-            (Behind(9), NotRead, Verdict::Wait),
-            (Conflict(9), Version(8), Verdict::ListAgain),
-            (Conflict(9), Version(9), Verdict::Wait),
-            (Conflict(9), Version(10), Verdict::Wait),
-            (Conflict(9), Gone, Verdict::Wait),
-            (Conflict(9), NotRead, Verdict::Wait),
-        ] {
-            assert_eq!(
-                doubt.settled(stored, Duration::from_secs(59)),
-                verdict,
-                "{doubt:?}, {stored:?}"
-            );
-        }
-        for stored in [9, 10] {
-            assert_eq!(
-                Behind(9).settled(Version(stored), LONGEST_LAG),
-                Verdict::ListAgain,
-                "{stored}"
-            );
-        }
-        assert_eq!(Behind(9).settled(Gone, LONGEST_LAG), Verdict::Wait);
-    }
-
-    #[test]
-    fn a_doubt_that_lasts_is_settled_and_the_objects_take_turns() {
-        let mut lasting = Lasting::default();
-        let mut next = |doubts: &[(&str, u64)]| {
-            let doubts = doubts
-                .iter()
-                .map(|(uid, known)| ((*uid).to_owned(), Doubt::Behind(*known)));
-            lasting
-                .next(doubts.collect())
-                .map(|(uid, lasted)| (uid, lasted.as_secs()))
-        };
-        let is = |uid: &str, lasted: u64| Some((uid.to_owned(), lasted));
-        assert_eq!(next(&[("a", 7), ("b", 7)]), None, "they may be late");
-        assert_eq!(next(&[("a", 7), ("b", 8), ("c", 1)]), is("a", 5));
-        assert_eq!(next(&[("a", 7), ("b", 8), ("c", 1)]), is("b", 5));
-        assert_eq!(next(&[("a", 7), ("b", 8), ("c", 1)]), is("c", 10));
-        assert_eq!(next(&[("a", 7), ("b", 8), ("c", 1)]), is("a", 20));
-        assert_eq!(next(&[("a", 9)]), None, "it is written and shown meanwhile");
-        assert_eq!(next(&[("a", 9)]), is("a", 5));
-        assert_eq!(next(&[]), None);
-    }
-}
+mod tests;

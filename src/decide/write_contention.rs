@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// The thing that is written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum WrittenPart {
     /// The record and the finalizer of the resource.
     Metadata,
     Status,
@@ -25,7 +25,7 @@ pub enum What {
     Compute(String),
 }
 
-impl fmt::Display for What {
+impl fmt::Display for WrittenPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Metadata => f.write_str("the annotation dbplane.dev/record or the finalizer"),
@@ -40,31 +40,31 @@ impl fmt::Display for What {
 /// a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    pub what: What,
+    pub what: WrittenPart,
     /// A hash of the content: equal contents have equal hashes.
     pub content: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct WriteContention(BTreeMap<String, Resource>);
+pub struct WriteContention(BTreeMap<String, ContendedResource>);
 
 /// The repairs of one resource.
 #[derive(Clone, Debug, Default)]
-struct Resource {
+struct ContendedResource {
     /// By the thing that is written.
-    made: BTreeMap<What, Made>,
+    made: BTreeMap<WrittenPart, MadeRepairs>,
     /// The reported message.
     told: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Made {
+struct MadeRepairs {
     content: u64,
     times: VecDeque<Timestamp>,
 }
 
 impl Repair {
-    pub fn of(what: What, content: impl Hash) -> Self {
+    pub fn of(what: WrittenPart, content: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
         Self {
@@ -74,7 +74,7 @@ impl Repair {
     }
 }
 
-impl Made {
+impl MadeRepairs {
     fn is_over(&self, now: Timestamp) -> bool {
         self.times
             .back()
@@ -99,9 +99,9 @@ impl WriteContention {
         resource.made.retain(|_, made| !made.is_over(now));
         let made = resource.made.entry(repair.what).or_default();
         if made.content != repair.content {
-            *made = Made {
+            *made = MadeRepairs {
                 content: repair.content,
-                ..Made::default()
+                ..MadeRepairs::default()
             };
         }
         if made.times.len() == AT_ONCE {
@@ -156,7 +156,7 @@ pub fn is_recent(time: Timestamp, now: Timestamp) -> bool {
 }
 
 /// The message about a thing that is written again and again. `by` is the last writer, if known.
-pub fn message(what: &What, by: Option<&str>) -> String {
+pub fn message(what: &WrittenPart, by: Option<&str>) -> String {
     let who = by.map_or_else(
         || "Something else".to_owned(),
         |by| format!("{by} (a field manager)"),
@@ -168,79 +168,4 @@ pub fn message(what: &What, by: Option<&str>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::constant(1_800_000_000 + second, 0)
-    }
-
-    fn record(content: u64) -> Repair {
-        Repair::of(What::Metadata, content)
-    }
-
-    #[test]
-    fn what_is_undone_each_time_is_repaired_five_times_a_minute() {
-        let mut repairs = WriteContention::default();
-        let made: Vec<_> = (0..600)
-            .filter(|second| {
-                let may = repairs.waits_until("a", &record(1), at(*second)).is_none();
-                may.then(|| repairs.made("a", record(1), at(*second)))
-                    .is_some()
-            })
-            .collect();
-        assert_eq!(made.len(), 50, "{made:?}");
-        assert_eq!(made[..7], [0, 1, 2, 3, 4, 60, 61]);
-    }
-
-    #[test]
-    fn what_is_written_with_another_content_or_for_another_resource_waits_for_nothing() {
-        let mut repairs = WriteContention::default();
-        (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
-        assert_eq!(repairs.waits_until("a", &record(1), at(5)), Some(at(60)));
-        assert_eq!(repairs.waits_until("a", &record(2), at(5)), None);
-        assert_eq!(repairs.waits_until("b", &record(1), at(5)), None);
-        assert_eq!(
-            repairs.waits_until("a", &Repair::of(What::Secret("db".to_owned()), 1), at(5)),
-            None
-        );
-        repairs.made("a", record(2), at(6));
-        assert_eq!(
-            repairs.waits_until("a", &record(1), at(7)),
-            None,
-            "it was something else in between"
-        );
-    }
-
-    #[test]
-    fn people_are_told_once_and_for_as_long_as_it_goes_on() {
-        let mut repairs = WriteContention::default();
-        (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
-        assert_eq!(repairs.reported("a", at(5)), None, "nobody was told yet");
-        repairs.keep_message("a", "look".to_owned());
-        assert_eq!(
-            repairs.reported("a", at(59)),
-            Some(("look".to_owned(), at(60)))
-        );
-        assert_eq!(repairs.reported("a", at(60)), None);
-        (60..65).for_each(|second| repairs.made("a", record(1), at(second)));
-        assert!(repairs.reported("a", at(65)).is_some(), "it goes on");
-        assert_eq!(repairs.reported("a", at(125)), None);
-        assert!(repairs.0.is_empty(), "nothing is kept of what is over");
-    }
-
-    #[test]
-    fn what_is_undone_is_named_as_people_find_it() {
-        for (what, named) in [
-            (
-                What::Metadata,
-                "the annotation dbplane.dev/record or the finalizer",
-            ),
-            (What::Status, "the status"),
-            (What::Secret("db".to_owned()), "Secret db"),
-            (What::Compute("replica-1".to_owned()), "Compute replica-1"),
-        ] {
-            assert_eq!(what.to_string(), named);
-        }
-    }
-}
+mod tests;

@@ -57,7 +57,7 @@ impl SuspendAfter {
 /// How the pooler shares connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum PoolerMode {
+pub enum PoolingMode {
     /// Assigns a server connection for one transaction.
     Transaction,
     /// Any other word of the platform.
@@ -65,7 +65,7 @@ pub enum PoolerMode {
     Other(String),
 }
 
-impl fmt::Display for PoolerMode {
+impl fmt::Display for PoolingMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Transaction => "transaction",
@@ -75,7 +75,7 @@ impl fmt::Display for PoolerMode {
 }
 
 /// Parses the platform's word.
-impl From<String> for PoolerMode {
+impl From<String> for PoolingMode {
     fn from(word: String) -> Self {
         if word == Self::Transaction.to_string() {
             Self::Transaction
@@ -116,7 +116,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pooler_mode: Option<PoolerMode>,
+    pub pooler_mode: Option<PoolingMode>,
     /// Database settings by name. A change declares only those it names, but sends the whole
     /// resulting map.
     #[serde(skip_serializing_if = "PostgresSettings::is_empty")]

@@ -7,7 +7,7 @@ use super::{Choices, Found, Key, text};
 use crate::api::{AccountKind, ComputeType, Deletion, GROUP, Management};
 use crate::decide::declare::{Fields, beyond_defaults, fields};
 use crate::decide::names::Mark;
-use crate::domain::{PoolerMode, Role};
+use crate::domain::{PoolingMode, Role};
 use crate::validate::{Checker, Problem};
 
 #[derive(Serialize)]
@@ -95,7 +95,7 @@ pub fn of_compute(
     };
     let mut declared = fields(&settings);
     let mut left_out = Vec::new();
-    if let Some(PoolerMode::Other(word)) =
+    if let Some(PoolingMode::Other(word)) =
         settings.pooler_mode.filter(|_| declared.pooler.is_some())
     {
         left_out.push(format!(

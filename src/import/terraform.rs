@@ -9,7 +9,7 @@ mod state;
 
 use self::attributes::Attributes;
 use super::{Found, Key, quoted};
-use crate::domain::{PoolerMode, PostgresSettings, Role, Settings, SuspendAfter};
+use crate::domain::{PoolingMode, PostgresSettings, Role, Settings, SuspendAfter};
 
 pub use state::StateError;
 
@@ -185,7 +185,7 @@ fn settings(attributes: &Attributes) -> Settings {
             .or_else(|| attributes.whole("suspend_timeout"))
             .map(SuspendAfter::of_seconds),
         pooler_enabled: attributes.switch("pooler_enabled"),
-        pooler_mode: attributes.text("pooler_mode").map(PoolerMode::from),
+        pooler_mode: attributes.text("pooler_mode").map(PoolingMode::from),
         postgres: PostgresSettings(postgres),
         passwordless_access: attributes.switch("passwordless_access"),
         disabled: attributes.switch("disabled"),

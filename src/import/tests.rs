@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::api::AccountKind;
-use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, SuspendAfter};
+use crate::domain::{ComputeUnits, PoolingMode, PostgresSettings, SuspendAfter};
 
 fn found(id: &str, branch: &str, name: Option<&str>) -> Found {
     Found {
@@ -115,7 +115,7 @@ fn what_no_resource_can_say_is_left_out_and_named() {
         max: ComputeUnits::new(20.0),
         suspend_after: Some(SuspendAfter::Seconds(30)),
         pooler_enabled: Some(true),
-        pooler_mode: Some(PoolerMode::Other("session".into())),
+        pooler_mode: Some(PoolingMode::Other("session".into())),
         postgres: PostgresSettings([("a\nb".to_owned(), "canary".to_owned())].into()),
         passwordless_access: Some(false),
         ..Settings::default()

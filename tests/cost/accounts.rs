@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use dbplane::api::{AccountCapabilities, AccountStatus, SeenProjects};
 use dbplane::decide::Meta;
 use dbplane::decide::account::{
-    AccountObserved, Answers, Check, Credential, ProjectsObserved, SecretProtection, Verdict,
-    decide, status,
+    AccountCheck, AccountObserved, Answers, Credential, ProjectsObserved, SecretProtection,
+    Verdict, decide, status,
 };
 use dbplane::domain::Unreadable;
 
@@ -22,7 +22,7 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
         .collect();
     let projects: Vec<String> = (0..users).map(|number| format!("{number:0>60}")).collect();
     let named = projects.iter().cloned().collect();
-    let check = Check {
+    let check = AccountCheck {
         began: NOW,
         at: NOW,
         verdict: Verdict::Projects(projects),

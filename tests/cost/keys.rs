@@ -10,7 +10,7 @@ use dbplane::decide::key::{
     KeyAccount, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents, decide,
     status,
 };
-use dbplane::decide::memory::Problem;
+use dbplane::decide::memory::ActionProblem;
 use dbplane::decide::names::{ClusterId, unique};
 use dbplane::decide::{AccountView, Action, Limits, Memory, Meta};
 use dbplane::domain::{Fault, KeyEntry};
@@ -238,7 +238,7 @@ fn refusing(observed: &mut KeyObserved) {
     };
     observed
         .memory
-        .failed(Action::Revoke, Problem::Platform(fault), 1, before(1));
+        .failed(Action::Revoke, ActionProblem::Platform(fault), 1, before(1));
 }
 
 /// No key is in use any more.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dbplane::api::{Compute, ReadReplicaSetSpec, ReadReplicaSetStatus};
 use dbplane::decide::connection::{CredentialsView, SecretView};
 use dbplane::decide::names::derived;
-use dbplane::decide::replica_set::{Found, SetObserved, SetStep, decide, relation, status};
+use dbplane::decide::replica_set::{FoundReplica, SetObserved, SetStep, decide, relation, status};
 use dbplane::decide::{Memory, Meta, kept};
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ impl Given {
         let spec: ReadReplicaSetSpec =
             serde_json::from_value(manifest(replicas)["spec"].clone()).unwrap();
         let found = |compute: Arc<Compute>| {
-            Some(Found {
+            Some(FoundReplica {
                 relation: relation(&spec, UID, &compute)?,
                 compute,
             })

@@ -11,7 +11,7 @@ use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::{ComputeIdentity, LostKey};
 use dbplane::decide::key::{KeyObserved, KeyStep};
-use dbplane::decide::memory::Asked;
+use dbplane::decide::memory::ExistenceAnswer;
 use dbplane::decide::names::RECORD;
 use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use dbplane::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
@@ -210,7 +210,7 @@ impl Mutation {
 
 /// A compute missing in the list counts as nonexistent and deleted.
 fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
-    observed.memory.asked = Some(Asked {
+    observed.memory.asked = Some(ExistenceAnswer {
         at: now,
         exists: false,
     });

@@ -8,7 +8,7 @@ use dbplane::api::{Account, ClusterAccount};
 use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, ResourceState};
 use dbplane::decide::Report;
-use dbplane::decide::brake::Window;
+use dbplane::decide::brake::DeletionWindow;
 
 use super::bound::Bound;
 use super::in_memory::{Print, hash};
@@ -36,7 +36,7 @@ pub struct After {
     uid: String,
     resource: Option<Print<ResourceState>>,
     accounts: Print<BTreeMap<AccountName, AccountEntry<Remote>>>,
-    deletions: Print<Window>,
+    deletions: Print<DeletionWindow>,
     connections: u64,
     wrote: bool,
     /// The known keys of the organization, if the pass has read or changed them.

@@ -8,7 +8,7 @@ use dbplane::api::AccountKind;
 use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceState};
 use dbplane::decide::account::Availability;
-use dbplane::decide::brake::Window;
+use dbplane::decide::brake::DeletionWindow;
 use dbplane::decide::write_contention::WriteContention;
 use dbplane::domain::{self, NameSupport};
 use dbplane::platform::{KeyList, LatestKeys, Tick};
@@ -128,7 +128,7 @@ pub struct Process {
     /// Its memory, by the UID of the resource.
     pub resources: BTreeMap<String, Print<ResourceState>>,
     pub accounts: Print<BTreeMap<AccountName, AccountEntry<Remote>>>,
-    pub deletions: Print<Window>,
+    pub deletions: Print<DeletionWindow>,
     pub connections: u64,
     pub read: Option<Print<Read>>,
     pub keys: Option<Print<ReadKeys>>,
@@ -333,7 +333,7 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
         caches: (*cluster.objects).clone(),
         resources: BTreeMap::new(),
         accounts: Print::of(accounts),
-        deletions: Print::of(Window::default()),
+        deletions: Print::of(DeletionWindow::default()),
         connections: 1,
         read: None,
         keys: None,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dbplane::api::MassDeletionPolicy;
-use dbplane::decide::brake::{Asked, PER_ACCOUNT, Refusal, Rules, SPACING, Window};
+use dbplane::decide::brake::{
+    DeletionRefusal, DeletionRequest, DeletionWindow, PER_ACCOUNT, Rules, SPACING,
+};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -39,12 +41,12 @@ fn deletions() -> impl Strategy<Value = Vec<Deletion>> {
 #[derive(Debug, Default)]
 struct Outcome {
     made: BTreeMap<usize, i64>,
-    paused: BTreeMap<usize, (i64, Refusal)>,
+    paused: BTreeMap<usize, (i64, DeletionRefusal)>,
 }
 
 impl Outcome {
     fn of(deletions: &[Deletion], limit: u32) -> Self {
-        let (mut window, mut outcome) = (Window::default(), Self::default());
+        let (mut window, mut outcome) = (DeletionWindow::default(), Self::default());
         let mut ask: BTreeMap<usize, i64> = deletions
             .iter()
             .map(|deletion| deletion.second.into())
@@ -79,7 +81,7 @@ impl Outcome {
                         others_wait,
                     },
                 );
-                let asked = Asked {
+                let asked = DeletionRequest {
                     account: &account,
                     namespace: &namespace,
                     target: &target,
@@ -87,11 +89,11 @@ impl Outcome {
                 };
                 match window.admit(&asked, &rules, Timestamp::from_second(now).unwrap()) {
                     Ok(()) => drop(outcome.made.insert(number, now)),
-                    Err(Refusal::Slowed { .. }) if orphaned => {
+                    Err(DeletionRefusal::Slowed { .. }) if orphaned => {
                         window.leave(&target);
                         ask.remove(&number);
                     }
-                    Err(Refusal::Slowed { ask: next, .. }) => {
+                    Err(DeletionRefusal::Slowed { ask: next, .. }) => {
                         drop(ask.insert(number, next.as_second().max(now + 1)))
                     }
                     Err(refusal) => drop(outcome.paused.insert(number, (now, refusal))),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::config::Settings;
+use dbplane::config::OperatorSettings;
 use dbplane::controller::{self, Operator};
 use dbplane::decide::Limits;
 use dbplane::platform::{Platforms, Reach};
@@ -283,9 +283,9 @@ spec:
     }
 }
 
-fn settings() -> Settings {
+fn settings() -> OperatorSettings {
     let request_timeout = Duration::from_secs(10);
-    Settings {
+    OperatorSettings {
         reach: Reach {
             insecure: true,
             ..Reach::default()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{rules, schema};
+use crate::api::{rules, schema};
 
 /// The Secret that receives the parameters for connecting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]

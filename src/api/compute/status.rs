@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::common::Condition;
-use super::super::schema;
 use super::ComputeType;
+use crate::api::common::Condition;
+use crate::api::schema;
 
 /// The last observed state of the compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,9 +4,9 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::common::Duration;
-use super::super::rules;
 use super::{ScaleToZero, Size};
+use crate::api::common::Duration;
+use crate::api::rules;
 
 /// When dbplane may make changes that interrupt connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]

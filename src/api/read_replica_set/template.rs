@@ -8,8 +8,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::super::compute::{ComputeSpec, ComputeType};
-use super::super::{rules, schema};
+use crate::api::compute::{ComputeSpec, ComputeType};
+use crate::api::{rules, schema};
 
 /// The template for each replica.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]

@@ -13,7 +13,7 @@ use crate::controller::labels;
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{ActionLine, patch_metadata, writing};
 use crate::controller::state::Connection;
-use crate::decide::account::{self, Absence, AccountStep, Answers, Check, Verdict};
+use crate::decide::account::{self, Absence, AccountCheck, AccountStep, Answers, Verdict};
 use crate::domain::{Fault, Listed, NameSupport, Project, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
@@ -130,7 +130,7 @@ async fn check<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
     connection: &Connection<E::Client>,
-) -> Check {
+) -> AccountCheck {
     let began = env.now();
     let platform = connection.platform.probing();
     let in_use = dependents::project(env, &object.account_name());
@@ -170,7 +170,7 @@ async fn check<A: AnyAccount, E: Environment>(
         since: at,
         again: began,
     };
-    Check {
+    AccountCheck {
         began,
         at,
         verdict,

@@ -21,7 +21,7 @@ use crate::api::{Compute, ComputeStatus, Condition};
 use crate::decide::compute::{self, ComputeObserved, ComputeStep};
 use crate::decide::identity::{Binding, Origin, of_compute};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
@@ -128,11 +128,13 @@ impl Kind for Computes {
 
     fn change<'a>(object: &Compute, step: &'a ComputeStep) -> Change<'a> {
         match step {
-            ComputeStep::Restore { record } => Change::Repair(Repair::of(What::Metadata, record)),
+            ComputeStep::Restore { record } => {
+                Change::Repair(Repair::of(WrittenPart::Metadata, record))
+            }
             ComputeStep::WriteConnection { secret, .. } => Self::relations(object)
                 .written_secret
                 .map_or(Change::Other, |name| {
-                    Change::Repair(Repair::of(What::Secret(name.to_owned()), secret))
+                    Change::Repair(Repair::of(WrittenPart::Secret(name.to_owned()), secret))
                 }),
             ComputeStep::Delete { id } => Change::Delete(id),
             ComputeStep::DeleteTwin { id } => Change::DeleteStray(id),
@@ -208,7 +210,9 @@ fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
 /// How a resource was bound to its compute, for users.
 fn linked(Binding { id, origin, .. }: &Binding) -> String {
     match origin {
-        Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
+        Origin::Created => {
+            format!("Found compute {id}, which an interrupted create had made.")
+        }
         Origin::Adopted => format!("Adopted compute {id}."),
         Origin::Imported => format!("Imported compute {id}."),
         Origin::Observed => format!("Observing compute {id}."),

@@ -20,7 +20,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, meta_observed, rank, uid};
 use crate::controller::state::{Connection, ResourceState};
 use crate::decide::compute::{
-    self, ComputeObserved, SnapshotState, Subject, looks_besides, may_rest_on_older_list,
+    self, ClaimSubject, ComputeObserved, SnapshotState, looks_besides, may_rest_on_older_list,
 };
 use crate::decide::connection::Address;
 use crate::decide::identity::{self, ComputeIdentity, Evidence, Record};
@@ -170,12 +170,14 @@ fn updated_memory<E: Environment>(
     memory.note_unresolved(known.and_then(ComputeIdentity::recorded), now);
     let nothing = ComputeIdentity::default();
     let known = known.unwrap_or(&nothing);
-    let seen_by = (&observed.meta, &observed.account);
-    compute::watch_twins(&mut memory, known, seen_by, now);
+    compute::watch_twins(&mut memory, known, &observed.meta, &observed.account, now);
     let binding = &observed.wish.as_ref().unwrap_or(known).binding;
     if let (Some(binding), SnapshotState::Taken { computes, .. }) = (binding, &observed.snapshot) {
         let shown = computes.find(Some(&binding.id), |compute| compute.id == binding.id);
-        let declared = (&object.spec, generation);
+        let declared = compute::VersionedSpec {
+            spec: &object.spec,
+            generation,
+        };
         compute::remember(&mut memory, declared, status, &shown, now);
     }
     memory
@@ -193,7 +195,7 @@ fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<C
 
 /// The other Computes that declare the branch.
 fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
-    let branch = Subject::Branch {
+    let branch = ClaimSubject::Branch {
         project: object.spec.project_id.clone(),
         branch: object.spec.branch_id.clone(),
     };
@@ -284,7 +286,7 @@ fn may_rest_on<E: Environment>(
         .map(|snapshot| snapshot.items.as_slice())
         .unwrap_or_default();
     let names = access::names_shown(env, object, connection, Support::among(computes).names);
-    may_rest_on_older_list(&object.spec, known, (computes, names))
+    may_rest_on_older_list(&object.spec, known, computes, names)
 }
 
 fn is_awaiting(

@@ -13,7 +13,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, is_recorded, uid};
 use crate::controller::state::Connection;
 use crate::decide::compute::{
-    self, Claims, Mine, Other, Reservations, Reserved, ReservedPlace, SnapshotState, Subject,
+    self, ClaimSubject, Claims, Mine, Other, Reservations, Reserved, ReservedPlace, SnapshotState,
     relevant_subjects,
 };
 use crate::decide::identity::{self, ComputeIdentity, Evidence};
@@ -117,14 +117,14 @@ fn claimants<E: Environment>(
     let made = &seeker.known.made;
     if ids.len() > 1 {
         keys.extend(made.iter().map(|create| {
-            Key::Claim(Subject::Branch {
+            Key::Claim(ClaimSubject::Branch {
                 project: project.clone(),
                 branch: create.branch.clone(),
             })
         }));
         if !made.is_empty() {
             keys.extend(ids.iter().flat_map(|id| {
-                let subject = Subject::Compute {
+                let subject = ClaimSubject::Compute {
                     project: project.clone(),
                     id: id.clone(),
                 };

@@ -21,7 +21,7 @@ use super::object::AccountName;
 use super::state::{Connection, ProcessState};
 use crate::api::PlatformAccess;
 use crate::cluster::{Cluster, explained};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::{Action, Limits};
 use crate::domain::Fault;
@@ -90,7 +90,7 @@ pub enum Occurrence<'a> {
     StepFailed {
         kind: &'a str,
         action: Action,
-        problem: &'a Problem,
+        problem: &'a ActionProblem,
     },
 }
 
@@ -139,7 +139,7 @@ impl PassSettings {
 pub enum StepError {
     /// The step was refused or failed. The failure is remembered, and the next decision uses it.
     #[error("{}", labels::text(.1))]
-    Failed(Action, Problem),
+    Failed(Action, ActionProblem),
     /// The API server was unavailable or refused.
     #[error("the API server: {}", explained(.0))]
     Cluster(kube::Error),

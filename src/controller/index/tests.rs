@@ -33,7 +33,7 @@ fn objects_are_found_by_what_they_name_now() {
     }
     put(&index, &compute("bank", "a", "br-2"));
     let on = |branch: &str| {
-        Key::Want(Subject::Branch {
+        Key::Want(ClaimSubject::Branch {
             project: "p".into(),
             branch: branch.into(),
         })

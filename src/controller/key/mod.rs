@@ -25,7 +25,7 @@ use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 
 impl Managed for ProjectKey {
@@ -113,9 +113,11 @@ impl Kind for ProjectKeys {
 
     fn change<'a>(object: &ProjectKey, step: &'a KeyStep) -> Change<'a> {
         match step {
-            KeyStep::Restore { record } => Change::Repair(Repair::of(What::Metadata, record)),
+            KeyStep::Restore { record } => {
+                Change::Repair(Repair::of(WrittenPart::Metadata, record))
+            }
             KeyStep::RewriteSecret => Change::Repair(Repair::of(
-                What::Secret(object.spec.secret.name.clone()),
+                WrittenPart::Secret(object.spec.secret.name.clone()),
                 object.meta().generation,
             )),
             KeyStep::Revoke { name, .. } => Change::Delete(name),

@@ -14,7 +14,7 @@ use crate::controller::pass::calls::{
 use crate::controller::pass::{PROJECT_GONE, released};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 
 /// The record of an object with a change applied.
 pub(super) fn recording<'a>(
@@ -72,6 +72,6 @@ pub(super) fn stored<E: Environment>(
     let message = format!("{message} No other key is created meanwhile.");
     Err(StepError::Failed(
         Action::WriteSecret,
-        Problem::Secret(message),
+        ActionProblem::Secret(message),
     ))
 }

@@ -11,7 +11,7 @@ use crate::controller::environment::{
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
 use crate::decide::Brake;
-use crate::decide::brake::{Asked, Rules};
+use crate::decide::brake::{DeletionRequest, Rules};
 
 /// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
 /// which is then counted.
@@ -47,7 +47,7 @@ pub fn held<K: Kind, E: Environment>(
             others_wait: others.wait,
         };
         let account = account.to_string();
-        let asked = Asked {
+        let asked = DeletionRequest {
             account: &account,
             namespace: &meta.namespace,
             target,

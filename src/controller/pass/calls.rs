@@ -13,7 +13,7 @@ use crate::cluster::{
 use crate::controller::environment::{Environment, Occurrence, StepError};
 use crate::controller::labels;
 use crate::controller::object::{Managed, Status, uid};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
@@ -250,7 +250,7 @@ pub fn in_time<E: Environment>(
     let message = "The API server took too long to record the call, so it was not made. dbplane tries it again.";
     Err(StepError::Failed(
         action,
-        Problem::NotRecorded(message.to_owned()),
+        ActionProblem::NotRecorded(message.to_owned()),
     ))
 }
 
@@ -270,7 +270,7 @@ pub fn not_recorded<K: Managed, E: Environment>(
             "The API server did not record the call, so it was not made: {}",
             explained(&error)
         );
-        let problem = Problem::NotRecorded(message);
+        let problem = ActionProblem::NotRecorded(message);
         if is_unavailable(&error) {
             env.state()
                 .call_not_made(&uid(object), (action, problem), env.now());
@@ -299,7 +299,7 @@ pub fn count_create<K: Managed, E: Environment, T>(
 
 /// For `map_err`: an action that the platform did not carry out.
 pub fn failed(action: Action) -> impl Fn(Fault) -> StepError {
-    move |fault| StepError::Failed(action, Problem::Platform(fault))
+    move |fault| StepError::Failed(action, ActionProblem::Platform(fault))
 }
 
 /// Reports the parts of a Secret that were not stored as sent, and what to do. A webhook or policy
@@ -340,7 +340,7 @@ pub fn secret_written<E: Environment>(
             let message = format!("Secret {name} could not be written: {error}");
             Err(StepError::Failed(
                 Action::WriteSecret,
-                Problem::Secret(message),
+                ActionProblem::Secret(message),
             ))
         }
     }

@@ -11,7 +11,7 @@ use crate::cluster::{Cluster, MetadataPatch, resource_version};
 use crate::controller::environment::{Environment, Kind};
 use crate::controller::labels;
 use crate::controller::object::uid;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::names::RECORD;
 use crate::decide::write_contention::{self, Repair};
 use crate::decide::{Action, Meta, Wake};
@@ -111,7 +111,7 @@ impl Copy {
                 let action = labels::action(Action::CopyRecord);
                 warn!(action, error = message, "the copy of the record is refused");
                 let (failure, generation) = (
-                    Problem::Object(message),
+                    ActionProblem::Object(message),
                     object.meta().generation.unwrap_or_default(),
                 );
                 env.state()
@@ -128,5 +128,5 @@ impl Copy {
 }
 
 fn repair(text: &str) -> Repair {
-    Repair::of(write_contention::What::Metadata, text)
+    Repair::of(write_contention::WrittenPart::Metadata, text)
 }

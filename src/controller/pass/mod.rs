@@ -26,8 +26,8 @@ use super::environment::{
 use super::labels;
 use super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
-use crate::decide::memory::Problem;
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::memory::ActionProblem;
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{Action, Decision, Reason, Report, Wake, names};
 use crate::spans;
 
@@ -157,7 +157,7 @@ fn step_failed<K: Kind, E: Environment>(
     object: &K::Object,
     observed: &mut K::Observed,
     action: Action,
-    problem: Problem,
+    problem: ActionProblem,
 ) -> Taken {
     warn!(
         action = labels::action(action),
@@ -349,7 +349,7 @@ async fn report<K: Kind, E: Environment>(
         return Ok((*wake, None));
     }
     let repair = Repair::of(
-        What::Status,
+        WrittenPart::Status,
         serde_json::to_string(&status).unwrap_or_default(),
     );
     if let Some(until) = write_contention::waits_until::<K, E>(env, object, &repair).await? {

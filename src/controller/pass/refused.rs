@@ -95,7 +95,7 @@ pub async fn report_refused_request<K: Kind, E: Environment>(
     );
     let generation = object.meta().generation.unwrap_or_default();
     let before = object.status().map(Status::conditions).unwrap_or_default();
-    let conditions = Report::hindered(before, (Reason::RequestRefused, &message), generation, now);
+    let conditions = Report::hindered(before, Reason::RequestRefused, &message, generation, now);
     // The pass itself has ended with an error already, and is retried.
     let _ = write_conditions::<K, E>(
         env,

@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, Event, resource_version};
 use crate::controller::environment::{Environment, Kind};
 use crate::controller::object::{Status, uid};
 use crate::decide::names::FIELD_MANAGER;
-use crate::decide::write_contention::{self, Repair, What};
+use crate::decide::write_contention::{self, Repair, WrittenPart};
 use crate::decide::{Reason, Report, Wake};
 
 /// The pass that replaces a repair that has to wait; `None` if the repair may be made.
@@ -32,9 +32,14 @@ pub async fn postpone<K: Kind, E: Environment>(
         env.state().reported_contention(&uid, now),
         status.conditions().iter().any(is_noticed),
     ) {
-        let notice = (Reason::Overwritten, message.as_str());
         let generation = object.meta().generation.unwrap_or_default();
-        *status.conditions_mut() = Report::noticed(status.conditions(), notice, generation, now);
+        *status.conditions_mut() = Report::noticed(
+            status.conditions(),
+            Reason::Overwritten,
+            &message,
+            generation,
+            now,
+        );
         let written = env.cluster().apply_status(object, &status).await?;
         env.state().wrote_version(&uid, resource_version(&written));
     }
@@ -70,19 +75,21 @@ pub async fn waits_until<K: Kind, E: Environment>(
 async fn last_other_manager<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    what: &What,
+    what: &WrittenPart,
     now: Timestamp,
 ) -> Result<Option<String>, kube::Error> {
     let fields = match what {
-        What::Metadata | What::Status => Some(env.cluster().managed_fields(object).await?),
-        What::Secret(name) => {
+        WrittenPart::Metadata | WrittenPart::Status => {
+            Some(env.cluster().managed_fields(object).await?)
+        }
+        WrittenPart::Secret(name) => {
             let namespace = object.namespace().unwrap_or_default();
             env.cluster()
                 .secret(&namespace, name)
                 .await?
                 .and_then(|secret| secret.metadata.managed_fields)
         }
-        What::Compute(_) => None,
+        WrittenPart::Compute(_) => None,
     };
     let others = fields
         .into_iter()

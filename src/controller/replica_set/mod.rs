@@ -12,7 +12,7 @@ use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
-use crate::decide::write_contention::{Repair, What};
+use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{Decision, Memory, Report};
 
 impl Managed for ReadReplicaSet {
@@ -95,13 +95,13 @@ impl Kind for ReadReplicaSets {
     fn change<'a>(object: &ReadReplicaSet, step: &'a SetStep) -> Change<'a> {
         match step {
             SetStep::Update(member) => Change::Repair(Repair::of(
-                What::Compute(member.name.clone()),
+                WrittenPart::Compute(member.name.clone()),
                 object.meta().generation,
             )),
             SetStep::WriteConnection { secret, .. } => Self::relations(object)
                 .written_secret
                 .map_or(Change::Other, |name| {
-                    Change::Repair(Repair::of(What::Secret(name.to_owned()), secret))
+                    Change::Repair(Repair::of(WrittenPart::Secret(name.to_owned()), secret))
                 }),
             _ => Change::Other,
         }

@@ -12,7 +12,7 @@ use crate::controller::environment::Environment;
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
 use crate::controller::state::Done;
-use crate::decide::replica_set::{Found, SetObserved, is_replica_of, relation};
+use crate::decide::replica_set::{FoundReplica, SetObserved, is_replica_of, relation};
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
@@ -62,8 +62,8 @@ pub(super) async fn observe<E: Environment>(
     })
 }
 
-fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<Found> {
-    Some(Found {
+fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<FoundReplica> {
+    Some(FoundReplica {
         relation: relation(&object.spec, uid, &compute)?,
         compute,
     })

@@ -19,7 +19,7 @@ use crate::controller::object::uid;
 use crate::controller::pass::calls::{ActionLine, acted};
 use crate::controller::state::Done;
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::names::CONFIRM_DELETION;
 use crate::decide::replica_set::{Member, SetStep};
 use crate::decide::{Action, later};
@@ -273,7 +273,7 @@ impl<E: Environment> Set<'_, E> {
                 if (400..500).contains(&status.code) && ![404, 409, 429].contains(&status.code) =>
             {
                 let message = format!("Compute {name} could not be written: {}", status.message);
-                Err(StepError::Failed(action, Problem::Object(message)))
+                Err(StepError::Failed(action, ActionProblem::Object(message)))
             }
             Err(error) => Err(StepError::Cluster(error)),
             Ok(value) => {

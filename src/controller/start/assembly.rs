@@ -24,7 +24,7 @@ use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
 use super::withdrawn;
 use crate::cluster::ApiServer;
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::controller::environment::{Kind, KindVisitor, Kinds, PassSettings};
 use crate::controller::live::Live;
 use crate::controller::live::census::census;
@@ -54,14 +54,14 @@ pub struct Assembly {
 /// The inputs of the environment.
 pub struct Inputs {
     pub client: Client,
-    pub settings: Settings,
+    pub settings: OperatorSettings,
     pub cluster: ClusterId,
     pub metrics: Arc<Metrics>,
     pub leadership: Leadership,
     pub clock: fn() -> Timestamp,
 }
 
-fn pass_settings(settings: &Settings, cluster: ClusterId) -> PassSettings {
+fn pass_settings(settings: &OperatorSettings, cluster: ClusterId) -> PassSettings {
     PassSettings {
         limits: settings.limits,
         request_timeout: settings.request_timeout,

@@ -14,9 +14,9 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::cluster::explained;
 use crate::controller::labels;
-use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 use crate::decide::names::LEASE;
 use crate::leadership::Leadership;
+use crate::leadership::lease::{LEASE_DURATION, LeaseCandidate, LeaseStep, LeaseView};
 
 /// The timeout of one request, so that a leader has time for more if one renewal gets no answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -58,7 +58,7 @@ pub struct Lead {
 /// If the Lease cannot be read.
 pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<String>> {
     let api: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let mut candidate = Candidate::new(String::new());
+    let mut candidate = LeaseCandidate::new(String::new());
     let mut first = None;
     loop {
         match candidate.next(clock::since_boot()) {
@@ -122,7 +122,7 @@ impl Lead {
 #[derive(Debug)]
 struct Contender {
     api: Api<Lease>,
-    candidate: Candidate,
+    candidate: LeaseCandidate,
     leadership: Leadership,
     /// As last read or written.
     lease: Option<Lease>,
@@ -134,7 +134,7 @@ impl Contender {
             api: Api::default_namespaced(election.client.clone()),
             // Another process with the same name, such as a restarted container, is another
             // candidate.
-            candidate: Candidate::new(format!("{identity}_{:08x}", rand::random::<u32>())),
+            candidate: LeaseCandidate::new(format!("{identity}_{:08x}", rand::random::<u32>())),
             leadership: election.leadership.clone(),
             lease: None,
         }

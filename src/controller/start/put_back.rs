@@ -18,7 +18,7 @@ use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::live::Live;
 use crate::controller::object::uid;
 use crate::controller::registry::AllKinds;
-use crate::decide::put_back::{Doubt, Lasting, PATIENCE, Stored, Verdict};
+use crate::decide::put_back::{Doubt, Lasting, PATIENCE, RestoreVerdict, StoredVersion};
 
 /// The reason of the event.
 const STORAGE_PUT_BACK: &str = "StoragePutBack";
@@ -53,9 +53,9 @@ pub async fn notice(
         drop(questions);
         let news = told.is_none_or(|told| told.elapsed() >= TOLD_FOR);
         match (question.ask)(env.clone(), (lasted, news)).await {
-            Verdict::Wait => continue,
-            Verdict::ListAgain => {}
-            Verdict::PutBack => {
+            RestoreVerdict::Wait => continue,
+            RestoreVerdict::ListAgain => {}
+            RestoreVerdict::PutBack => {
                 env.state.storage_put_back();
                 told = Some(Instant::now());
             }
@@ -66,7 +66,7 @@ pub async fn notice(
 }
 
 /// The arguments are how long the doubt has lasted, and whether to report a rollback.
-type Ask = dyn FnOnce(Arc<Live>, (Duration, bool)) -> BoxFuture<'static, Verdict> + Send;
+type Ask = dyn FnOnce(Arc<Live>, (Duration, bool)) -> BoxFuture<'static, RestoreVerdict> + Send;
 
 /// An object that may be checked in storage.
 struct Question {
@@ -123,18 +123,18 @@ async fn ask<K: Kind>(
     object: Arc<K::Object>,
     doubt: Doubt,
     (lasted, news): (Duration, bool),
-) -> Verdict {
+) -> RestoreVerdict {
     let (kind, namespace, name) = (K::Object::kind(&()), object.namespace(), object.name_any());
     let stored = match env.cluster.stored_version(object.as_ref()).await {
-        Ok(version) => version.map_or(Stored::Gone, Stored::Version),
+        Ok(version) => version.map_or(StoredVersion::Gone, StoredVersion::Version),
         Err(error) => {
             debug!(%kind, namespace, name, error = explained(&error), "the API server does not say which version it has stored");
-            Stored::NotRead
+            StoredVersion::NotRead
         }
     };
     let verdict = doubt.settled(stored, lasted);
     debug!(%kind, namespace, name, "the cache may not show what is stored: {doubt:?}, {stored:?}, {verdict:?}");
-    if let (Verdict::PutBack, Doubt::Behind(known), Stored::Version(stored), true) =
+    if let (RestoreVerdict::PutBack, Doubt::Behind(known), StoredVersion::Version(stored), true) =
         (verdict, doubt, stored, news)
     {
         let text = format!(

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::assembly::{Assembly, Inputs};
 use super::leader::{Election, Lead, lead};
 use super::waiting;
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::controller::key::flush;
 use crate::decide::names::ClusterId;
 use crate::leadership::Leadership;
@@ -27,7 +27,7 @@ const PASS_GRACE: Duration = Duration::from_secs(3);
 /// The inputs of the operator.
 pub struct Operator {
     pub client: Client,
-    pub settings: Settings,
+    pub settings: OperatorSettings,
     /// `None` if every process may act.
     pub election: Option<Election>,
     pub readiness: Readiness,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::cluster::explained;
-use crate::config::Settings;
+use crate::config::OperatorSettings;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// stopped first.
 pub async fn wait_for_resources(
     client: &Client,
-    settings: &Settings,
+    settings: &OperatorSettings,
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> bool {
@@ -109,7 +109,7 @@ impl Waiting<'_> {
     }
 }
 
-async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
+async fn missing(client: &Client, settings: &OperatorSettings) -> Vec<String> {
     let mut checks = Checks {
         client,
         settings,
@@ -128,7 +128,7 @@ async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
 /// Checks that the API server serves each kind.
 struct Checks<'a> {
     client: &'a Client,
-    settings: &'a Settings,
+    settings: &'a OperatorSettings,
     running: Vec<BoxFuture<'static, Option<String>>>,
 }
 

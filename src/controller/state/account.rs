@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::{Contents, ProcessState};
 use crate::api::PlatformAccess;
 use crate::controller::object::AccountName;
-use crate::decide::account::{Availability, Check};
+use crate::decide::account::{AccountCheck, Availability};
 use crate::domain::NameSupport;
 use crate::platform::{PlatformClient, Rate};
 
@@ -29,7 +29,7 @@ pub struct Connection<P> {
     /// The platform's support for names of computes, as seen so far.
     pub names: NameSupport,
     /// The platform's last answer about these credentials.
-    pub check: Option<Check>,
+    pub check: Option<AccountCheck>,
     /// The projects named by resources that these credentials could list.
     pub seen: Vec<String>,
 }
@@ -106,7 +106,7 @@ impl<P: Clone> ProcessState<P> {
     }
 
     /// Records the result of a check of these credentials, if the connection is still in use.
-    pub fn account_checked(&self, name: &AccountName, connection: u64, check: Check) {
+    pub fn account_checked(&self, name: &AccountName, connection: u64, check: AccountCheck) {
         self.with(|contents| {
             if let Some(known) = contents.connection(name, connection) {
                 if check.capabilities.compute_names {
@@ -151,7 +151,7 @@ impl<P: Clone> ProcessState<P> {
                 .get_mut(name)
                 .and_then(|entry| entry.connection.as_mut());
             if let Some(check) = known.and_then(|known| Arc::make_mut(known).check.as_mut()) {
-                check.at = Check::WANTED;
+                check.at = AccountCheck::WANTED;
             }
         });
     }

@@ -9,7 +9,7 @@ use crate::api::LastOperation;
 use crate::decide::Action;
 use crate::decide::compute::{Holder, ReservedPlace};
 use crate::decide::identity::Evidence;
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
@@ -218,7 +218,7 @@ impl<P> ProcessState<P> {
     }
 
     /// Records the platform's answer about one compute.
-    pub fn compute_asked(&self, uid: &str, asked: Asked) {
+    pub fn compute_asked(&self, uid: &str, asked: ExistenceAnswer) {
         self.update(uid, |resource| {
             resource.memory.succeeded(Action::Ask);
             resource.memory.asked = Some(asked);

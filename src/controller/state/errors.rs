@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::ProcessState;
-use crate::decide::memory::{NO_GENERATION, Problem};
+use crate::decide::memory::{ActionProblem, NO_GENERATION};
 use crate::decide::{Action, later};
 
 /// So many errors in a row are reported. The third error comes 6 s after the first.
@@ -15,7 +15,12 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 impl<P> ProcessState<P> {
     /// A call was not made, although its record may have been written. It causes no back-off: the
     /// next pass records it again.
-    pub fn call_not_made(&self, uid: &str, (action, problem): (Action, Problem), now: Timestamp) {
+    pub fn call_not_made(
+        &self,
+        uid: &str,
+        (action, problem): (Action, ActionProblem),
+        now: Timestamp,
+    ) {
         self.update(uid, |resource| {
             resource.memory.failed(action, problem, NO_GENERATION, now)
         });

@@ -19,12 +19,12 @@ pub struct Resources {
 
 /// The index entries of a resource.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct FoundReplica {
     place: Option<ReservedPlace>,
     waits: Option<(String, Reason)>,
 }
 
-impl Found {
+impl FoundReplica {
     fn of(resource: &ResourceState) -> Self {
         let place = resource
             .reserved
@@ -70,9 +70,9 @@ impl Resources {
     /// Changes the memory of a resource, which is created if there is none.
     pub fn change<T>(&mut self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
         let resource = self.all.entry(uid.to_owned()).or_default();
-        let before = Found::of(resource);
+        let before = FoundReplica::of(resource);
         let done = change(resource);
-        let after = Found::of(resource);
+        let after = FoundReplica::of(resource);
         self.refile(uid, before, after);
         done
     }
@@ -94,11 +94,11 @@ impl Resources {
 
     pub fn remove(&mut self, uid: &str) -> Option<ResourceState> {
         let resource = self.all.remove(uid)?;
-        self.refile(uid, Found::of(&resource), Found::default());
+        self.refile(uid, FoundReplica::of(&resource), FoundReplica::default());
         Some(*resource)
     }
 
-    fn refile(&mut self, uid: &str, before: Found, after: Found) {
+    fn refile(&mut self, uid: &str, before: FoundReplica, after: FoundReplica) {
         if before == after {
             return;
         }

@@ -8,7 +8,7 @@ use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
 use crate::decide::compute::{Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{Evidence, KeyIdentity, KeyIntent};
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
 use crate::leadership::Leadership;
@@ -124,7 +124,7 @@ fn nothing_that_rests_on_a_version_outlives_storage_that_is_put_back() {
     drop(step);
     state.compute_asked(
         "one",
-        Asked {
+        ExistenceAnswer {
             at: Timestamp::UNIX_EPOCH,
             exists: true,
         },
@@ -402,7 +402,7 @@ fn a_key_in_memory_is_not_in_debug() {
 fn a_request_to_look_again_counts_once() {
     let state = State::default();
     let fault = || {
-        Problem::Platform(crate::domain::Fault::Rejected {
+        ActionProblem::Platform(crate::domain::Fault::Rejected {
             status: 422,
             message: "no".into(),
         })

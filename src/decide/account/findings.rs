@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 
-use super::super::Reason;
 use super::{AccountObserved, Verdict};
 use crate::api::{AccountCapabilities, AccountStatus, Condition};
+use crate::decide::Reason;
 
 /// The status names at most this many projects.
 const MOST_PROJECTS: usize = 100;
@@ -42,7 +42,7 @@ impl<T: PartialEq> Dated<T> {
 
 /// The projects and capabilities that accepted credentials reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reach {
+pub(super) struct AccountReach {
     pub message: String,
     pub project_count: Option<u32>,
     pub projects: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) struct Reach {
 
 /// The reach of the credentials, found by this process or later by another one. `None` if they were
 /// not accepted.
-pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
+pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<AccountReach>> {
     let check = observed.check.as_ref()?;
     let capabilities = with_earlier(check.capabilities, observed.reported.as_ref());
     let found = match &check.verdict {
@@ -62,14 +62,14 @@ pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
             };
             let mut named: Vec<_> = projects.iter().take(MOST_PROJECTS).cloned().collect();
             named.sort();
-            Reach {
+            AccountReach {
                 message: format!("The platform accepts the API key. It can list {listed}."),
                 project_count: u32::try_from(projects.len()).ok(),
                 projects: named,
                 capabilities,
             }
         }
-        Verdict::Restricted(why) => Reach {
+        Verdict::Restricted(why) => AccountReach {
             message: format!("The platform accepts the API key. {why}"),
             project_count: None,
             projects: Vec::new(),
@@ -92,7 +92,7 @@ pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
 
 /// The reach according to a status. The message of a Ready condition that is not True is about
 /// something else, such as a deletion, and is ignored.
-fn reported(status: &AccountStatus, found: &Reach) -> Option<Dated<Reach>> {
+fn reported(status: &AccountStatus, found: &AccountReach) -> Option<Dated<AccountReach>> {
     let accepted =
         |condition: &&Condition| condition.type_ == "Ready" && condition.status == "True";
     let message = status
@@ -100,7 +100,7 @@ fn reported(status: &AccountStatus, found: &Reach) -> Option<Dated<Reach>> {
         .iter()
         .find(accepted)
         .map(|condition| &condition.message);
-    let reach = Reach {
+    let reach = AccountReach {
         message: message.unwrap_or(&found.message).clone(),
         project_count: status.project_count,
         projects: status.projects.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Refusal;
+use super::DeletionRefusal;
 use crate::api::MassDeletionPolicy;
 use crate::decide::later;
 
@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// A request for a deletion.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct DeletionRequest<'a> {
     pub account: &'a str,
     pub namespace: &'a str,
     /// The object on the platform.
@@ -44,25 +44,30 @@ pub struct Rules {
 /// The deletions of the last minute, by account, namespace and target. A retried deletion counts
 /// once.
 #[derive(Clone, Debug, Default)]
-pub struct Window {
-    made: VecDeque<Deletion>,
+pub struct DeletionWindow {
+    made: VecDeque<MadeDeletion>,
     queues: BTreeMap<String, Queue>,
 }
 
 #[derive(Clone, Debug)]
-struct Deletion {
+struct MadeDeletion {
     at: Timestamp,
     account: String,
     namespace: String,
     target: String,
 }
 
-impl Window {
+impl DeletionWindow {
     /// Admits and counts a deletion.
     ///
     /// # Errors
     /// If it has to wait, with the reason.
-    pub fn admit(&mut self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
+    pub fn admit(
+        &mut self,
+        asked: &DeletionRequest,
+        rules: &Rules,
+        now: Timestamp,
+    ) -> Result<(), DeletionRefusal> {
         // Concurrent passes may arrive in another order than they began. An entry further in the
         // future is from before the clock was set back.
         self.made
@@ -86,9 +91,9 @@ impl Window {
         let own = own + queue.map_or(0, |queue| queue.waiting_before(asked));
         let is_full = all >= limit.saturating_mul(PER_ACCOUNT);
         let refusal = match rules.policy {
-            _ if rules.others_wait => Some(Refusal::OthersWait),
-            _ if own >= limit => Some(Refusal::Full(own)),
-            MassDeletionPolicy::Pause if is_full => Some(Refusal::AccountFull(all)),
+            _ if rules.others_wait => Some(DeletionRefusal::OthersWait),
+            _ if own >= limit => Some(DeletionRefusal::Full(own)),
+            MassDeletionPolicy::Pause if is_full => Some(DeletionRefusal::AccountFull(all)),
             MassDeletionPolicy::Slow
                 if is_full || queue.is_some_and(|queue| !queue.waiting.is_empty()) =>
             {
@@ -100,13 +105,13 @@ impl Window {
             }
             MassDeletionPolicy::Slow | MassDeletionPolicy::Pause => None,
         };
-        if !matches!(refusal, Some(Refusal::Slowed { .. })) {
+        if !matches!(refusal, Some(DeletionRefusal::Slowed { .. })) {
             self.leave(asked.uid);
         }
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
-        self.made.push_back(Deletion {
+        self.made.push_back(MadeDeletion {
             at: now,
             account: asked.account.to_owned(),
             namespace: asked.namespace.to_owned(),
@@ -127,7 +132,7 @@ impl Window {
 /// names. Within a namespace the order is first come, first served.
 #[derive(Clone, Debug)]
 struct Queue {
-    waiting: BTreeMap<String, VecDeque<Waiting>>,
+    waiting: BTreeMap<String, VecDeque<QueuedDeletion>>,
     /// The namespace that had the last turn.
     last: String,
     /// When the next turn begins.
@@ -135,7 +140,7 @@ struct Queue {
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedDeletion {
     uid: String,
     /// When it is to ask again.
     ask: Timestamp,
@@ -162,14 +167,14 @@ impl Queue {
     }
 
     /// Admits a deletion in its turn.
-    fn ask(&mut self, asked: &Asked, now: Timestamp) -> Result<(), Refusal> {
+    fn ask(&mut self, asked: &DeletionRequest, now: Timestamp) -> Result<(), DeletionRefusal> {
         let next = self.next(now);
         let own = self.waiting.entry(asked.namespace.to_owned()).or_default();
         let place = own
             .iter()
             .position(|waiting| waiting.uid == asked.uid)
             .unwrap_or_else(|| {
-                own.push_back(Waiting {
+                own.push_back(QueuedDeletion {
                     uid: asked.uid.to_owned(),
                     ask: now,
                 });
@@ -195,15 +200,15 @@ impl Queue {
         {
             waiting.ask = ask;
         }
-        Err(Refusal::Slowed { turn, ask })
+        Err(DeletionRefusal::Slowed { turn, ask })
     }
 
     /// The deletions with an earlier turn than the one at `place` in the queue of `namespace`.
-    fn before(&self, namespace: &str, place: usize) -> Vec<&Waiting> {
+    fn before(&self, namespace: &str, place: usize) -> Vec<&QueuedDeletion> {
         // The order of namespaces is cyclic: it continues after the one that had the last turn.
         let rank = |namespace: &str| (*namespace <= *self.last, namespace.to_owned());
         let own = rank(namespace);
-        let of = |(other, waiting): (&'_ String, &'_ VecDeque<Waiting>)| {
+        let of = |(other, waiting): (&'_ String, &'_ VecDeque<QueuedDeletion>)| {
             (if rank(other) < own { place + 1 } else { place }).min(waiting.len())
         };
         self.waiting
@@ -213,7 +218,7 @@ impl Queue {
     }
 
     /// The number of deletions ahead in the same namespace.
-    fn waiting_before(&self, asked: &Asked) -> usize {
+    fn waiting_before(&self, asked: &DeletionRequest) -> usize {
         let own = self
             .waiting
             .get(asked.namespace)
@@ -229,10 +234,13 @@ impl Queue {
         });
     }
 
-    fn retain(&mut self, keep: impl Fn(&Waiting) -> bool) {
+    fn retain(&mut self, keep: impl Fn(&QueuedDeletion) -> bool) {
         self.waiting.retain(|_, of_namespace| {
             of_namespace.retain(&keep);
             !of_namespace.is_empty()
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

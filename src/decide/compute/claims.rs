@@ -7,10 +7,10 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::super::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
-use super::super::released::is_released;
-use super::super::{WATCHED, later};
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
+use crate::decide::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
+use crate::decide::released::is_released;
+use crate::decide::{WATCHED, later};
 
 /// The claims of other resources on the same branch and computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub struct Claims {
     /// The resource of the same type whose create on the same branch comes first. Before this
     /// resource has an intent, any intent of another resource comes first; afterwards only an
     /// earlier one.
-    pub creating: Option<Rival>,
+    pub creating: Option<RivalCreate>,
     /// The resource whose unanswered create of the same branch's primary may still be carried out.
-    pub unanswered: Option<Rival>,
+    pub unanswered: Option<RivalCreate>,
     /// The marks of creates of other, unbound resources. A compute with such a mark belongs to that
     /// resource.
     pub marks: BTreeMap<String, Holder>,
@@ -45,7 +45,7 @@ pub struct Holder {
 
 /// A resource whose create comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rival {
+pub struct RivalCreate {
     pub by: Holder,
     /// The time when the create began, if its record shows it.
     pub since: Option<Timestamp>,
@@ -63,7 +63,7 @@ pub struct Claim {
 /// A branch or a compute that a Compute claims. Computes without a common subject do not affect
 /// each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Subject {
+pub enum ClaimSubject {
     /// A branch to create on.
     Branch {
         project: String,
@@ -135,9 +135,10 @@ impl Holder {
 
     /// The name for messages in this namespace.
     pub fn told_in(&self, namespace: &str) -> String {
-        match self.namespace == namespace {
-            true => self.to_string(),
-            false => "a resource of another namespace".to_owned(),
+        if self.namespace == namespace {
+            self.to_string()
+        } else {
+            "a resource of another namespace".to_owned()
         }
     }
 }
@@ -149,7 +150,7 @@ impl fmt::Display for Holder {
 }
 
 /// The subjects of a Compute's claims.
-pub fn claimed(compute: &Compute) -> BTreeSet<Subject> {
+pub fn claimed(compute: &Compute) -> BTreeSet<ClaimSubject> {
     if is_released(&compute.metadata) {
         BTreeSet::new()
     } else {
@@ -158,27 +159,26 @@ pub fn claimed(compute: &Compute) -> BTreeSet<Subject> {
 }
 
 /// The subjects of a Compute: its bound compute, and the branches where it may have created one.
-pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
+pub fn subjects(compute: &Compute) -> BTreeSet<ClaimSubject> {
     let identity = identity::of_compute(compute).unwrap_or_default().identity;
-    let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
-    let bound = identity.binding.iter().flat_map(|binding| {
-        let is_primary = compute.spec.type_ == ComputeType::ReadWrite;
-        let primary = binding
-            .branch
-            .as_ref()
-            .filter(|_| is_primary)
-            .map(|primary| branch(primary));
-        primary
-            .into_iter()
-            .chain([compute_of(&compute.spec.project_id, &binding.id)])
-    });
-    bound
-        .chain(identity.creates().map(|create| branch(&create.branch)))
-        .collect()
+    let project = &compute.spec.project_id;
+    let mut subjects = BTreeSet::new();
+    if let Some(binding) = &identity.binding {
+        subjects.insert(compute_of(project, &binding.id));
+        if let Some(branch) = &binding.branch
+            && compute.spec.type_ == ComputeType::ReadWrite
+        {
+            subjects.insert(branch_of(project, branch));
+        }
+    }
+    for create in identity.creates() {
+        subjects.insert(branch_of(project, &create.branch));
+    }
+    subjects
 }
 
 /// The branch and the compute that a Compute declares. It is enqueued when a claim to them ends.
-pub fn wanted(spec: &ComputeSpec) -> BTreeSet<Subject> {
+pub fn wanted(spec: &ComputeSpec) -> BTreeSet<ClaimSubject> {
     let named = spec
         .compute_id
         .iter()
@@ -195,7 +195,7 @@ pub fn relevant_subjects(
     mine: &ComputeSpec,
     identity: &ComputeIdentity,
     ids: &BTreeSet<String>,
-) -> BTreeSet<Subject> {
+) -> BTreeSet<ClaimSubject> {
     let compute = |id: &String| compute_of(&mine.project_id, id);
     if let Some(binding) = &identity.binding
         && ids.contains(&binding.id)
@@ -212,15 +212,15 @@ pub fn relevant_subjects(
     branches.chain(bound.chain(ids).map(compute)).collect()
 }
 
-fn branch_of(project: &str, branch: &str) -> Subject {
-    Subject::Branch {
+fn branch_of(project: &str, branch: &str) -> ClaimSubject {
+    ClaimSubject::Branch {
         project: project.to_owned(),
         branch: branch.to_owned(),
     }
 }
 
-fn compute_of(project: &str, id: &str) -> Subject {
-    Subject::Compute {
+fn compute_of(project: &str, id: &str) -> ClaimSubject {
+    ClaimSubject::Compute {
         project: project.to_owned(),
         id: id.to_owned(),
     }
@@ -276,7 +276,7 @@ pub fn claims<'a>(
 }
 
 /// The order of claims: the time when a claim was written, and the uid of its resource.
-type Written<'a> = (Timestamp, &'a str);
+type ClaimOrder<'a> = (Timestamp, &'a str);
 
 impl Other<'_> {
     /// Keeps only its claims in the project and on the platform of `mine`. A claim recorded without
@@ -310,7 +310,7 @@ impl Other<'_> {
     }
 
     /// The time since which it is bound to a compute of the branch.
-    fn bound_on(&self, branch: &str) -> Option<Written<'_>> {
+    fn bound_on(&self, branch: &str) -> Option<ClaimOrder<'_>> {
         let binding = self.identity.binding.as_ref()?;
         (binding.branch.as_deref() == Some(branch)).then(|| (binding.at, self.uid()))
     }
@@ -321,12 +321,14 @@ impl Other<'_> {
 
     /// The marks of its creates while it is unbound. A bound resource does not need its other
     /// computes, so others may import them.
-    fn marks(&self) -> impl Iterator<Item = (String, Holder)> {
-        let creates = self
-            .identity
+    fn marks(&self) -> Vec<(String, Holder)> {
+        if self.identity.binding.is_some() {
+            return Vec::new();
+        }
+        self.identity
             .creates()
-            .filter(|_| self.identity.binding.is_none());
-        creates.filter_map(|create| Some((create.mark.clone()?, self.holder())))
+            .filter_map(|create| Some((create.mark.clone()?, self.holder())))
+            .collect()
     }
 }
 
@@ -364,7 +366,10 @@ fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<St
 
 fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
     let is_primary = |spec: &ComputeSpec| spec.type_ == ComputeType::ReadWrite;
-    let branch = Some(&object.spec.branch_id).filter(|_| is_primary(&object.spec))?;
+    if !is_primary(&object.spec) {
+        return None;
+    }
+    let branch = &object.spec.branch_id;
     let own = mine.bound_on(branch);
     let holders = others
         .iter()
@@ -383,7 +388,7 @@ fn first_create(
     own: &Other,
     mine: Mine,
     reserved: &Reservations,
-) -> Option<Rival> {
+) -> Option<RivalCreate> {
     let spec = &mine.object.spec;
     let together =
         |one: Evidence, other: Evidence| turn(spec.type_, one).goes_with(turn(spec.type_, other));
@@ -402,7 +407,7 @@ fn first_create(
             .filter(|(written, _)| *written < (intent.at, own.uid()));
         return earlier
             .min_by_key(|(written, _)| *written)
-            .map(|(_, create)| rival(create));
+            .map(|(_, (create, by))| rival(create, by));
     }
     let begun = || {
         reserved
@@ -412,18 +417,20 @@ fn first_create(
     };
     let recorded = open(&spec.branch_id, mine.evidence).min_by_key(|(written, _)| *written);
     let begun = || {
-        begun().map(|(by, evidence)| Rival {
+        begun().map(|(by, evidence)| RivalCreate {
             by: by.clone(),
             since: None,
             evidence: *evidence,
         })
     };
-    recorded.map(|(_, create)| rival(create)).or_else(begun)
+    recorded
+        .map(|(_, (create, by))| rival(create, by))
+        .or_else(begun)
 }
 
 /// The resource whose unanswered create of the branch's primary may still be carried out. None if
 /// `own` was bound on the branch or has an earlier create.
-fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
+fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<RivalCreate> {
     let branch = &mine.object.spec.branch_id;
     if mine.object.spec.type_ != ComputeType::ReadWrite || own.bound_on(branch).is_some() {
         return None;
@@ -446,7 +453,7 @@ fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
     let earlier = creates.filter(|(written, _)| before.is_none_or(|before| *written < before));
     earlier
         .min_by_key(|(written, _)| *written)
-        .map(|(_, create)| rival(create))
+        .map(|(_, (create, by))| rival(create, by))
 }
 
 /// Admitted resources that create, or may create, computes of a type. A result of another type is
@@ -457,8 +464,8 @@ fn alike<'a>(others: &'a [Other<'a>], type_: ComputeType) -> impl Iterator<Item 
     })
 }
 
-fn rival((create, by): (&CreateIntent, &Other)) -> Rival {
-    Rival {
+fn rival(create: &CreateIntent, by: &Other) -> RivalCreate {
+    RivalCreate {
         by: by.holder(),
         since: Some(create.at),
         evidence: create.evidence(),

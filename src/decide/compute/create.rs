@@ -4,111 +4,124 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{
+use super::claims::{Holder, RivalCreate};
+use super::conflict::{claimed, wrong_role};
+use super::evidence::{CreateResult, evidence, matching, on_branch};
+use super::snapshot::unclear;
+use super::{ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, await_person, stray};
+use crate::api::{ComputeSpec, ComputeType, Existing, Management};
+use crate::decide::identity::{
     Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
 };
-use super::super::{Action, Decision, Reason, Report, drift, later, names};
-use super::claims::{Holder, Rival};
-use super::conflict::{claimed, wrong_role};
-use super::evidence::{CreateOutcome, evidence, matching, on_branch};
-use super::snapshot::unclear;
-use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
-use crate::api::{ComputeSpec, ComputeType, Existing, Management};
+use crate::decide::{Action, Decision, Reason, Report, drift, later, names};
 use crate::domain::{Compute, NameSupport, NewCompute, Role, Shown, UnreadableEntry};
 
 /// Without a binding and an intent, no create is open.
-pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
+pub(super) fn adopt_or_create(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }
-    match stray::late(case, snapshot) {
-        Some(CreateOutcome::Created(found)) => return bind(case, snapshot, found, Origin::Created),
-        Some(CreateOutcome::Behind(other)) => {
-            return await_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id);
-        }
-        Some(CreateOutcome::Ambiguous(candidates)) => {
-            return await_person(case, ambiguous(case, &candidates));
-        }
-        Some(CreateOutcome::Unclear(entry)) => return Decision::rest(unresolved(case, entry)),
-        Some(CreateOutcome::NotCreated | CreateOutcome::NotKnownYet(_)) | None => {}
+    if let Some(choice) = late_result(case, snapshot) {
+        return choice;
     }
-    if case.role() == Role::Replica {
-        return create(case, snapshot);
+    match case.role() {
+        Role::Primary => adopt_or_create_primary(case, snapshot),
+        Role::Replica => create(case, snapshot),
     }
+}
+
+/// An unanswered create, already given up, may still have made a compute.
+fn late_result(case: &ComputeCase, snapshot: &ComputeSnapshot) -> Option<ComputeDecision> {
+    match stray::late(case, snapshot)? {
+        CreateResult::Created(found) => Some(bind(case, snapshot, found, Origin::Created)),
+        CreateResult::Behind(other) => Some(await_turn(
+            case,
+            Reason::ConfirmingCreate,
+            other,
+            &case.spec.branch_id,
+        )),
+        CreateResult::Ambiguous(candidates) => {
+            Some(await_person(case, ambiguous(case, &candidates)))
+        }
+        CreateResult::Unclear(entry) => Some(Decision::rest(unresolved(case, entry))),
+        CreateResult::NotCreated | CreateResult::NotKnownYet(_) => None,
+    }
+}
+
+fn adopt_or_create_primary(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
     let branch = &case.spec.branch_id;
     if let Some(other) = &case.observed.claims.primary {
-        return await_person(
-            case,
-            claimed(
-                case,
-                &format!("the primary compute of branch {branch}"),
-                other,
-            ),
-        );
+        let what = format!("the primary compute of branch {branch}");
+        return await_person(case, claimed(case, &what, other));
     }
-    let (primary, hidden) = match snapshot.primary(branch) {
-        Shown::Entry(found) => (Some(found), None),
-        Shown::Unclear(entry) => (None, Some(entry)),
-        Shown::Absent => (None, None),
-    };
-    if let Some((found, claim)) =
-        primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?)))
-    {
+    match snapshot.primary(branch) {
+        Shown::Entry(found) => existing_primary(case, snapshot, found),
+        // If adopting is not allowed, a hidden primary needs no check: the platform refuses a
+        // second one.
+        Shown::Unclear(entry) if !refuses_existing(case.spec) => {
+            let question = format!("whether branch {branch} has a primary compute");
+            Decision::rest(unclear(case, entry, &question))
+        }
+        Shown::Unclear(_) | Shown::Absent => match case.spec.management {
+            Management::Observe => Decision::rest(Report::stalled(
+                Reason::ComputeNotFound,
+                format!("Branch {branch} has no primary compute to observe."),
+            )),
+            Management::Full => create(case, snapshot),
+        },
+    }
+}
+
+fn refuses_existing(spec: &ComputeSpec) -> bool {
+    spec.management == Management::Full && spec.existing == Existing::Refuse
+}
+
+/// The branch has a primary. Binds to it, unless another resource has or may have it.
+fn existing_primary(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    found: &Compute,
+) -> ComputeDecision {
+    let branch = &case.spec.branch_id;
+    let claims = &case.observed.claims;
+    if let Some(claim) = claims.bound.get(&found.id) {
         let what = format!("compute {}, the primary of branch {branch}", found.id);
         return await_person(case, claimed(case, &what, &claim.by));
     }
     // Another resource may have created the primary and not be bound yet. An unanswered create with
     // a mark does not count: the primary would have its name, which `bind` checks.
-    let claims = &case.observed.claims;
     let unanswered = claims
         .unanswered
         .as_ref()
         .filter(|rival| rival.evidence == Evidence::ByBaseline);
-    if let Some((rival, _)) = claims.creating.as_ref().or(unanswered).zip(primary) {
+    if let Some(rival) = claims.creating.as_ref().or(unanswered) {
         return await_turn(case, Reason::Creating, &rival.by, branch);
     }
-    // If adopting is not allowed, a hidden primary needs no check: the platform refuses a second
-    // one.
-    let refuses =
-        case.spec.management == Management::Full && case.spec.existing == Existing::Refuse;
-    if let Some(entry) = hidden.filter(|_| !refuses) {
-        return Decision::rest(unclear(
-            case,
-            entry,
-            &format!("whether branch {branch} has a primary compute"),
-        ));
-    }
-    match (primary, case.spec.management, case.spec.existing) {
-        (Some(found), Management::Observe, _) => bind(case, snapshot, found, Origin::Observed),
-        (Some(found), Management::Full, Existing::Adopt) => {
-            bind(case, snapshot, found, Origin::Adopted)
-        }
-        (Some(found), Management::Full, Existing::Refuse) => Decision::rest(Report::stalled(
+    match (case.spec.management, case.spec.existing) {
+        (Management::Observe, _) => bind(case, snapshot, found, Origin::Observed),
+        (Management::Full, Existing::Adopt) => bind(case, snapshot, found, Origin::Adopted),
+        (Management::Full, Existing::Refuse) => Decision::rest(Report::stalled(
             Reason::PrimaryExists,
             format!(
-                "Branch {} already has the primary compute {}. Set spec.existing to Adopt to adopt it, or choose another branch.",
-                case.spec.branch_id, found.id
+                "Branch {branch} already has the primary compute {}. Set spec.existing to Adopt to adopt it, or choose another branch.",
+                found.id
             ),
         )),
-        (None, Management::Observe, _) => Decision::rest(Report::stalled(
-            Reason::ComputeNotFound,
-            format!(
-                "Branch {} has no primary compute to observe.",
-                case.spec.branch_id
-            ),
-        )),
-        (None, Management::Full, _) => create(case, snapshot),
     }
 }
 
 /// With an intent and no binding, the create may have been carried out.
-pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
+pub(super) fn recover(
+    case: &ComputeCase,
+    intent: &CreateIntent,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }
     match create_outcome(case, intent, snapshot) {
-        CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
-        CreateOutcome::NotCreated => Decision::act(
+        CreateResult::Created(found) => bind(case, snapshot, found, Origin::Created),
+        CreateResult::NotCreated => Decision::act(
             ComputeStep::DropIntent {
                 unanswered: stray::unanswered(case, intent),
             },
@@ -117,24 +130,24 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
                 "An earlier create was not carried out. dbplane tries it again.",
             ),
         ),
-        CreateOutcome::NotKnownYet(until) => Decision::wait(
+        CreateResult::NotKnownYet(until) => Decision::wait(
             Report::progressing(Reason::ConfirmingCreate, confirming(case, intent)),
             until,
         ),
-        CreateOutcome::Behind(other) => {
+        CreateResult::Behind(other) => {
             await_turn(case, Reason::ConfirmingCreate, other, &intent.branch)
         }
-        CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
-        CreateOutcome::Unclear(entry) => Decision::rest(unresolved(case, entry)),
+        CreateResult::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
+        CreateResult::Unclear(entry) => Decision::rest(unresolved(case, entry)),
     }
 }
 
 /// The report while the result of an unanswered create is not known.
-pub(super) fn unresolved(case: &Case, entry: &UnreadableEntry) -> Report {
+pub(super) fn unresolved(case: &ComputeCase, entry: &UnreadableEntry) -> Report {
     unclear(case, entry, "what a create that was not answered has made")
 }
 
-fn confirming(case: &Case, intent: &CreateIntent) -> String {
+fn confirming(case: &ComputeCase, intent: &CreateIntent) -> String {
     match case.observed.memory.open_answer(Action::Create, intent.at) {
         Some(answer) => {
             format!("A create was sent. {answer} dbplane checks whether it was carried out.")
@@ -147,20 +160,16 @@ fn confirming(case: &Case, intent: &CreateIntent) -> String {
 /// The outcome of a create. The evidence is the answer if this process has it, the mark if the
 /// platform keeps names, and otherwise the baseline.
 pub(super) fn create_outcome<'a>(
-    case: &Case<'a>,
+    case: &ComputeCase<'a>,
     intent: &CreateIntent,
-    snapshot: &Snapshot<'a>,
-) -> CreateOutcome<'a> {
-    match case
-        .observed
-        .memory
-        .created
-        .as_ref()
-        .map(|id| snapshot.find(id))
-    {
-        Some(Shown::Entry(created)) => return CreateOutcome::Created(created),
-        Some(Shown::Unclear(entry)) if entry.id.is_some() => return CreateOutcome::Unclear(entry),
-        Some(Shown::Unclear(_) | Shown::Absent) | None => {}
+    snapshot: &ComputeSnapshot<'a>,
+) -> CreateResult<'a> {
+    if let Some(id) = &case.observed.memory.created {
+        match snapshot.find(id) {
+            Shown::Entry(created) => return CreateResult::Created(created),
+            Shown::Unclear(entry) if entry.id.is_some() => return CreateResult::Unclear(entry),
+            Shown::Unclear(_) | Shown::Absent => {}
+        }
     }
     let found = evidence(case, intent, snapshot);
     let ours = found
@@ -169,10 +178,10 @@ pub(super) fn create_outcome<'a>(
         .find(|compute| !case.is_taken(&compute.id))
         .or(found.marked.first());
     if let Some(ours) = ours {
-        return CreateOutcome::Created(ours);
+        return CreateResult::Created(ours);
     }
     if case.observed.memory.not_done(Action::Create, intent.at) {
-        return CreateOutcome::NotCreated;
+        return CreateResult::NotCreated;
     }
     if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
@@ -187,46 +196,33 @@ pub(super) fn create_outcome<'a>(
         found.candidates().as_slice(),
         &case.observed.claims.creating,
     ) {
-        ([], _) if !too_early => hidden.map_or(CreateOutcome::NotCreated, CreateOutcome::Unclear),
-        ([], _) => CreateOutcome::NotKnownYet(settled),
+        ([], _) if !too_early => hidden.map_or(CreateResult::NotCreated, CreateResult::Unclear),
+        ([], _) => CreateResult::NotKnownYet(settled),
         // The list may still lack the compute with the resource's own mark.
-        _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
-        (_, Some(other)) => CreateOutcome::Behind(&other.by),
+        _ if intent.mark.is_some() && too_early => CreateResult::NotKnownYet(settled),
+        (_, Some(other)) => CreateResult::Behind(&other.by),
         ([one], None) if found.doubtful.is_empty() && matching(case, intent)(one) => {
-            hidden.map_or(CreateOutcome::Created(one), CreateOutcome::Unclear)
+            hidden.map_or(CreateResult::Created(one), CreateResult::Unclear)
         }
-        (several, None) => CreateOutcome::Ambiguous(several.to_vec()),
+        (several, None) => CreateResult::Ambiguous(several.to_vec()),
     }
 }
 
 /// Creates a compute. The intent shows any later process that the create may have been carried out.
-pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
+pub(super) fn create(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
     // The backoff comes first: reporting the turn instead would rewrite the status at each turn.
     if let Some(pause) = case.pause(Action::Create) {
         return pause;
     }
     let claims = &case.observed.claims;
-    if let Some(Rival { by, since, .. }) = claims.creating.as_ref().or(claims.unanswered.as_ref()) {
-        // With many waiting on a branch, naming the other resource would rewrite all their statuses
-        // at each turn.
-        let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
-        return match is_long {
-            true => await_turn(case, Reason::Creating, by, &case.spec.branch_id),
-            false => await_turn_of(
-                case,
-                Reason::Creating,
-                "another Compute",
-                &case.spec.branch_id,
-            ),
-        };
+    if let Some(rival) = claims.creating.as_ref().or(claims.unanswered.as_ref()) {
+        return await_rival(case, rival);
     }
     let evidence = Evidence::now(case.observed.name_support);
     // Without a mark, the baseline identifies the result. An unreadable entry could be missing from
     // the baseline.
-    if let Some(entry) = snapshot
-        .unreadable()
-        .hiding(None)
-        .filter(|_| evidence == Evidence::ByBaseline)
+    if evidence == Evidence::ByBaseline
+        && let Some(entry) = snapshot.unreadable().hiding(None)
     {
         let question = format!(
             "which compute a create on branch {} would have made",
@@ -234,29 +230,12 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         );
         return Decision::rest(unclear(case, entry, &question));
     }
-    let settings = drift::declared(case.spec);
-    let mark = mark(case);
-    let there = || {
-        snapshot
-            .shown()
-            .iter()
-            .filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()))
-    };
-    let baseline = || there().map(|compute| compute.id.clone()).collect();
-    let intent = CreateIntent {
-        at: case.now,
-        branch: case.spec.branch_id.clone(),
-        platform: case.observed.platform.clone(),
-        baseline: (evidence == Evidence::ByBaseline).then(baseline),
-        newest: there().filter_map(|compute| compute.created_at).max(),
-        mark: mark.clone(),
-        asked: Some(settings.clone()),
-    };
+    let intent = new_intent(case, snapshot, evidence);
     let new = NewCompute {
         branch_id: case.spec.branch_id.clone(),
         role: case.role(),
-        name: mark,
-        settings,
+        name: intent.mark.clone(),
+        settings: drift::declared(case.spec),
     };
     let step = ComputeStep::Create {
         intent,
@@ -265,6 +244,44 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         seen: snapshot.at,
     };
     Decision::act(step, creating())
+}
+
+/// With many waiting on a branch, naming the other resource at once would rewrite all their
+/// statuses at each turn.
+fn await_rival(case: &ComputeCase, rival: &RivalCreate) -> ComputeDecision {
+    let branch = &case.spec.branch_id;
+    let is_long = rival
+        .since
+        .is_some_and(|since| later(since, LONG_TURN) <= case.now);
+    if is_long {
+        await_turn(case, Reason::Creating, &rival.by, branch)
+    } else {
+        await_turn_of(case, Reason::Creating, "another Compute", branch)
+    }
+}
+
+fn new_intent(case: &ComputeCase, snapshot: &ComputeSnapshot, evidence: Evidence) -> CreateIntent {
+    let existing: Vec<&Compute> = snapshot
+        .shown()
+        .iter()
+        .filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()))
+        .collect();
+    let baseline = match evidence {
+        Evidence::ByBaseline => Some(existing.iter().map(|compute| compute.id.clone()).collect()),
+        Evidence::ByMark => None,
+    };
+    CreateIntent {
+        at: case.now,
+        branch: case.spec.branch_id.clone(),
+        platform: case.observed.platform.clone(),
+        baseline,
+        newest: existing
+            .iter()
+            .filter_map(|compute| compute.created_at)
+            .max(),
+        mark: mark(case),
+        asked: Some(drift::declared(case.spec)),
+    }
 }
 
 /// The report while a create is in progress.
@@ -294,19 +311,22 @@ pub fn is_current(
 pub fn may_rest_on_older_list(
     spec: &ComputeSpec,
     identity: &ComputeIdentity,
-    (computes, names): (&[Compute], NameSupport),
+    computes: &[Compute],
+    names: NameSupport,
 ) -> bool {
-    let has_primary = || {
-        computes
-            .iter()
-            .any(|compute| on_branch(compute, &spec.branch_id, Role::Primary))
-    };
-    let creates = match spec.type_ {
-        ComputeType::ReadOnly => true,
-        ComputeType::ReadWrite => spec.existing == Existing::Refuse && !has_primary(),
-    };
     let is_new = *identity == ComputeIdentity::default() && spec.compute_id.is_none();
-    names == NameSupport::Kept && spec.management == Management::Full && is_new && creates
+    if !is_new || names != NameSupport::Kept || spec.management != Management::Full {
+        return false;
+    }
+    match spec.type_ {
+        ComputeType::ReadOnly => true,
+        ComputeType::ReadWrite => {
+            let has_primary = computes
+                .iter()
+                .any(|compute| on_branch(compute, &spec.branch_id, Role::Primary));
+            spec.existing == Existing::Refuse && !has_primary
+        }
+    }
 }
 
 /// The maximum age of a list that began before the place in the budget was granted.
@@ -317,41 +337,43 @@ const AFTER_PLACE: Duration = Duration::from_secs(60);
 /// The unique name of a create, if the platform supports names. After an unanswered create the
 /// resource uses the same name again. A platform that allows a name only once then carries out only
 /// one of the two.
-fn mark(case: &Case) -> Option<String> {
+fn mark(case: &ComputeCase) -> Option<String> {
     let observed = case.observed;
+    if observed.name_support == NameSupport::Unseen {
+        return None;
+    }
     let before = case
         .identity
         .unanswered
         .iter()
         .rev()
         .find_map(|record| record.mark.clone());
-    let new = || {
+    Some(before.unwrap_or_else(|| {
         names::unique(
             &observed.meta.name,
             &observed.cluster,
             observed.meta.object_key(),
             observed.random,
         )
-    };
-    (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))
+    }))
 }
 
 /// Creates on one branch are sent and resolved one after the other.
-pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str) -> Choice {
-    let Decision { report, wake, .. } = await_turn_of(
-        case,
-        reason,
-        &by.told_in(&case.observed.meta.namespace),
-        branch,
-    );
+pub(super) fn await_turn(
+    case: &ComputeCase,
+    reason: Reason,
+    by: &Holder,
+    branch: &str,
+) -> ComputeDecision {
+    let other = by.told_in(&case.observed.meta.namespace);
+    let choice = await_turn_of(case, reason, &other, branch);
     Decision {
-        step: None,
-        report: report.map(|report| report.held_by(by)),
-        wake,
+        report: choice.report.map(|report| report.held_by(by)),
+        ..choice
     }
 }
 
-fn await_turn_of(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
+fn await_turn_of(case: &ComputeCase, reason: Reason, other: &str, branch: &str) -> ComputeDecision {
     let report = Report::progressing(
         reason,
         format!("Waiting for {other}, whose create on branch {branch} comes first."),
@@ -364,7 +386,7 @@ const LONG_TURN: Duration = Duration::from_secs(10);
 /// The interval of checks while another create on the branch comes first.
 const CREATE_TURN: Duration = Duration::from_secs(5);
 
-fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
+fn import(case: &ComputeCase, snapshot: &ComputeSnapshot, id: &str) -> ComputeDecision {
     match snapshot.find(id) {
         Shown::Unclear(entry) => {
             Decision::rest(unclear(case, entry, &format!("what compute {id} is")))
@@ -385,7 +407,12 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
 }
 
 /// Binds the resource to a compute, unless another resource claims it.
-pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
+pub(super) fn bind(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    found: &Compute,
+    origin: Origin,
+) -> ComputeDecision {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return await_person(
             case,
@@ -410,12 +437,11 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     let unanswered = stray::unanswered_beside(case, found, snapshot);
     let made = stray::made(case, found);
     // A created compute started with its create. Binding to an existing compute starts nothing.
-    let created = case
-        .identity
-        .creates()
-        .map(|create| create.at)
-        .min()
-        .filter(|_| origin == Origin::Created);
+    let created = if origin == Origin::Created {
+        case.identity.creates().map(|create| create.at).min()
+    } else {
+        None
+    };
     let restart = RestartRecord {
         at: created.unwrap_or(case.now),
         noted: created.is_none(),
@@ -436,7 +462,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     )
 }
 
-fn ambiguous(case: &Case, candidates: &[&Compute]) -> Report {
+fn ambiguous(case: &ComputeCase, candidates: &[&Compute]) -> Report {
     let ids: Vec<String> = candidates
         .iter()
         .map(|compute| compute.id.clone())

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, CreateIntent, Origin};
-use super::super::released::gone_with_its_project;
-use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
-use super::evidence::CreateOutcome;
+use super::evidence::CreateResult;
 use super::record::elsewhere;
 use super::snapshot::unclear;
 use super::stray::{advice_on_deletion, hidden, strays};
 use super::{
-    Case, Choice, ComputeObserved, ComputeStep, Snapshot, SnapshotState, is_orphaned,
-    remove_finalizer, unreadable, wish,
+    ComputeCase, ComputeDecision, ComputeObserved, ComputeSnapshot, ComputeStep, SnapshotState,
+    is_orphaned, remove_finalizer, unreadable, wish,
 };
+use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Origin};
+use crate::decide::released::gone_with_its_project;
+use crate::decide::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
 /// After this time a compute is deleted again if it is still listed although the platform confirmed
@@ -25,7 +25,7 @@ const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const NOT_CHECKED: &str =
     "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
-pub(super) fn decide(case: &Case) -> Choice {
+pub(super) fn decide(case: &ComputeCase) -> ComputeDecision {
     if !case.observed.meta.has_finalizer {
         return Decision::rest(Report::progressing(
             Reason::Deleting,
@@ -57,9 +57,10 @@ pub(super) fn decide(case: &Case) -> Choice {
         return Decision::silent();
     }
     if let Some(obstacle) = case.observed.account.obstacle() {
-        return match certain {
-            true => Decision::rest(blocked(case, obstacle)),
-            false => remove_finalizer(NOT_CHECKED),
+        return if certain {
+            Decision::rest(blocked(case, obstacle))
+        } else {
+            remove_finalizer(NOT_CHECKED)
         };
     }
     match &case.observed.snapshot {
@@ -72,19 +73,26 @@ pub(super) fn decide(case: &Case) -> Choice {
             Decision::rest(Report::of(advised(unreadable(case.spec, fault))))
         }
         SnapshotState::Taken { at, computes } => {
-            let snapshot = Snapshot::new(*at, computes);
-            if let Some(report) = elsewhere(case) {
-                return Decision::rest(report);
-            }
-            match (&case.identity.binding, &case.identity.intent) {
-                (Some(binding), _) => remove(case, binding, &snapshot),
-                (None, Some(intent)) => unresolved(case, intent, &snapshot),
-                (None, None) => match wish {
-                    Some(wish) => wish::delete(case, wish, &snapshot),
-                    None => finish(case, &snapshot, "There is no compute."),
-                },
-            }
+            with_snapshot(case, wish, &ComputeSnapshot::new(*at, computes))
         }
+    }
+}
+
+fn with_snapshot(
+    case: &ComputeCase,
+    wish: Option<&ComputeIdentity>,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
+    if let Some(report) = elsewhere(case) {
+        return Decision::rest(report);
+    }
+    match (&case.identity.binding, &case.identity.intent) {
+        (Some(binding), _) => remove(case, binding, snapshot),
+        (None, Some(intent)) => unresolved(case, intent, snapshot),
+        (None, None) => match wish {
+            Some(wish) => wish::delete(case, wish, snapshot),
+            None => finish(case, snapshot, "There is no compute."),
+        },
     }
 }
 
@@ -97,14 +105,14 @@ pub fn misses_its_project(observed: &ComputeObserved) -> bool {
         )
 }
 
-fn is_gone_with_its_project(case: &Case) -> bool {
+fn is_gone_with_its_project(case: &ComputeCase) -> bool {
     let is_there = |binding: &Binding| binding.project == case.spec.project_id;
     case.observed.project_gone
         && elsewhere(case).is_none()
         && case.identity.binding.as_ref().is_none_or(is_there)
 }
 
-fn release(case: &Case) -> Choice {
+fn release(case: &ComputeCase) -> ComputeDecision {
     let project = &case.spec.project_id;
     let which = case
         .identity
@@ -124,7 +132,7 @@ fn release(case: &Case) -> Choice {
 /// The alternative that messages offer.
 const OR_KEEP: &str = "set spec.deletion to Orphan to keep the compute on the platform";
 
-fn protected(case: &Case) -> Report {
+fn protected(case: &ComputeCase) -> Report {
     let meta = &case.observed.meta;
     let which = case.identity.binding.as_ref().map_or_else(
         || "a compute".to_owned(),
@@ -141,7 +149,11 @@ fn protected(case: &Case) -> Report {
 }
 
 /// A create was begun, so its outcome is determined first.
-fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
+fn unresolved(
+    case: &ComputeCase,
+    intent: &CreateIntent,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     let named = case.spec.compute_id.as_ref().map(|id| snapshot.find(id));
     if let Some(Shown::Entry(found)) = named
         && !case.observed.claims.bound.contains_key(&found.id)
@@ -149,35 +161,32 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
         return bind(case, snapshot, found, Origin::Imported);
     }
     match create_outcome(case, intent, snapshot) {
-        CreateOutcome::Created(found) if case.observed.claims.bound.contains_key(&found.id) => {
+        CreateResult::Created(found) if case.observed.claims.bound.contains_key(&found.id) => {
             finish(case, snapshot, "Another resource has the compute.")
         }
-        CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
-        CreateOutcome::NotCreated => finish(case, snapshot, "No compute was created."),
-        CreateOutcome::Behind(other) => {
+        CreateResult::Created(found) => bind(case, snapshot, found, Origin::Created),
+        CreateResult::NotCreated => finish(case, snapshot, "No compute was created."),
+        CreateResult::Behind(other) => {
             await_turn(case, Reason::ConfirmingCreate, other, &intent.branch)
         }
-        CreateOutcome::NotKnownYet(until) => confirming(until),
-        CreateOutcome::Unclear(entry) => cannot_be_seen(super::create::unresolved(case, entry)),
-        CreateOutcome::Ambiguous(found) => {
+        CreateResult::NotKnownYet(until) => confirming(until),
+        CreateResult::Unclear(entry) => cannot_be_seen(super::create::unresolved(case, entry)),
+        CreateResult::Ambiguous(found) => {
             let settled = case
                 .observed
                 .memory
                 .settles_at(intent.at, case.observed.limits.settle);
-            match snapshot.at < settled {
-                true => confirming(settled),
-                false => leave(
-                    case,
-                    snapshot,
-                    "What a create has made cannot be determined.",
-                    &found,
-                ),
+            if snapshot.at < settled {
+                confirming(settled)
+            } else {
+                let why = "What a create has made cannot be determined.";
+                leave(case, snapshot, why, &found)
             }
         }
     }
 }
 
-fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
+fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> ComputeDecision {
     let claims = &case.observed.claims;
     let namespace = &case.observed.meta.namespace;
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
@@ -245,7 +254,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
 
 /// When to delete a compute again if a list still shows it; `None` before the platform has
 /// confirmed its delete.
-pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
+pub(super) fn delete_again(case: &ComputeCase, id: &str) -> Option<Timestamp> {
     let deleted = case
         .observed
         .memory
@@ -256,13 +265,13 @@ pub(super) fn delete_again(case: &Case, id: &str) -> Option<Timestamp> {
 }
 
 /// Waits for a list that can be read, and offers the alternative.
-pub(super) fn cannot_be_seen(report: Report) -> Choice {
+pub(super) fn cannot_be_seen(report: Report) -> ComputeDecision {
     Decision::rest(Report::of(
         report.health.saying_also(&format!("Or {OR_KEEP}.")),
     ))
 }
 
-fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
+fn finish(case: &ComputeCase, snapshot: &ComputeSnapshot, why: &str) -> ComputeDecision {
     leave(case, snapshot, why, &[])
 }
 
@@ -271,7 +280,12 @@ fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
 /// deleted. If a user named another compute
 /// while a create was open, the create may still be carried out. dbplane then waits for its settle
 /// time.
-fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) -> Choice {
+fn leave(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    why: &str,
+    undecided: &[&Compute],
+) -> ComputeDecision {
     let strays = strays(case, snapshot);
     let mut left = strays.ids();
     left.extend(undecided.iter().map(|compute| compute.id.clone()));
@@ -306,12 +320,12 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str, undecided: &[&Compute]) ->
     }
 }
 
-fn confirming(until: Timestamp) -> Choice {
+fn confirming(until: Timestamp) -> ComputeDecision {
     let why = "dbplane checks whether an unanswered create was carried out.";
     Decision::wait(Report::progressing(Reason::ConfirmingCreate, why), until)
 }
 
-fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
+fn delete(case: &ComputeCase, binding: &Binding, deleting: Report) -> ComputeDecision {
     let step = ComputeStep::Delete {
         id: binding.id.clone(),
     };
@@ -326,7 +340,7 @@ fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
 }
 
 /// The report if the account that is needed for the delete cannot be used.
-fn blocked(case: &Case, obstacle: Health) -> Report {
+fn blocked(case: &ComputeCase, obstacle: Health) -> Report {
     let advice = format!("Restore the account, or {OR_KEEP}.");
     match (&case.observed.account, obstacle) {
         (AccountView::NotReady { .. }, Health::Unknown(reason, message)) => {

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use super::super::identity::{CreateIntent, Evidence};
-use super::super::{Action, drift};
 use super::claims::Holder;
-use super::{Case, Snapshot};
+use super::{ComputeCase, ComputeSnapshot};
+use crate::decide::identity::{CreateIntent, Evidence};
+use crate::decide::{Action, drift};
 use crate::domain::{
     Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry,
 };
 
 /// The outcome of a create.
-pub(super) enum CreateOutcome<'a> {
+pub(super) enum CreateResult<'a> {
     Created(&'a Compute),
     NotCreated,
     NotKnownYet(Timestamp),
@@ -45,9 +45,9 @@ impl<'a> CreateEvidence<'a> {
 }
 
 pub(super) fn evidence<'a>(
-    case: &Case,
+    case: &ComputeCase,
     intent: &CreateIntent,
-    snapshot: &Snapshot<'a>,
+    snapshot: &ComputeSnapshot<'a>,
 ) -> CreateEvidence<'a> {
     // The user's annotation overrides the evidence.
     let is_excluded = |compute: &Compute| case.observed.not_created.contains(&compute.id);
@@ -94,7 +94,7 @@ pub(super) fn evidence<'a>(
 /// True if this process knows that a create was not carried out. For a create with a mark, a
 /// conflict does not prove that. A proxy may have sent it twice, and the answer is for the second
 /// request.
-pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
+pub(super) fn is_void(case: &ComputeCase, intent: &CreateIntent) -> bool {
     let memory = &case.observed.memory;
     let repeated = intent.mark.is_some()
         && matches!(memory.fault(Action::Create), Some(Fault::Conflict { .. }));
@@ -103,7 +103,10 @@ pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
 
 /// True if an unnamed compute can be the result of the create; never if the mark alone identifies
 /// the result. Ignores fields that the platform does not report.
-pub(super) fn matching<'a>(case: &Case<'a>, intent: &'a CreateIntent) -> impl Fn(&Compute) -> bool {
+pub(super) fn matching<'a>(
+    case: &ComputeCase<'a>,
+    intent: &'a CreateIntent,
+) -> impl Fn(&Compute) -> bool {
     // Intents of earlier versions lack the requested settings. The declared size may have changed
     // since.
     let declared = || Settings {
@@ -127,7 +130,7 @@ pub(super) fn matching<'a>(case: &Case<'a>, intent: &'a CreateIntent) -> impl Fn
 /// True if a compute may have been created with these database settings. A platform may rewrite a
 /// value ("64MB" as "65536kB"). A different value counts only if the platform was seen to return
 /// this one unchanged.
-fn may_have(case: &Case, asked: &PostgresSettings, compute: &Compute) -> bool {
+fn may_have(case: &ComputeCase, asked: &PostgresSettings, compute: &Compute) -> bool {
     asked.0.iter().all(|(name, value)| {
         let mut shown = compute
             .settings

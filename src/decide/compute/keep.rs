@@ -5,10 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::drift::{self, Difference};
-use super::super::identity::{Binding, Origin};
-use super::super::memory::Asked;
-use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::conflict::{claimed, wrong_role};
 use super::connection::{connection, incomplete, meanwhile};
 use super::create::adopt_or_create;
@@ -17,12 +13,21 @@ use super::status::to_the_second;
 use super::unfollowed::{reported, unfollowed};
 use super::update::update;
 use super::{
-    Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, restart, stray,
+    ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, is_settled, maintenance,
+    operations, restart, stray,
 };
 use crate::api::{Management, OnMissing};
+use crate::decide::drift::{self, Difference};
+use crate::decide::identity::{Binding, Origin};
+use crate::decide::memory::ExistenceAnswer;
+use crate::decide::{Action, Decision, Health, Reason, Report, Sync, later};
 use crate::domain::{Compute, ComputeState, Shown};
 
-pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
+pub(super) fn decide(
+    case: &ComputeCase,
+    binding: &Binding,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     if let Some(conflict) = conflict(case, binding) {
         return Decision::rest(conflict);
     }
@@ -47,7 +52,7 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
     )
 }
 
-fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
+fn keep_or_observe(case: &ComputeCase, binding: &Binding, compute: &Compute) -> ComputeDecision {
     // Bindings of earlier versions have no branch, and stay as they are.
     if binding
         .branch
@@ -71,7 +76,7 @@ fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice 
 }
 
 /// dbplane never acts on a binding that contradicts the resource.
-fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
+fn conflict(case: &ComputeCase, binding: &Binding) -> Option<Report> {
     if binding.project != case.spec.project_id {
         return Some(Report::stalled(
             Reason::BindingConflict,
@@ -106,7 +111,11 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
 
 /// A successful snapshot lacks the compute. After the settle time, the compute counts as deleted by
 /// someone else.
-pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
+pub(super) fn missing(
+    case: &ComputeCase,
+    binding: &Binding,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     let since = missing_since(case, binding);
     let gone = later(since, case.observed.limits.settle);
     if snapshot.at < gone {
@@ -144,7 +153,7 @@ pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Ch
 }
 
 /// A compute that was missing before the binding was a different one.
-fn missing_since(case: &Case, binding: &Binding) -> Timestamp {
+fn missing_since(case: &ComputeCase, binding: &Binding) -> Timestamp {
     case.observed
         .memory
         .missing_since
@@ -153,7 +162,7 @@ fn missing_since(case: &Case, binding: &Binding) -> Timestamp {
 }
 
 /// True if the platform has answered, since its list lacks the compute, that it does not exist.
-pub(super) fn is_gone(case: &Case, binding: &Binding) -> bool {
+pub(super) fn is_gone(case: &ComputeCase, binding: &Binding) -> bool {
     let asked = case
         .observed
         .memory
@@ -162,7 +171,7 @@ pub(super) fn is_gone(case: &Case, binding: &Binding) -> bool {
     asked.is_some_and(|asked| !asked.exists)
 }
 
-fn not_recreated(case: &Case, binding: &Binding) -> Report {
+fn not_recreated(case: &ComputeCase, binding: &Binding) -> Report {
     let meta = &case.observed.meta;
     Report::stalled(
         Reason::ComputeNotFound,
@@ -176,11 +185,15 @@ fn not_recreated(case: &Case, binding: &Binding) -> Report {
 
 /// A list without the compute proves nothing by itself, so the platform is asked for it. `None`
 /// once it has answered that the compute does not exist.
-pub(super) fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Option<Choice> {
+pub(super) fn unproven(
+    case: &ComputeCase,
+    binding: &Binding,
+    since: Timestamp,
+) -> Option<ComputeDecision> {
     let unknown = |message| Report::unknown(Reason::ComputeNotFound, message);
     match case.observed.memory.asked.filter(|asked| asked.at >= since) {
-        Some(Asked { exists: false, .. }) => None,
-        Some(Asked { at, .. }) if case.now < later(at, ASK_AGAIN) => {
+        Some(ExistenceAnswer { exists: false, .. }) => None,
+        Some(ExistenceAnswer { at, .. }) if case.now < later(at, ASK_AGAIN) => {
             let message = format!(
                 "Compute {} exists, but is not in the project's list. dbplane waits for the list.",
                 binding.id
@@ -206,7 +219,7 @@ pub(super) fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Opti
 /// The interval for asking again for a compute that exists but is not listed.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
 
-fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
+fn observe(case: &ComputeCase, binding: &Binding, compute: &Compute) -> ComputeDecision {
     let differences = drift::differences(case.spec, compute);
     let report = health(case, binding, compute);
     if differences.is_empty() {
@@ -220,7 +233,7 @@ fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
 }
 
 /// Chooses the first candidate with a step, or else the first candidate.
-fn keep(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
+fn keep(case: &ComputeCase, binding: &Binding, compute: &Compute) -> ComputeDecision {
     let report = health(case, binding, compute);
     let connection = connection(case, compute, &report);
     let restart = restart::restart(case, compute, &report);
@@ -247,7 +260,7 @@ fn keep(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
 }
 
 /// Corrects the declared fields that differ.
-fn declared(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
+fn declared(case: &ComputeCase, compute: &Compute, report: &Report) -> Option<ComputeDecision> {
     let differences = drift::differences(case.spec, compute);
     if differences.is_empty() {
         return None;
@@ -264,7 +277,12 @@ fn declared(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
 }
 
 /// Nothing to do. While the compute starts, decides again at the start deadline.
-fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -> Choice {
+fn starting(
+    case: &ComputeCase,
+    binding: &Binding,
+    compute: &Compute,
+    report: Report,
+) -> ComputeDecision {
     let deadline = later(binding.at, case.observed.limits.start);
     match compute.current_state {
         ComputeState::Init if case.now < deadline => Decision::wait(report, deadline),
@@ -273,7 +291,7 @@ fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -
 }
 
 /// Reports whether the compute can be used, whatever the spec declares.
-fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
+fn health(case: &ComputeCase, binding: &Binding, compute: &Compute) -> Report {
     let health = match (&compute.current_state, &compute.pending_state) {
         (ComputeState::Init, _) if operations::is_late(case, binding, compute) => {
             Health::Stalled(Reason::StartTimeout, not_started(case, binding, compute))
@@ -319,7 +337,7 @@ fn unknown_state(compute: &Compute) -> String {
     )
 }
 
-fn not_started(case: &Case, binding: &Binding, compute: &Compute) -> String {
+fn not_started(case: &ComputeCase, binding: &Binding, compute: &Compute) -> String {
     let since = compute.created_at.unwrap_or(binding.at);
     let since = to_the_second(since).unwrap_or(since);
     let operations = operations::so_far(case);

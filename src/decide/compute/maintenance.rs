@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
-use super::super::cron::Cron;
-use super::super::identity::{Maintained, RestartRecord};
-use super::super::{Wake, later};
-use super::Case;
+use super::ComputeCase;
 use crate::api::{ComputeSpec, Duration as Length, MaintenanceRestart, MaintenanceStatus};
+use crate::decide::cron::Cron;
+use crate::decide::identity::{Maintained, RestartRecord};
+use crate::decide::{Wake, later};
 use crate::domain::Compute;
 
 /// The starting deadline of a restart if the spec declares none.
@@ -19,7 +19,7 @@ const STARTING_DEADLINE: Duration = Duration::from_secs(3600);
 const AHEAD: Duration = Duration::from_secs(24 * 3600);
 
 /// The schedule of one compute.
-struct Plan {
+struct MaintenancePlan {
     cron: Cron,
     /// The schedule as declared, with its time zone. A different schedule starts its own record.
     text: String,
@@ -27,7 +27,7 @@ struct Plan {
     deadline: Duration,
 }
 
-impl Plan {
+impl MaintenancePlan {
     fn of(restart: &MaintenanceRestart, compute: &str) -> Result<Self, String> {
         let cron = Cron::parse(&restart.schedule, restart.time_zone.as_deref())?;
         let length = |declared: &Option<Length>| declared.as_ref().and_then(Length::value);
@@ -81,7 +81,7 @@ fn earlier(time: Timestamp, length: Duration) -> Timestamp {
 }
 
 /// The state of the regular restarts.
-pub(super) enum Turn {
+pub(super) enum RestartTurn {
     /// Nothing is due.
     No,
     /// A restart is due for the time in this record.
@@ -90,24 +90,25 @@ pub(super) enum Turn {
     Missed(Timestamp),
 }
 
-pub(super) fn turn(case: &Case, record: &RestartRecord, compute: &Compute) -> Turn {
+pub(super) fn turn(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> RestartTurn {
     let Some(Ok(plan)) = plan(case.spec, &compute.id) else {
-        return Turn::No;
+        return RestartTurn::No;
     };
     let (Some(time), Some(known)) = (plan.due(case.now), plan.known(Some(record), case.now)) else {
-        return Turn::No;
+        return RestartTurn::No;
     };
-    if time <= known.time || has_started(case, &plan, (record, known, time), compute) {
-        return Turn::No;
+    let started = last_start(record, compute);
+    if time <= known.time || has_started(case, &plan, known, time, started) {
+        return RestartTurn::No;
     }
     if case.now < later(later(time, plan.jitter), plan.deadline) {
-        return Turn::Due(Maintained {
+        return RestartTurn::Due(Maintained {
             schedule: plan.text,
             time,
             made: Some(case.now),
         });
     }
-    Turn::Missed(time)
+    RestartTurn::Missed(time)
 }
 
 /// The last time of the schedule that is done with. A new schedule counts from now on.
@@ -130,47 +131,50 @@ pub(super) fn followed(
     })
 }
 
-fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<Plan, String>> {
+fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<MaintenancePlan, String>> {
     spec.maintenance
         .as_ref()
-        .map(|maintenance| Plan::of(&maintenance.restart, compute))
+        .map(|maintenance| MaintenancePlan::of(&maintenance.restart, compute))
 }
 
 /// True if the compute has started since the previous time of the schedule. The restart made for
 /// that previous time does not count.
 fn has_started(
-    case: &Case,
-    plan: &Plan,
-    (record, known, time): (&RestartRecord, &Maintained, Timestamp),
-    compute: &Compute,
+    case: &ComputeCase,
+    plan: &MaintenancePlan,
+    known: &Maintained,
+    time: Timestamp,
+    started: Option<Timestamp>,
 ) -> bool {
     let Some(before) = plan.cron.last(earlier(time, Duration::from_secs(1))) else {
         return false;
     };
-    let since = match known.made.filter(|_| known.time >= before) {
-        Some(made) => later(made, case.observed.limits.start),
-        None => later(before, plan.jitter),
+    let since = match known.made {
+        Some(made) if known.time >= before => later(made, case.observed.limits.start),
+        _ => later(before, plan.jitter),
     };
-    compute
-        .started_at
-        .into_iter()
-        .chain(record.started())
-        .any(|started| started > since)
+    started.is_some_and(|started| started > since)
 }
 
-pub(super) fn wake(case: &Case, compute: &Compute) -> Wake {
+/// The last start, by the platform's answer or the record.
+fn last_start(record: &RestartRecord, compute: &Compute) -> Option<Timestamp> {
+    compute.started_at.max(record.started())
+}
+
+pub(super) fn wake(case: &ComputeCase, compute: &Compute) -> Wake {
     next_restart(case, compute).map_or(Wake::OnChange, Wake::At)
 }
 
 /// The next restart to announce. A time that will be skipped, because the compute has started since
 /// the previous one, is not announced.
-fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
+fn next_restart(case: &ComputeCase, compute: &Compute) -> Option<Timestamp> {
     let plan = plan(case.spec, &compute.id).and_then(Result::ok)?;
     let time = plan.next(case.now)?;
     let record = case.identity.restart.as_ref();
     let known = record.zip(plan.known(record, case.now));
-    let is_left_out = known
-        .is_some_and(|(record, known)| has_started(case, &plan, (record, known, time), compute));
+    let is_left_out = known.is_some_and(|(record, known)| {
+        has_started(case, &plan, known, time, last_start(record, compute))
+    });
     let time = if is_left_out {
         plan.cron.next(time)?
     } else {
@@ -180,7 +184,7 @@ fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
 }
 
 /// The maintenance part of the status; `None` if no regular restarts are declared.
-pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus> {
+pub(super) fn status(case: &ComputeCase, compute: &Compute) -> Option<MaintenanceStatus> {
     case.spec.maintenance.as_ref()?;
     let missed = match case
         .identity
@@ -188,8 +192,8 @@ pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus
         .as_ref()
         .map(|record| turn(case, record, compute))
     {
-        Some(Turn::Missed(time)) => Some(time),
-        Some(Turn::No | Turn::Due(_)) | None => None,
+        Some(RestartTurn::Missed(time)) => Some(time),
+        Some(RestartTurn::No | RestartTurn::Due(_)) | None => None,
     };
     Some(MaintenanceStatus {
         next_restart: next_restart(case, compute),

@@ -1,16 +1,21 @@
 //! The platform's operations on a compute: reads and reports them if the compute takes long or an
 //! operation has failed.
 
-use super::super::identity::Binding;
-use super::super::operations::{is_given_up, text};
-use super::super::{Action, Decision, Reason, Report, Sync, Wake, later};
-use super::{Case, Choice, ComputeStep, SnapshotState};
+use super::{ComputeCase, ComputeDecision, ComputeStep, SnapshotState};
 use crate::api::LastOperation;
+use crate::decide::identity::Binding;
+use crate::decide::operations::{is_given_up, text};
+use crate::decide::{Action, Decision, Reason, Report, Sync, Wake, later};
 use crate::domain::{Compute, ComputeState};
 
 /// Adds the operations to a choice: reports a failed one, and reads them when due. Any other step
 /// comes first, because nothing depends on operations.
-pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: Choice) -> Choice {
+pub(super) fn beside(
+    case: &ComputeCase,
+    binding: &Binding,
+    compute: &Compute,
+    choice: ComputeDecision,
+) -> ComputeDecision {
     let known = &case.observed.memory.operations;
     let choice = Decision {
         report: choice.report.map(|report| reported(case, compute, report)),
@@ -40,14 +45,14 @@ pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: 
 }
 
 /// True if the start deadline has passed.
-pub(super) fn is_late(case: &Case, binding: &Binding, compute: &Compute) -> bool {
+pub(super) fn is_late(case: &ComputeCase, binding: &Binding, compute: &Compute) -> bool {
     compute.current_state == ComputeState::Init
         && case.now >= later(binding.at, case.observed.limits.start)
 }
 
 /// Adds the failed operation to the report. A difference from the spec that it causes keeps its
 /// reason.
-fn reported(case: &Case, compute: &Compute, report: Report) -> Report {
+fn reported(case: &ComputeCase, compute: &Compute, report: Report) -> Report {
     let Some(failed) = case.observed.memory.operations.failed() else {
         return report;
     };
@@ -63,7 +68,7 @@ fn reported(case: &Case, compute: &Compute, report: Report) -> Report {
     report.with_sync(sync)
 }
 
-fn explained(case: &Case, compute: &Compute, failed: &LastOperation) -> String {
+fn explained(case: &ComputeCase, compute: &Compute, failed: &LastOperation) -> String {
     let meta = &case.observed.meta;
     let remedy = match (is_given_up(failed), case.observed.memory.operations.are_listed()) {
         // A compute that never ran cannot be restarted.
@@ -91,7 +96,7 @@ fn explained(case: &Case, compute: &Compute, failed: &LastOperation) -> String {
 }
 
 /// The known operations of a compute that does not start.
-pub(super) fn so_far(case: &Case) -> String {
+pub(super) fn so_far(case: &ComputeCase) -> String {
     let known = &case.observed.memory.operations;
     let texts = known
         .newest()

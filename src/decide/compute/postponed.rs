@@ -1,17 +1,18 @@
 //! Changes and restarts that have to wait, because they interrupt connections.
 
-use super::super::disruption::Permit;
-use super::super::{Decision, Health, Reason, Report, Sync, Waiting};
-use super::Choice;
+use super::ComputeDecision;
+use crate::decide::conditions::PostponedChanges;
+use crate::decide::disruption::Permit;
+use crate::decide::{Decision, Health, Reason, Report, Sync};
 
 /// Reports changes that interrupt connections and are not allowed now.
-pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {
+pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> ComputeDecision {
     let waiting = |when: &str, until| Report {
         sync: Sync::OutOfSync(
             Reason::WaitingForDisruption,
             format!("Waiting {when}: {changes}."),
         ),
-        waiting: Some(Waiting {
+        waiting: Some(PostponedChanges {
             changes: changes.clone(),
             until,
         }),

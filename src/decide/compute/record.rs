@@ -1,33 +1,34 @@
 //! The record of a Compute: restores the finalizer and the copy, and checks that the account is
 //! still for the recorded platform.
 
-use super::super::identity::ComputeIdentity;
-use super::super::seal::InvalidAnnotation;
-use super::super::{Decision, Reason, Report};
-use super::{Case, Choice, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer};
+use super::{
+    ComputeCase, ComputeDecision, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer,
+};
 use crate::api::{ComputeSpec, Management};
+use crate::decide::identity::ComputeIdentity;
+use crate::decide::seal::InvalidAnnotation;
+use crate::decide::{Decision, Reason, Report};
 
 /// The finalizer holds a resource that has, or may have, a compute. Replacing the resource by its
 /// manifest removes the finalizer and the copy of the record.
-pub(super) fn restore(case: &Case) -> Option<Choice> {
+pub(super) fn restore(case: &ComputeCase) -> Option<ComputeDecision> {
     let meta = &case.observed.meta;
-    (is_held(case.spec, case.identity) && !meta.has_finalizer).then(|| {
-        let step = ComputeStep::Restore {
-            record: meta.record.clone().filter(|_| meta.record_lost),
-        };
-        Decision::act(
-            step,
-            Report::progressing(
-                Reason::Updating,
-                "The record of this resource is being restored.",
-            ),
-        )
-    })
+    if meta.has_finalizer || !is_held(case.spec, case.identity) {
+        return None;
+    }
+    let step = ComputeStep::Restore {
+        record: meta.lost_record(),
+    };
+    let message = "The record of this resource is being restored.";
+    Some(Decision::act(
+        step,
+        Report::progressing(Reason::Updating, message),
+    ))
 }
 
 /// The account is now for another platform. That platform says nothing about the compute, nor about
 /// an open create.
-pub(super) fn elsewhere(case: &Case) -> Option<Report> {
+pub(super) fn elsewhere(case: &ComputeCase) -> Option<Report> {
     let (recorded, here) = (
         case.identity.platform()?,
         case.observed.platform.as_deref()?,
@@ -67,7 +68,7 @@ pub(super) fn invalid(
     spec: &ComputeSpec,
     observed: &ComputeObserved,
     invalid: &InvalidAnnotation,
-) -> Choice {
+) -> ComputeDecision {
     let meta = &observed.meta;
     if meta.deleting
         && meta.has_finalizer

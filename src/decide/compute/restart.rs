@@ -2,21 +2,25 @@
 
 use jiff::Timestamp;
 
-use super::super::disruption::Permit;
-use super::super::drift::{self, Difference};
-use super::super::identity::{BeforeRestart, RestartRecord};
-use super::super::names::RESTART;
-use super::super::{Action, Decision, Health, Reason, Report, Sync};
-use super::maintenance::{self, Turn};
+use super::maintenance::{self, RestartTurn};
 use super::postponed::postponed;
 use super::restart_evidence::{
-    Outcome, after_in_vain, answered, applying_again, call_again_at, outcome,
+    RestartOutcome, after_in_vain, answered, applying_again, call_again_at, outcome,
 };
-use super::{Case, Choice, ComputeStep, is_settled};
+use super::{ComputeCase, ComputeDecision, ComputeStep, is_settled};
+use crate::decide::disruption::Permit;
+use crate::decide::drift::{self, Difference};
+use crate::decide::identity::{BeforeRestart, RestartRecord};
+use crate::decide::names::RESTART;
+use crate::decide::{Action, Decision, Health, Reason, Report, Sync};
 use crate::domain::{Compute, ComputeState};
 
 /// The next choice for a restart that is due, or whose call is open.
-pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
+pub(super) fn restart(
+    case: &ComputeCase,
+    compute: &Compute,
+    report: &Report,
+) -> Option<ComputeDecision> {
     let note = |record, restarted| {
         Some(Decision::act(
             ComputeStep::RecordRestart { record, restarted },
@@ -36,31 +40,35 @@ pub(super) fn restart(case: &Case, compute: &Compute, report: &Report) -> Option
     };
     let is_idle = compute.current_state == ComputeState::Idle && compute.pending_state.is_none();
     match due(case, record, compute) {
-        Due::No => None,
-        Due::Note(record) => note(*record, None),
-        Due::Made(before) => note(completed(record), told(before, compute)),
-        Due::Open(before, until) => Some(open(before, (compute, until), report)),
-        Due::Unclear(before) => Some(Decision::rest(unconfirmed(
+        RestartDue::No => None,
+        RestartDue::Note(record) => note(*record, None),
+        RestartDue::Made(before) => note(completed(record), told(before, compute)),
+        RestartDue::Open(before, until) => Some(open(before, compute, until, report)),
+        RestartDue::Unclear(before) => Some(Decision::rest(unconfirmed(
             report,
             unclear(case, before, compute),
         ))),
         // Waking an idle compute would cost the user, and the next connection starts it anyway.
-        Due::Yes | Due::Later(_) if is_idle => note(asked(case, record, compute), None),
-        Due::Later(until) => Some(Decision::wait(
+        RestartDue::Yes | RestartDue::Later(_) if is_idle => {
+            note(asked(case, record, compute), None)
+        }
+        RestartDue::Later(until) => Some(Decision::wait(
             unconfirmed(report, in_vain(standing(record), compute, Some(until))),
             until,
         )),
-        Due::Yes if !is_settled(compute) || compute.current_state != ComputeState::Active => {
+        RestartDue::Yes
+            if !is_settled(compute) || compute.current_state != ComputeState::Active =>
+        {
             Some(Decision::rest(report.clone()))
         }
-        Due::Yes if comes_with_change(case, compute) => Some(Decision::rest(report.clone())),
-        Due::Yes => Some(call(case, record, compute, report)),
+        RestartDue::Yes if comes_with_change(case, compute) => Some(Decision::rest(report.clone())),
+        RestartDue::Yes => Some(call(case, record, compute, report)),
     }
 }
 
 /// True if the outcome of a call is still to be recorded. Until then dbplane makes no other change:
 /// its effect would look like a trace of the restart.
-pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
+pub(super) fn is_open(case: &ComputeCase, compute: &Compute) -> bool {
     let record = case
         .identity
         .restart
@@ -69,13 +77,13 @@ pub(super) fn is_open(case: &Case, compute: &Compute) -> bool {
     record.is_some_and(|record| {
         !matches!(
             due(case, record, compute),
-            Due::No | Due::Yes | Due::Later(_) | Due::Unclear(_)
+            RestartDue::No | RestartDue::Yes | RestartDue::Later(_) | RestartDue::Unclear(_)
         )
     })
 }
 
 /// The name of a waiting restart in reports.
-pub(super) fn named(case: &Case, asked: &RestartRecord) -> &'static str {
+pub(super) fn named(case: &ComputeCase, asked: &RestartRecord) -> &'static str {
     let record = case.identity.restart.as_ref().map(standing);
     let is_requested = record.is_none_or(|record| !has_tokens_of(record, asked));
     if is_requested {
@@ -100,15 +108,18 @@ fn standing(record: &RestartRecord) -> &RestartRecord {
 
 /// The record of the restart to make. None if no restart is due, or a call for it may still be
 /// carried out.
-pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
+pub(super) fn requested(case: &ComputeCase, compute: &Compute) -> Option<RestartRecord> {
     let record = case.identity.restart.as_ref()?;
-    matches!(due(case, record, compute), Due::Yes | Due::Later(_))
-        .then(|| begun(case, record, compute))
+    matches!(
+        due(case, record, compute),
+        RestartDue::Yes | RestartDue::Later(_)
+    )
+    .then(|| begun(case, record, compute))
 }
 
 /// True if a failed change that restarts the compute anyway is retried soon. The restart is then
 /// part of that change. A refused change delays no restart.
-fn comes_with_change(case: &Case, compute: &Compute) -> bool {
+fn comes_with_change(case: &ComputeCase, compute: &Compute) -> bool {
     let memory = &case.observed.memory;
     let waits = |difference: &Difference| {
         memory
@@ -121,7 +132,7 @@ fn comes_with_change(case: &Case, compute: &Compute) -> bool {
         && differences.any(|difference| difference.disruptive && !waits(&difference))
 }
 
-fn begun(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecord {
+fn begun(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> RestartRecord {
     let before = BeforeRestart::of(compute, standing(record));
     RestartRecord {
         calling: Some(before),
@@ -130,15 +141,15 @@ fn begun(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecor
 }
 
 /// The due restart, as if it were made now.
-fn asked(case: &Case, record: &RestartRecord, compute: &Compute) -> RestartRecord {
+fn asked(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> RestartRecord {
     let record = standing(record);
     let asked = case.restart_asked(Some(record));
     match maintenance::turn(case, record, compute) {
-        Turn::Due(maintained) => RestartRecord {
+        RestartTurn::Due(maintained) => RestartRecord {
             maintained: Some(maintained),
             ..asked
         },
-        Turn::No | Turn::Missed(_) => asked,
+        RestartTurn::No | RestartTurn::Missed(_) => asked,
     }
 }
 
@@ -155,7 +166,7 @@ fn told(before: &BeforeRestart, compute: &Compute) -> Option<String> {
     (!before.was_changed(compute)).then(|| compute.id.clone())
 }
 
-enum Due<'a> {
+enum RestartDue<'a> {
     No,
     Yes,
     /// It was called in vain, and is called again at this time.
@@ -170,47 +181,50 @@ enum Due<'a> {
     Unclear(&'a BeforeRestart),
 }
 
-fn due<'a>(case: &Case, record: &'a RestartRecord, compute: &Compute) -> Due<'a> {
+fn due<'a>(case: &ComputeCase, record: &'a RestartRecord, compute: &Compute) -> RestartDue<'a> {
     let Some(before) = &record.calling else {
         return wanted(case, record, compute);
     };
     match outcome(case, record, before, compute) {
-        Outcome::Made => Due::Made(before),
-        Outcome::Open(until) => Due::Open(before, until),
-        Outcome::Unclear => match wanted(case, record, compute) {
-            Due::No if before.unclear => Due::Unclear(before),
-            Due::No => {
+        RestartOutcome::Made => RestartDue::Made(before),
+        RestartOutcome::Open(until) => RestartDue::Open(before, until),
+        RestartOutcome::Unclear => match wanted(case, record, compute) {
+            RestartDue::No if before.unclear => RestartDue::Unclear(before),
+            RestartDue::No => {
                 let answered = answered(case, record, before);
                 let unclear = BeforeRestart {
                     unclear: true,
                     answered,
                     ..before.clone()
                 };
-                Due::Note(Box::new(RestartRecord {
+                RestartDue::Note(Box::new(RestartRecord {
                     calling: Some(unclear),
                     ..record.clone()
                 }))
             }
             due => due,
         },
-        Outcome::NotMade => match &before.record {
-            None => Due::Yes,
+        RestartOutcome::NotMade => match &before.record {
+            None => RestartDue::Yes,
             Some(standing) => match wanted(case, standing, compute) {
-                Due::No => Due::Note(Box::new(RestartRecord::clone(standing))),
+                RestartDue::No => RestartDue::Note(Box::new(RestartRecord::clone(standing))),
                 due => due,
             },
         },
-        Outcome::InVain => applying_again(before).map_or(Due::Yes, |standing| {
-            Due::Note(Box::new(after_in_vain(record, standing)))
+        RestartOutcome::InVain => applying_again(before).map_or(RestartDue::Yes, |standing| {
+            RestartDue::Note(Box::new(after_in_vain(record, standing)))
         }),
     }
 }
 
 /// The restart that is due after this record, if no call of the record is open.
-fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a> {
+fn wanted<'a>(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> RestartDue<'a> {
     let asked = case.restart_asked(Some(record));
     if !has_tokens_of(record, &asked)
-        || matches!(maintenance::turn(case, record, compute), Turn::Due(_))
+        || matches!(
+            maintenance::turn(case, record, compute),
+            RestartTurn::Due(_)
+        )
     {
         let again = record
             .in_vain
@@ -218,19 +232,24 @@ fn wanted<'a>(case: &Case, record: &RestartRecord, compute: &Compute) -> Due<'a>
             .map(|calls| call_again_at(calls, case.observed.limits.settle));
         return again
             .filter(|again| case.now < *again)
-            .map_or(Due::Yes, Due::Later);
+            .map_or(RestartDue::Yes, RestartDue::Later);
     }
     if asked.maintained != record.maintained || record.in_vain.is_some() {
-        return Due::Note(Box::new(RestartRecord {
+        return RestartDue::Note(Box::new(RestartRecord {
             maintained: asked.maintained,
             in_vain: None,
             ..record.clone()
         }));
     }
-    Due::No
+    RestartDue::No
 }
 
-fn call(case: &Case, record: &RestartRecord, compute: &Compute, report: &Report) -> Choice {
+fn call(
+    case: &ComputeCase,
+    record: &RestartRecord,
+    compute: &Compute,
+    report: &Report,
+) -> ComputeDecision {
     match case.permit(compute) {
         Permit::Now => {
             let step = ComputeStep::Restart {
@@ -252,9 +271,10 @@ fn call(case: &Case, record: &RestartRecord, compute: &Compute, report: &Report)
 /// The report until the outcome is known. A compute that served after calls in vain still serves.
 fn open(
     before: &BeforeRestart,
-    (compute, until): (&Compute, Timestamp),
+    compute: &Compute,
+    until: Timestamp,
     report: &Report,
-) -> Choice {
+) -> ComputeDecision {
     let in_vain = before
         .record
         .as_ref()
@@ -291,7 +311,7 @@ fn in_vain(record: &RestartRecord, compute: &Compute, again: Option<Timestamp>) 
     )
 }
 
-fn unclear(case: &Case, before: &BeforeRestart, compute: &Compute) -> String {
+fn unclear(case: &ComputeCase, before: &BeforeRestart, compute: &Compute) -> String {
     let why = match before.answered {
         None => {
             "the call was not answered by the platform, and what the compute shows since may have another cause"

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Answered, BeforeRestart, InVain, RestartRecord};
-use super::super::{Action, doubled, later};
-use super::{Case, SnapshotState, is_settled};
+use super::{ComputeCase, SnapshotState, is_settled};
+use crate::decide::identity::{BeforeRestart, InVain, RestartAnswer, RestartRecord};
+use crate::decide::{Action, doubled, later};
 use crate::domain::{Compute, ComputeState};
 
 /// The longest pause between two calls without any trace on the compute.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// The outcome of the call.
-pub(super) enum Outcome {
+pub(super) enum RestartOutcome {
     /// The compute has stopped or started since the call.
     Made,
     /// It was certainly not carried out: it was refused, or never sent.
@@ -40,10 +40,10 @@ enum Trace {
 
 /// The answer to the call, from the record or from the memory of this process.
 pub(super) fn answered(
-    case: &Case,
+    case: &ComputeCase,
     record: &RestartRecord,
     before: &BeforeRestart,
-) -> Option<Answered> {
+) -> Option<RestartAnswer> {
     let own = case
         .observed
         .memory
@@ -53,36 +53,35 @@ pub(super) fn answered(
 }
 
 pub(super) fn outcome(
-    case: &Case,
+    case: &ComputeCase,
     record: &RestartRecord,
     before: &BeforeRestart,
     compute: &Compute,
-) -> Outcome {
+) -> RestartOutcome {
     let memory = &case.observed.memory;
     if [Action::Restart, Action::Change]
         .iter()
         .any(|action| memory.not_done(*action, record.at))
     {
-        return Outcome::NotMade;
+        return RestartOutcome::NotMade;
     }
     let until = memory.settles_at(record.at, case.observed.limits.settle);
     let is_over = matches!(case.observed.snapshot, SnapshotState::Taken { at, .. } if at >= until)
         && is_settled(compute);
     let is_known = compute.unknown_state().is_none();
     match (trace(before, compute), answered(case, record, before)) {
-        (Trace::Restart, _) => Outcome::Made,
+        (Trace::Restart, _) => RestartOutcome::Made,
         // The platform has accepted the call, and the compute has changed since.
         (Trace::Change, Some(_))
             if is_settled(compute) && is_known && before.started_at.is_none() =>
         {
-            Outcome::Made
+            RestartOutcome::Made
         }
-        _ if before.unclear => Outcome::Unclear,
-        _ if !is_over => Outcome::Open(until),
-        (Trace::Nothing, None | Some(Answered::Plainly)) => Outcome::InVain,
-        (Trace::Change | Trace::Unreadable, _) | (Trace::Nothing, Some(Answered::ForCompute)) => {
-            Outcome::Unclear
-        }
+        _ if before.unclear => RestartOutcome::Unclear,
+        _ if !is_over => RestartOutcome::Open(until),
+        (Trace::Nothing, None | Some(RestartAnswer::Plainly)) => RestartOutcome::InVain,
+        (Trace::Change | Trace::Unreadable, _)
+        | (Trace::Nothing, Some(RestartAnswer::ForCompute)) => RestartOutcome::Unclear,
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::super::cron::Cron;
-use super::super::drift;
-use super::super::{Memory, later};
 use super::unfollowed::{Unfollowed, length, unfollowed};
 use crate::api::{ComputeSpec, Schedule, ScheduleStatus, ScheduledDisruption};
+use crate::decide::cron::Cron;
+use crate::decide::drift;
+use crate::decide::{Memory, later};
 use crate::domain::{Compute, ComputeUnits};
 
 /// How many starts and ends are examined to find one that changes a setting.
@@ -24,7 +24,7 @@ pub struct Agenda {
     from: Timestamp,
     until: Option<Timestamp>,
     applying: Applying,
-    next: Next,
+    next: NextChange,
     shown: ScheduleStatus,
     /// The schedules of the whole spec that are not followed.
     unfollowed: Vec<Unfollowed>,
@@ -33,7 +33,7 @@ pub struct Agenda {
 /// The time and the text of the next change of a setting. Without a text, no setting changes before
 /// that time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Next {
+struct NextChange {
     at: Option<Timestamp>,
     text: Option<String>,
 }
@@ -42,10 +42,10 @@ impl Agenda {
     fn of(spec: &ComputeSpec, generation: i64, now: Timestamp) -> Self {
         let declared = spec.schedules.iter().enumerate();
         let mut entries: Vec<_> = declared
-            .filter_map(|(index, declared)| Entry::of(index, declared, now))
+            .filter_map(|(index, declared)| AgendaEntry::of(index, declared, now))
             .collect();
         let applying = Applying::at(&entries);
-        let until = entries.iter().filter_map(Entry::changes).min();
+        let until = entries.iter().filter_map(AgendaEntry::changes).min();
         let next = next(spec, &mut entries, &applying);
         let names = applying.names(spec);
         let overridden: Vec<_> = applying
@@ -107,7 +107,7 @@ pub(super) fn agenda(
 }
 
 /// An entry with its last and next start and end, relative to some time.
-struct Entry<'a> {
+struct AgendaEntry<'a> {
     index: usize,
     declared: &'a Schedule,
     start: Cron,
@@ -123,7 +123,7 @@ enum End {
     After(std::time::Duration),
 }
 
-impl<'a> Entry<'a> {
+impl<'a> AgendaEntry<'a> {
     /// `None` if the entry is not followed.
     fn of(index: usize, declared: &'a Schedule, now: Timestamp) -> Option<Self> {
         let cron = |expression: &str| Cron::examine(expression, declared.time_zone.as_deref()).ok();
@@ -196,16 +196,18 @@ struct Applying {
 }
 
 impl Applying {
-    fn at(entries: &[Entry]) -> Self {
+    fn at(entries: &[AgendaEntry]) -> Self {
         let mut applying = Self::default();
         for entry in entries.iter().filter(|entry| entry.applies()) {
             let sets_size = entry.declared.size.is_some() && applying.size.is_none();
             let sets_scale =
                 entry.declared.scale_to_zero.is_some() && applying.scale_to_zero.is_none();
-            applying.size = applying.size.or(Some(entry.index).filter(|_| sets_size));
-            applying.scale_to_zero = applying
-                .scale_to_zero
-                .or(Some(entry.index).filter(|_| sets_scale));
+            if sets_size {
+                applying.size = Some(entry.index);
+            }
+            if sets_scale {
+                applying.scale_to_zero = Some(entry.index);
+            }
             if !sets_size && !sets_scale {
                 applying.overridden.push(entry.index);
             }
@@ -258,9 +260,9 @@ pub(super) fn in_force<'a>(spec: &'a ComputeSpec, agenda: Option<&Agenda>) -> Co
 }
 
 /// Moves from one start or end to the next until a setting changes.
-fn next(spec: &ComputeSpec, entries: &mut [Entry], before: &Applying) -> Next {
+fn next(spec: &ComputeSpec, entries: &mut [AgendaEntry], before: &Applying) -> NextChange {
     let mut steps = 0;
-    while let Some(at) = entries.iter().filter_map(Entry::changes).min() {
+    while let Some(at) = entries.iter().filter_map(AgendaEntry::changes).min() {
         for entry in entries
             .iter_mut()
             .filter(|entry| entry.changes() == Some(at))
@@ -277,19 +279,19 @@ fn next(spec: &ComputeSpec, entries: &mut [Entry], before: &Applying) -> Next {
                 names.join(", ")
             };
             let changes = drift::changes(&before.in_force(spec), &then.in_force(spec));
-            return Next {
+            return NextChange {
                 at: Some(at),
                 text: Some(format!("{at} {changes} ({names})")),
             };
         }
         if steps >= MOST_STEPS {
-            return Next {
+            return NextChange {
                 at: Some(at),
                 text: None,
             };
         }
     }
-    Next::default()
+    NextChange::default()
 }
 
 pub(super) fn status(agenda: &Agenda) -> ScheduleStatus {

@@ -1,6 +1,6 @@
 //! The platform's latest view of the bound compute.
 
-use super::{Case, Snapshot, SnapshotState, keep, record};
+use super::{ComputeCase, ComputeSnapshot, SnapshotState, keep, record};
 use crate::domain::{Compute, Shown};
 
 /// The bound compute in the latest list. Only `Found` and `Gone` are evidence about the present.
@@ -16,12 +16,12 @@ pub(super) enum Sight<'a> {
     Unseen,
 }
 
-pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
+pub(super) fn sight<'a>(case: &ComputeCase<'a>) -> Sight<'a> {
     let Some(binding) = &case.identity.binding else {
         return Sight::Unbound;
     };
     let snapshot = match &case.observed.snapshot {
-        SnapshotState::Taken { at, computes } => Snapshot::new(*at, computes),
+        SnapshotState::Taken { at, computes } => ComputeSnapshot::new(*at, computes),
         SnapshotState::Pending if case.observed.account.obstacle().is_none() => {
             return Sight::Pending;
         }

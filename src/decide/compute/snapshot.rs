@@ -2,19 +2,19 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::CreateIntent;
-use super::super::{Reason, Report};
-use super::Case;
+use super::ComputeCase;
 use super::evidence::on_branch;
+use crate::decide::identity::CreateIntent;
+use crate::decide::{Reason, Report};
 use crate::domain::{Compute, Listed, Role, Shown, Unreadable, UnreadableEntry};
 
-pub(super) struct Snapshot<'a> {
+pub(super) struct ComputeSnapshot<'a> {
     /// The time when reading it began.
     pub at: Timestamp,
     listed: &'a Listed<Compute>,
 }
 
-impl<'a> Snapshot<'a> {
+impl<'a> ComputeSnapshot<'a> {
     pub fn new(at: Timestamp, listed: &'a Listed<Compute>) -> Self {
         Self { at, listed }
     }
@@ -42,7 +42,7 @@ impl<'a> Snapshot<'a> {
 
     /// The unreadable entry that may be the result of this create. An entry is excluded if its
     /// identifier is in the baseline, is bound by a resource, or is in the user's annotation.
-    pub fn hiding(&self, case: &Case, intent: &CreateIntent) -> Option<&'a UnreadableEntry> {
+    pub fn hiding(&self, case: &ComputeCase, intent: &CreateIntent) -> Option<&'a UnreadableEntry> {
         let was_there = |id: &String| {
             intent
                 .baseline
@@ -59,7 +59,7 @@ impl<'a> Snapshot<'a> {
 }
 
 /// The report while an unreadable entry leaves a question open.
-pub(super) fn unclear(case: &Case, entry: &UnreadableEntry, question: &str) -> Report {
+pub(super) fn unclear(case: &ComputeCase, entry: &UnreadableEntry, question: &str) -> Report {
     Report::unknown(
         Reason::UnreadableEntries,
         format!(

@@ -2,14 +2,16 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::RestartRecord;
-use super::super::{Report, drift, sizes};
 use super::sight::{Sight, sight};
-use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
+use super::{
+    ComputeCase, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules,
+};
 use crate::api::{
     ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding,
     WaitingChanges,
 };
+use crate::decide::identity::RestartRecord;
+use crate::decide::{Report, drift, sizes};
 use crate::domain::{Compute, ComputeState, Role};
 
 /// The status: the observed compute and the conditions.
@@ -25,7 +27,7 @@ pub fn status(
     let mut status = match &observed.identity {
         Ok(identity) => seen(
             report,
-            &Case {
+            &ComputeCase {
                 spec,
                 observed,
                 identity,
@@ -58,8 +60,8 @@ fn unseen(old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
 }
 
 /// The observed compute, and the record.
-fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
-    let Case {
+fn seen(report: &Report, case: &ComputeCase, old: &ComputeStatus) -> ComputeStatus {
+    let ComputeCase {
         observed,
         identity,
         agenda,
@@ -82,12 +84,14 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
         Sight::Pending => old.clone(),
         Sight::Unseen => unseen(old, now),
     };
-    status.last_operation = observed
-        .memory
-        .last_operation
-        .clone()
-        .or_else(|| old.last_operation.clone())
-        .filter(|_| binding.is_some());
+    let last_operation = &observed.memory.last_operation;
+    status.last_operation = match binding {
+        Some(_) => last_operation
+            .as_ref()
+            .or(old.last_operation.as_ref())
+            .cloned(),
+        None => None,
+    };
     let waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
         changes: waiting.changes.clone(),
         since: observed
@@ -98,13 +102,13 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
     });
     status.waiting = waiting.map(Box::new);
     status.schedule = agenda.map(|agenda| Box::new(schedules::status(agenda)));
-    (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
-        true => (old.connection_secret.clone(), old.unused_secrets.clone()),
-        false => (
-            observed.connection_secret.clone(),
-            observed.unused_secrets.clone(),
-        ),
-    };
+    if observed.meta.deleting {
+        status.connection_secret = old.connection_secret.clone();
+        status.unused_secrets = old.unused_secrets.clone();
+    } else {
+        status.connection_secret = observed.connection_secret.clone();
+        status.unused_secrets = observed.unused_secrets.clone();
+    }
     status.binding = status
         .connection_secret
         .clone()
@@ -114,7 +118,7 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
 }
 
 /// The settings that the platform was sent and does not apply.
-fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
+fn not_applied(case: &ComputeCase, compute: &Compute) -> Vec<NotApplied> {
     let of = |difference: drift::Difference| {
         let drift::Difference {
             field,
@@ -140,15 +144,14 @@ fn not_applied(case: &Case, compute: &Compute) -> Vec<NotApplied> {
 
 /// The last requested restart.
 fn last_restart(
-    case: &Case,
+    case: &ComputeCase,
     compute: &Compute,
     old: Option<&RestartStatus>,
 ) -> Option<RestartStatus> {
-    let record = case
-        .identity
-        .restart
-        .as_ref()
-        .filter(|_| case.spec.management == Management::Full)?;
+    if case.spec.management != Management::Full {
+        return None;
+    }
+    let record = case.identity.restart.as_ref()?;
     let due = restart::requested(case, compute);
     let token = asked(due.as_ref().unwrap_or(record));
     if token.is_empty() {
@@ -161,13 +164,14 @@ fn last_restart(
     // Statuses written by older versions lack these times.
     let known = old.filter(|old| old.token == token && old.requested_at.is_some());
     let time = |known: bool| to_the_second(if known { case.now } else { record.at });
-    let completed_at = match () {
-        () if due.is_some() || record.calling.is_some() => None,
-        () if !is_settled(compute) || compute.unknown_state().is_some() => None,
-        () => known.map_or_else(
-            || time(false),
-            |known| known.completed_at.or_else(|| time(true)),
-        ),
+    let is_open = due.is_some()
+        || record.calling.is_some()
+        || !is_settled(compute)
+        || compute.unknown_state().is_some();
+    let completed_at = match known {
+        _ if is_open => None,
+        Some(known) => known.completed_at.or_else(|| time(true)),
+        None => time(false),
     };
     let requested_at = known
         .and_then(|known| known.requested_at)

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::super::connection::ConnectionSecret;
-use super::super::identity::{Binding, CreateIntent, RestartRecord};
+use crate::decide::connection::ConnectionSecret;
+use crate::decide::identity::{Binding, CreateIntent, RestartRecord};
 use crate::domain::{ComputeChange, NewCompute};
 
 /// One side effect.

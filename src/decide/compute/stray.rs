@@ -6,21 +6,22 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{ComputeIdentity, CreateIntent, Evidence};
-use super::super::names::NOT_CREATED;
-use super::super::seal::ObjectKey;
-use super::super::{Decision, WATCHED, Wake, later};
-use super::evidence::{CreateOutcome, evidence, is_void, matching};
-use super::{Case, Choice, ComputeStep, Snapshot, twin};
+use super::evidence::{CreateResult, evidence, is_void, matching};
+use super::{ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, twin};
 use crate::api::Management;
+use crate::decide::identity::{ComputeIdentity, CreateIntent, Evidence};
+use crate::decide::names::NOT_CREATED;
+use crate::decide::seal::ObjectKey;
+use crate::decide::{Decision, WATCHED, Wake, later};
 use crate::domain::{Compute, UnreadableEntry};
 
 /// The unanswered creates once dbplane no longer waits for this one.
-pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
+pub(super) fn unanswered(case: &ComputeCase, intent: &CreateIntent) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
-    match is_void(case, intent) {
-        true => before.clone(),
-        false => intent.noted_in(before),
+    if is_void(case, intent) {
+        before.clone()
+    } else {
+        intent.noted_in(before)
     }
 }
 
@@ -28,9 +29,9 @@ pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent
 /// it, the computes of the others may still appear. An open create also stays if it cannot have
 /// made `found`: a compute from before it, or on another branch.
 pub(super) fn unanswered_beside(
-    case: &Case,
+    case: &ComputeCase,
     found: &Compute,
-    snapshot: &Snapshot,
+    snapshot: &ComputeSnapshot,
 ) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     let Some(intent) = &case.identity.intent else {
@@ -57,7 +58,7 @@ pub(super) fn unanswered_beside(
 
 /// The creates that have made computes, including the one that made `found` according to its mark
 /// or answer.
-pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
+pub(super) fn made(case: &ComputeCase, found: &Compute) -> Vec<CreateIntent> {
     let made = &case.identity.made;
     let is_answer =
         case.identity.binding.is_none() && case.observed.memory.created.as_ref() == Some(&found.id);
@@ -65,8 +66,14 @@ pub(super) fn made(case: &Case, found: &Compute) -> Vec<CreateIntent> {
         .identity
         .creates()
         .find(|create| create.mark.is_some() && create.mark == found.name);
-    let create = marked.or_else(|| case.identity.open_create().filter(|_| is_answer));
-    create.map_or_else(|| made.clone(), |create| create.made_in(made, found))
+    let create = match marked {
+        None if is_answer => case.identity.open_create(),
+        marked => marked,
+    };
+    match create {
+        Some(create) => create.made_in(made, found),
+        None => made.clone(),
+    }
 }
 
 /// True while dbplane looks for unmarked computes that an answered create made in addition. They
@@ -116,7 +123,7 @@ impl Strays<'_> {
     }
 }
 
-pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
+pub(super) fn strays<'a>(case: &ComputeCase, snapshot: &ComputeSnapshot<'a>) -> Strays<'a> {
     let besides = |create: &CreateIntent| {
         let looks = is_recent(create, case.observed.limits.settle, case.now);
         let found = evidence(case, create, snapshot).candidates().into_iter();
@@ -134,8 +141,8 @@ pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
 }
 
 fn strays_of<'a>(
-    case: &Case,
-    snapshot: &Snapshot<'a>,
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot<'a>,
     wanted: impl Fn(&CreateIntent) -> bool,
 ) -> Strays<'a> {
     let mut strays = Strays::default();
@@ -178,7 +185,10 @@ fn in_order(mut found: Vec<&Compute>) -> Vec<&Compute> {
 }
 
 /// The outcome of earlier creates, if a snapshot shows it now.
-pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<CreateOutcome<'a>> {
+pub(super) fn late<'a>(
+    case: &ComputeCase<'a>,
+    snapshot: &ComputeSnapshot<'a>,
+) -> Option<CreateResult<'a>> {
     if case.spec.management == Management::Observe {
         return None;
     }
@@ -195,20 +205,20 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
         candidates.as_slice(),
         &case.observed.claims.creating,
     ) {
-        (Some(ours), _, _) => Some(CreateOutcome::Created(ours)),
-        (None, [], _) => hidden.map(CreateOutcome::Unclear),
-        (None, _, Some(other)) => Some(CreateOutcome::Behind(&other.by)),
+        (Some(ours), _, _) => Some(CreateResult::Created(ours)),
+        (None, [], _) => hidden.map(CreateResult::Unclear),
+        (None, _, Some(other)) => Some(CreateResult::Behind(&other.by)),
         (None, [one], None) if strays.doubtful.is_empty() => {
-            Some(hidden.map_or(CreateOutcome::Created(one), CreateOutcome::Unclear))
+            Some(hidden.map_or(CreateResult::Created(one), CreateResult::Unclear))
         }
-        (None, several, None) => Some(CreateOutcome::Ambiguous(several.to_vec())),
+        (None, several, None) => Some(CreateResult::Ambiguous(several.to_vec())),
     }
 }
 
 /// The unreadable entry that may be the result of one of these unanswered creates.
 pub(super) fn hidden<'a>(
-    case: &Case,
-    snapshot: &Snapshot<'a>,
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot<'a>,
     wanted: impl Fn(&CreateIntent) -> bool,
 ) -> Option<&'a UnreadableEntry> {
     case.identity
@@ -218,18 +228,18 @@ pub(super) fn hidden<'a>(
         .find_map(|record| snapshot.hiding(case, record))
 }
 
-fn is_watched(case: &Case, record: &CreateIntent) -> bool {
+fn is_watched(case: &ComputeCase, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
 }
 
 /// Adds other computes that may be the resource's own to its decision: a step for them, or a
 /// report. While there is something to report, no record is dropped.
 pub(super) fn report_strays(
-    case: &Case,
+    case: &ComputeCase,
     own: &Compute,
-    snapshot: &Snapshot,
-    choice: Choice,
-) -> Choice {
+    snapshot: &ComputeSnapshot,
+    choice: ComputeDecision,
+) -> ComputeDecision {
     let ComputeIdentity {
         unanswered: records,
         made,
@@ -258,8 +268,7 @@ pub(super) fn report_strays(
         return choice;
     }
     if !strays.ids().is_empty() {
-        return twin::delete_or_report(case, (own, snapshot), &strays, report)
-            .no_later(choice.wake);
+        return twin::delete_or_report(case, own, snapshot, &strays, report).no_later(choice.wake);
     }
     if records.is_empty() || hidden(case, snapshot, |_| true).is_some() {
         return choice;
@@ -281,7 +290,7 @@ pub(super) fn report_strays(
 }
 
 /// The message about computes that may be the resource's.
-pub(super) fn advice(case: &Case, ids: &[String]) -> String {
+pub(super) fn advice(case: &ComputeCase, ids: &[String]) -> String {
     format!(
         "{} Or, if somebody else created it: {}",
         advice_on_deletion(ids),
@@ -290,7 +299,7 @@ pub(super) fn advice(case: &Case, ids: &[String]) -> String {
 }
 
 /// The command that says that no create of the resource made these computes.
-pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
+pub(super) fn none_of(case: &ComputeCase, ids: &[String]) -> String {
     let ObjectKey { namespace, name } = case.observed.meta.object_key();
     let known = case.observed.not_created.iter().map(String::as_str);
     let all: BTreeSet<&str> = known.chain(ids.iter().map(String::as_str)).collect();

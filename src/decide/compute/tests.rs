@@ -1,5 +1,5 @@
-//! Tables of all decisions about a Compute. A case lists only its differences from [`Given::new`]
-//! or [`Given::bound`].
+//! Tables of all decisions about a Compute. A case lists only its differences from [`GivenCompute::new`]
+//! or [`GivenCompute::bound`].
 
 mod changes;
 mod claims;
@@ -27,13 +27,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::decide::conditions::PostponedChanges;
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{Binding, CreateIntent, Evidence, Origin};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Sync, Waiting, Wake, later};
+use crate::decide::{Sync, Wake, later};
 use crate::domain::{
-    ComputeChange, ComputeUnits, NewCompute, PoolerMode, PostgresSettings, Settings, Support,
+    ComputeChange, ComputeUnits, NewCompute, PoolingMode, PostgresSettings, Settings, Support,
     SuspendAfter,
 };
 
@@ -69,7 +70,7 @@ pub fn compute(id: &str) -> Compute {
             max: cu(1.),
             suspend_after: Some(SuspendAfter::Default),
             pooler_enabled: Some(false),
-            pooler_mode: Some(PoolerMode::Transaction),
+            pooler_mode: Some(PoolingMode::Transaction),
             passwordless_access: Some(true),
             disabled: Some(false),
             ..Settings::default()
@@ -98,8 +99,8 @@ pub fn idle(id: &str) -> Compute {
 }
 
 /// A resource whose create comes first, begun `seconds` after now.
-pub fn rival(name: &str, seconds: i64) -> Rival {
-    Rival {
+pub fn rival(name: &str, seconds: i64) -> RivalCreate {
+    RivalCreate {
         by: holder(name),
         since: Some(at(seconds)),
         evidence: Evidence::ByBaseline,
@@ -127,15 +128,19 @@ pub fn lost() -> Fault {
     }
 }
 
+pub fn version(spec: &ComputeSpec, generation: i64) -> VersionedSpec<'_> {
+    VersionedSpec { spec, generation }
+}
+
 /// The input of a decision: a spec, an observation and the time.
 #[derive(Clone)]
-pub struct Given {
+pub struct GivenCompute {
     pub spec: ComputeSpec,
     pub observed: ComputeObserved,
     pub now: Timestamp,
 }
 
-impl Given {
+impl GivenCompute {
     /// A Compute without any request so far, with a usable account and a project without computes.
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
@@ -290,7 +295,7 @@ impl Given {
 
     /// Lets an action fail now.
     pub fn failed(mut self, action: crate::decide::Action, fault: Fault) -> Self {
-        let problem = crate::decide::memory::Problem::Platform(fault);
+        let problem = crate::decide::memory::ActionProblem::Platform(fault);
         let recorded = self
             .observed
             .identity
@@ -313,7 +318,7 @@ impl Given {
         super::schedules::in_force(&self.spec, agenda.as_deref()).into_owned()
     }
 
-    pub fn decide(&self) -> Choice {
+    pub fn decide(&self) -> ComputeDecision {
         decide(&self.spec, &self.observed, self.now)
     }
 
@@ -342,7 +347,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    fn of(choice: Choice) -> Self {
+    fn of(choice: ComputeDecision) -> Self {
         let report = choice
             .report
             .unwrap_or_else(|| panic!("nothing is reported"));

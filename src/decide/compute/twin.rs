@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
-use super::super::memory::Memory;
-use super::super::{
-    AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
-};
 use super::delete::delete_again;
 use super::stray::{self, Strays, none_of};
-use super::{Case, Choice, ComputeStep, Snapshot, await_person, is_orphaned, is_settled};
+use super::{
+    ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, await_person, is_orphaned,
+    is_settled,
+};
 use crate::api::Management;
+use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
+use crate::decide::memory::Memory;
+use crate::decide::{
+    AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
+};
 use crate::domain::{Compute, Shown};
 
 /// How long the status names a twin before it is deleted: somebody may have begun to use it.
@@ -31,7 +34,8 @@ const MOST: usize = 20;
 pub fn watch_twins(
     memory: &mut Memory,
     known: &ComputeIdentity,
-    (meta, account): (&Meta, &AccountView),
+    meta: &Meta,
+    account: &AccountView,
     now: Timestamp,
 ) {
     let watches =
@@ -42,7 +46,11 @@ pub fn watch_twins(
 /// Records when each twin was first named. A twin that a list lacks is dropped if all creates have
 /// marks: its mark identifies it if it appears again. Without a mark, only the record identifies
 /// it.
-pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Option<ComputeStep> {
+pub(super) fn recorded(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    strays: &Strays,
+) -> Option<ComputeStep> {
     if case.spec.management == Management::Observe {
         return None;
     }
@@ -71,11 +79,12 @@ pub(super) fn recorded(case: &Case, snapshot: &Snapshot, strays: &Strays) -> Opt
 
 /// Deletes a marked twin if that is allowed now. Otherwise reports all twins and other strays.
 pub(super) fn delete_or_report(
-    case: &Case,
-    (own, snapshot): (&Compute, &Snapshot),
+    case: &ComputeCase,
+    own: &Compute,
+    snapshot: &ComputeSnapshot,
     strays: &Strays,
     report: Report,
-) -> Choice {
+) -> ComputeDecision {
     let kept = |twin: &Compute| kept_because(case, own, snapshot, twin);
     let said = advice(case, own, strays, kept);
     let told = |said: String| beside(report.clone(), said);
@@ -124,7 +133,7 @@ fn beside(report: Report, said: String) -> Report {
     Report { notices, ..report }
 }
 
-fn named_until(case: &Case, twin: &Compute) -> Timestamp {
+fn named_until(case: &ComputeCase, twin: &Compute) -> Timestamp {
     let named = later(
         case.identity
             .twins
@@ -141,9 +150,9 @@ fn named_until(case: &Case, twin: &Compute) -> Timestamp {
 
 /// The reason to keep a twin while the resource exists; `None` if it may be deleted.
 fn kept_because(
-    case: &Case,
+    case: &ComputeCase,
     own: &Compute,
-    snapshot: &Snapshot,
+    snapshot: &ComputeSnapshot,
     twin: &Compute,
 ) -> Option<&'static str> {
     let claims = &case.observed.claims;
@@ -156,35 +165,47 @@ fn kept_because(
         .as_ref()
         .is_some_and(|name| claims.marks.contains_key(name));
     let (spec, binding) = (case.spec, case.identity.binding.as_ref());
-    match () {
-        () if spec.management == Management::Observe => Some("spec.management is Observe"),
-        () if is_orphaned(spec) => Some("spec.deletion is Orphan"),
-        () if spec.deletion_protection => Some("spec.deletionProtection is set"),
-        () if is_claimed || is_theirs => Some("another resource names it or may have it"),
-        () if claims.incomplete => Some("a resource that cannot be read may have it"),
-        () if !snapshot.unreadable().is_empty() => {
-            Some("the list of computes cannot be read whole")
-        }
-        () if !binding.is_some_and(|binding| is_answered(case, binding, twin)) => {
-            Some("no answer of the platform has told the two apart")
-        }
-        () if !case.identity.twins.contains_key(id) => Some("the status names the others first"),
-        () if twin.last_active.is_some() => Some("it was active"),
-        // If the platform shows no activity of the bound compute, a missing activity proves
-        // nothing.
-        () if own.last_active.is_none() => {
-            Some("the platform shows no activity of this resource's compute either")
-        }
-        () if !is_settled(twin) || twin.role != case.role() => {
-            Some("it is changing, or of another type")
-        }
-        () => None,
+    if spec.management == Management::Observe {
+        return Some("spec.management is Observe");
     }
+    if is_orphaned(spec) {
+        return Some("spec.deletion is Orphan");
+    }
+    if spec.deletion_protection {
+        return Some("spec.deletionProtection is set");
+    }
+    if is_claimed || is_theirs {
+        return Some("another resource names it or may have it");
+    }
+    if claims.incomplete {
+        return Some("a resource that cannot be read may have it");
+    }
+    if !snapshot.unreadable().is_empty() {
+        return Some("the list of computes cannot be read whole");
+    }
+    if !binding.is_some_and(|binding| is_answered(case, binding, twin)) {
+        return Some("no answer of the platform has told the two apart");
+    }
+    if !case.identity.twins.contains_key(id) {
+        return Some("the status names the others first");
+    }
+    if twin.last_active.is_some() {
+        return Some("it was active");
+    }
+    // If the platform shows no activity of the bound compute, a missing activity proves
+    // nothing.
+    if own.last_active.is_none() {
+        return Some("the platform shows no activity of this resource's compute either");
+    }
+    if !is_settled(twin) || twin.role != case.role() {
+        return Some("it is changing, or of another type");
+    }
+    None
 }
 
 /// True if the resource was bound by the answer to the create with this mark. The answer named the
 /// bound compute, so it did not name the twin.
-fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
+fn is_answered(case: &ComputeCase, binding: &Binding, twin: &Compute) -> bool {
     let is_its = |create: &CreateIntent| {
         create.mark.is_some() && create.mark == twin.name && create.at == binding.at
     };
@@ -193,7 +214,7 @@ fn is_answered(case: &Case, binding: &Binding, twin: &Compute) -> bool {
 
 /// The message about all twins and other strays.
 fn advice(
-    case: &Case,
+    case: &ComputeCase,
     own: &Compute,
     strays: &Strays,
     kept: impl Fn(&Compute) -> Option<&'static str>,

@@ -1,9 +1,9 @@
 //! Schedules that are not followed, because they cannot be read or never occur.
 
-use super::super::conditions::Report;
-use super::super::cron::{Cron, Flaw};
-use super::super::{Health, Reason, Sync};
 use crate::api::{ComputeSpec, Duration, Schedule};
+use crate::decide::conditions::Report;
+use crate::decide::cron::{Cron, Flaw};
+use crate::decide::{Health, Reason, Sync};
 
 /// A schedule of a spec that is not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub fn unfollowed(spec: &ComputeSpec, root: &str) -> Vec<Unfollowed> {
         let place = format!("{root}.schedules[{index}]");
         let effect = format!("The entry {} of {root}.schedules never applies", entry.name);
         let zone = entry.time_zone.as_deref();
-        found.extend(examine((&place, "start"), (&entry.start, zone), &effect));
+        found.extend(examine(&place, "start", &entry.start, zone, &effect));
         found.extend(
             entry
                 .end
                 .iter()
-                .find_map(|end| examine((&place, "end"), (end, zone), &effect)),
+                .find_map(|end| examine(&place, "end", end, zone, &effect)),
         );
         if entry.end.is_none() && length(entry).is_none() {
             let flaw = Flaw::Unreadable("its duration cannot be read".to_owned());
@@ -49,8 +49,10 @@ pub fn unfollowed(spec: &ComputeSpec, root: &str) -> Vec<Unfollowed> {
         let place = format!("{root}.maintenance.restart");
         let effect = format!("{root}.maintenance is not followed");
         found.extend(examine(
-            (&place, "schedule"),
-            (&restart.schedule, restart.time_zone.as_deref()),
+            &place,
+            "schedule",
+            &restart.schedule,
+            restart.time_zone.as_deref(),
             &effect,
         ));
     }
@@ -62,8 +64,10 @@ pub fn unfollowed(spec: &ComputeSpec, root: &str) -> Vec<Unfollowed> {
         let place = format!("{root}.disruption.window");
         let effect = format!("{place} never opens");
         found.extend(examine(
-            (&place, "schedule"),
-            (&window.schedule, window.time_zone.as_deref()),
+            &place,
+            "schedule",
+            &window.schedule,
+            window.time_zone.as_deref(),
             &effect,
         ));
     }
@@ -82,8 +86,10 @@ pub(super) fn length(entry: &Schedule) -> Option<std::time::Duration> {
 }
 
 fn examine(
-    (place, field): (&str, &str),
-    (expression, zone): (&str, Option<&str>),
+    place: &str,
+    field: &str,
+    expression: &str,
+    zone: Option<&str>,
     effect: &str,
 ) -> Option<Unfollowed> {
     let flaw = Cron::examine(expression, zone).err()?;

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::super::disruption::Permit;
-use super::super::drift::{self, Difference};
-use super::super::{Action, Decision, Reason, Report, Sync};
 use super::postponed::postponed;
 use super::restart;
-use super::{Case, Choice, ComputeStep, schedules};
+use super::{ComputeCase, ComputeDecision, ComputeStep, schedules};
+use crate::decide::disruption::Permit;
+use crate::decide::drift::{self, Difference};
+use crate::decide::{Action, Decision, Reason, Report, Sync};
 use crate::domain::Compute;
 
 /// Makes the changes that are allowed now. If there are none, reports the postponed ones.
 pub(super) fn update(
-    case: &Case,
+    case: &ComputeCase,
     compute: &Compute,
     differences: &[Difference],
     report: &Report,
-) -> Choice {
+) -> ComputeDecision {
     let permit = case.permit(compute);
     let mut now = Vec::new();
     let mut deferred = Deferred::default();
@@ -47,7 +47,7 @@ pub(super) fn update(
         );
     }
     let interrupts = now.iter().any(|difference| difference.disruptive);
-    let restart = restart.filter(|_| interrupts);
+    let restart = if interrupts { restart } else { None };
     let parts: BTreeMap<_, _> = now
         .iter()
         .map(|difference| (difference.field.clone(), difference.change.clone()))
@@ -69,7 +69,7 @@ pub(super) fn update(
 }
 
 /// True if a schedule sets the field at once, regardless of spec.disruption.
-fn is_immediate(case: &Case, compute: &Compute, difference: &Difference) -> bool {
+fn is_immediate(case: &ComputeCase, compute: &Compute, difference: &Difference) -> bool {
     difference.field == "size" && schedules::is_immediate(case.spec, case.agenda, compute)
 }
 
@@ -91,7 +91,7 @@ impl<'a> Deferred<'a> {
         self.until = Some(self.until.map_or(until, |before| before.min(until)));
     }
 
-    fn choice(&self, permit: &Permit, restart: Option<&str>, report: &Report) -> Choice {
+    fn choice(&self, permit: &Permit, restart: Option<&str>, report: &Report) -> ComputeDecision {
         let waiting = (!self.undisrupted.is_empty()).then(|| {
             let also = restart
                 .map(|restart| format!("; {restart}"))
@@ -116,8 +116,11 @@ impl<'a> Deferred<'a> {
         report: &Report,
         reason: Reason,
         message: impl FnOnce(String) -> String,
-    ) -> Option<Choice> {
-        let until = self.until.filter(|_| !differences.is_empty())?;
+    ) -> Option<ComputeDecision> {
+        if differences.is_empty() {
+            return None;
+        }
+        let until = self.until?;
         let sync = Sync::OutOfSync(reason, message(drift::text(differences)));
         Some(Decision::wait(report.clone().with_sync(sync), until))
     }

@@ -1,32 +1,37 @@
 //! Wishes: records that are not in the status of this resource itself, but come from a backup
 //! without status or from a user. A wish has the same power as `spec.computeID` and no more.
 
-use super::super::identity::{Binding, ComputeIdentity, Origin};
-use super::super::names::{Mark, RECORD};
-use super::super::seal::ObjectKey;
-use super::super::{Decision, Reason, Report};
 use super::conflict::wrong_role;
 use super::create::{adopt_or_create, bind, unresolved};
 use super::delete::cannot_be_seen;
 use super::keep::{missing, unproven};
 use super::record::has_something;
 use super::snapshot::unclear;
-use super::{Case, Choice, ComputeStep, Snapshot, remove_finalizer};
+use super::{ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, remove_finalizer};
 use crate::api::Management;
+use crate::decide::identity::{Binding, ComputeIdentity, Origin};
+use crate::decide::names::{Mark, RECORD};
+use crate::decide::seal::ObjectKey;
+use crate::decide::{Decision, Reason, Report};
 use crate::domain::{Compute, Shown, UnreadableEntry};
 
 /// The wish, if it asks for something. A record in the status and `spec.computeID` take precedence.
-pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
-    let wish = case
-        .observed
+pub(super) fn of<'a>(case: &ComputeCase<'a>) -> Option<&'a ComputeIdentity> {
+    if has_something(case.identity) || case.spec.compute_id.is_some() {
+        return None;
+    }
+    case.observed
         .wish
         .as_ref()
-        .filter(|wish| has_something(wish));
-    wish.filter(|_| !has_something(case.identity) && case.spec.compute_id.is_none())
+        .filter(|wish| has_something(wish))
 }
 
 /// Binds the resource to the wished compute, if its own account shows it.
-pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
+pub(super) fn decide(
+    case: &ComputeCase,
+    wish: &ComputeIdentity,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     let Some(binding) = &wish.binding else {
         return match (marked(case, wish, snapshot), hidden(case, wish, snapshot)) {
             (Some(found), _) => bind(case, snapshot, found, Origin::Created),
@@ -51,7 +56,11 @@ pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -
 
 /// Deletes the wished compute with the resource, if the account shows it and no other resource has
 /// it.
-pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
+pub(super) fn delete(
+    case: &ComputeCase,
+    wish: &ComputeIdentity,
+    snapshot: &ComputeSnapshot,
+) -> ComputeDecision {
     let wished = wish
         .binding
         .as_ref()
@@ -84,11 +93,16 @@ pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -
     }
 }
 
-fn is_claimed(case: &Case, found: &Compute) -> bool {
+fn is_claimed(case: &ComputeCase, found: &Compute) -> bool {
     case.observed.claims.bound.contains_key(&found.id)
 }
 
-fn bind_again(case: &Case, snapshot: &Snapshot, found: &Compute, binding: &Binding) -> Choice {
+fn bind_again(
+    case: &ComputeCase,
+    snapshot: &ComputeSnapshot,
+    found: &Compute,
+    binding: &Binding,
+) -> ComputeDecision {
     let origin = match (case.spec.management, binding.origin) {
         (Management::Observe, _) => Origin::Observed,
         (Management::Full, Origin::Observed) => Origin::Imported,
@@ -102,7 +116,7 @@ fn bind_again(case: &Case, snapshot: &Snapshot, found: &Compute, binding: &Bindi
 }
 
 /// True if the binding is in the project and on the platform of the spec.
-fn is_of_spec(case: &Case, binding: &Binding) -> bool {
+fn is_of_spec(case: &ComputeCase, binding: &Binding) -> bool {
     let platforms = binding
         .platform
         .as_ref()
@@ -112,9 +126,9 @@ fn is_of_spec(case: &Case, binding: &Binding) -> bool {
 
 /// The unreadable entry that may be the result of this resource's own create.
 fn hidden<'a>(
-    case: &Case,
+    case: &ComputeCase,
     wish: &ComputeIdentity,
-    snapshot: &Snapshot<'a>,
+    snapshot: &ComputeSnapshot<'a>,
 ) -> Option<&'a UnreadableEntry> {
     wish.intent
         .iter()
@@ -124,7 +138,11 @@ fn hidden<'a>(
 
 /// A compute that this resource's own create made, according to its mark. A compute that is only
 /// new on the branch may belong to anybody.
-fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a Compute> {
+fn marked<'a>(
+    case: &ComputeCase,
+    wish: &ComputeIdentity,
+    snapshot: &ComputeSnapshot<'a>,
+) -> Option<&'a Compute> {
     let marks = || {
         wish.intent
             .iter()
@@ -146,13 +164,13 @@ fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> O
 }
 
 /// True if this cluster issued the name for this resource.
-fn is_issued_for(case: &Case, name: &str) -> bool {
+fn is_issued_for(case: &ComputeCase, name: &str) -> bool {
     let observed = case.observed;
     observed.cluster.issued(name)
         && Mark::of(name).is_some_and(|mark| mark.is_for(observed.meta.object_key()))
 }
 
-fn elsewhere(case: &Case, binding: &Binding) -> Report {
+fn elsewhere(case: &ComputeCase, binding: &Binding) -> Report {
     let ObjectKey { namespace, name } = case.observed.meta.object_key();
     let at =
         |platform: Option<&String>| platform.map(|url| format!(" at {url}")).unwrap_or_default();

@@ -7,9 +7,9 @@ use std::hash::{Hash, Hasher};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::super::template::Filler;
 use super::CredentialsView;
 use crate::api::{ComputeStatus, Connection};
+use crate::decide::template::Filler;
 use crate::domain::Compute;
 
 /// The port that the platform's computes serve.
@@ -145,12 +145,9 @@ impl Target {
     fn hosts(&self, pooled: bool) -> Vec<&str> {
         self.addresses
             .iter()
-            .map(|address| {
-                address
-                    .pooled_host
-                    .as_deref()
-                    .filter(|_| pooled)
-                    .unwrap_or(&address.host)
+            .map(|address| match &address.pooled_host {
+                Some(pooled_host) if pooled => pooled_host.as_str(),
+                _ => &address.host,
             })
             .collect()
     }
@@ -178,10 +175,10 @@ fn ports(hosts: &[&str]) -> Option<String> {
     (!hosts.is_empty()).then(|| hosts.join(","))
 }
 
-pub(super) type Entries = BTreeMap<String, Option<SecretText>>;
+pub(super) type SecretEntries = BTreeMap<String, Option<SecretText>>;
 
 pub(super) fn names(
-    entries: &Entries,
+    entries: &SecretEntries,
     wanted: fn(&Option<SecretText>) -> bool,
 ) -> impl Iterator<Item = &str> {
     entries
@@ -196,85 +193,91 @@ pub(super) fn entries(
     declared: &Connection,
     credentials: &CredentialsView,
     target: &Target,
-) -> Entries {
-    let (direct, hosts) = (target.direct(), target.hosts(declared.pooled));
+) -> SecretEntries {
+    let mut entries = SecretEntries::new();
+    add_fixed(&mut entries, declared);
+    add_addresses(&mut entries, declared, target);
+    if declared.credentials_from.is_some() {
+        let login = Login {
+            credentials,
+            database: declared.database.as_deref(),
+        };
+        add_login(&mut entries, &login);
+        if declared.database.is_some() {
+            add_uris(&mut entries, &login, declared, target);
+        }
+    }
+    let templates = filled_templates(declared, &entries);
+    entries.extend(templates);
+    entries
+}
+
+fn add(entries: &mut SecretEntries, name: &str, text: Option<SecretText>) {
+    entries.insert(name.to_owned(), text);
+}
+
+fn add_fixed(entries: &mut SecretEntries, declared: &Connection) {
+    add(entries, "type", Some("postgresql".into()));
+    add(entries, "provider", Some("dbplane".into()));
+    add(entries, "port", Some(POSTGRES_PORT.into()));
+    add(entries, "sslmode", Some(SSL_MODE.into()));
+    if let Some(database) = &declared.database {
+        add(entries, "dbname", Some(database.as_str().into()));
+        add(entries, "database", Some(database.as_str().into()));
+    }
+}
+
+fn add_addresses(entries: &mut SecretEntries, declared: &Connection, target: &Target) {
     let ids: Vec<&str> = target
         .addresses
         .iter()
         .map(|address| address.id.as_str())
         .collect();
-    let database = declared.database.as_deref();
-    let login = Login {
-        credentials,
-        database,
+    add(entries, "host", list(&target.hosts(declared.pooled)));
+    add(entries, "computeID", list(&ids));
+    if let Some(poolers) = target.poolers().and_then(|poolers| list(&poolers)) {
+        add(entries, "pooled-host", Some(poolers));
+    }
+    if declared.pooled {
+        add(entries, "direct-host", list(&target.direct()));
+    }
+}
+
+fn add_login(entries: &mut SecretEntries, login: &Login) {
+    add(entries, "user", login.user());
+    // The name in the Service Binding specification.
+    add(entries, "username", login.user());
+    add(entries, "password", login.password());
+}
+
+fn add_uris(entries: &mut SecretEntries, login: &Login, declared: &Connection, target: &Target) {
+    let hosts = target.hosts(declared.pooled);
+    let (balanced, jdbc_balanced) = if target.shared {
+        (BALANCED, JDBC_BALANCED)
+    } else {
+        ("", "")
     };
-    let fixed = [
-        ("type", "postgresql"),
-        ("provider", "dbplane"),
-        ("port", POSTGRES_PORT),
-        ("sslmode", SSL_MODE),
-    ];
-    let fixed = fixed.into_iter().chain(
-        database
-            .into_iter()
-            .flat_map(|name| [("dbname", name), ("database", name)]),
-    );
-    let mut entries: Entries = fixed
-        .map(|(name, text)| (name.to_owned(), Some(text.into())))
-        .collect();
-    let poolers = target
-        .poolers()
-        .and_then(|poolers| list(&poolers))
-        .map(|text| ("pooled-host", Some(text)));
-    let past = declared.pooled.then(|| ("direct-host", list(&direct)));
-    let of_hosts = [("host", list(&hosts)), ("computeID", list(&ids))]
-        .into_iter()
-        .chain(poolers)
-        .chain(past);
-    entries.extend(of_hosts.map(|(name, text)| (name.to_owned(), text)));
-    if declared.credentials_from.is_some() {
-        let of_login = [
-            ("user", login.user()),
-            // The name in the Service Binding specification.
-            ("username", login.user()),
-            ("password", login.password()),
-        ];
-        entries.extend(of_login.map(|(name, text)| (name.to_owned(), text)));
+    add(entries, "uri", login.uri(&hosts, balanced));
+    add(entries, "jdbc-uri", login.jdbc_uri(&hosts, jdbc_balanced));
+    if target.shared {
+        add(entries, "plain-uri", login.uri(&hosts, IN_TURN));
     }
-    if declared.credentials_from.is_some() && database.is_some() {
-        let (balanced, by_jdbc) = if target.shared {
-            (BALANCED, JDBC_BALANCED)
-        } else {
-            ("", "")
-        };
-        let past = declared
-            .pooled
-            .then(|| ("direct-uri", login.uri(&direct, balanced)));
-        let plain = target
-            .shared
-            .then(|| ("plain-uri", login.uri(&hosts, IN_TURN)));
-        let uris = [
-            ("uri", login.uri(&hosts, balanced)),
-            ("jdbc-uri", login.jdbc_uri(&hosts, by_jdbc)),
-        ];
-        entries.extend(
-            uris.into_iter()
-                .chain(plain)
-                .chain(past)
-                .map(|(name, text)| (name.to_owned(), text)),
-        );
+    if declared.pooled {
+        add(entries, "direct-uri", login.uri(&target.direct(), balanced));
     }
+}
+
+fn filled_templates(declared: &Connection, entries: &SecretEntries) -> SecretEntries {
     let mut filler = Filler::default();
-    let filled = |(name, text): (&String, &String)| {
-        (name.clone(), from_template(&mut filler, text, &entries))
-    };
-    let templates: Entries = declared.template.iter().map(filled).collect();
-    entries.extend(templates);
-    entries
+    let mut filled = SecretEntries::new();
+    for (name, text) in &declared.template {
+        filled.insert(name.clone(), from_template(&mut filler, text, entries));
+    }
+    filled
 }
 
 /// Fills in the placeholders; `None` if one of them has no text now.
-fn from_template(filler: &mut Filler, text: &str, entries: &Entries) -> Option<SecretText> {
+fn from_template(filler: &mut Filler, text: &str, entries: &SecretEntries) -> Option<SecretText> {
     let lacking = Cell::new(false);
     let value = |name: &str| {
         let text = entries.get(name)?;

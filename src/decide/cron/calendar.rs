@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, DateTime};
 
-use super::{Work, count};
+use super::{CountedWork, count};
 
 /// The minutes, hours, months and days of an expression, as bit sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,10 +45,11 @@ impl Calendar {
             .then(|| self.time_from(from))
             .flatten();
         let found = match today {
-            Some(time) => at(from.date(), time)?,
+            Some((hour, minute)) => at(from.date(), hour, minute)?,
             None => at(
                 self.day_after(from.date(), before.date())?,
-                (lowest(self.hours, 0)?, lowest(self.minutes, 0)?),
+                lowest(self.hours, 0)?,
+                lowest(self.minutes, 0)?,
             )?,
         };
         (found < before).then_some(found)
@@ -61,10 +62,11 @@ impl Calendar {
             .then(|| self.time_before(before))
             .flatten();
         let found = match today {
-            Some(time) => at(before.date(), time)?,
+            Some((hour, minute)) => at(before.date(), hour, minute)?,
             None => at(
                 self.day_before(before.date(), from.date())?,
-                (highest(self.hours, 64)?, highest(self.minutes, 64)?),
+                highest(self.hours, 64)?,
+                highest(self.minutes, 64)?,
             )?,
         };
         (found >= from).then_some(found)
@@ -92,10 +94,10 @@ impl Calendar {
         } else {
             minute + 1
         };
-        let in_hour = lowest(self.minutes, minute).filter(|_| self.hours & bit(hour) != 0);
-        in_hour
-            .map(|minute| (hour, minute))
-            .or_else(|| lowest(self.hours, hour + 1).zip(lowest(self.minutes, 0)))
+        match lowest(self.minutes, minute) {
+            Some(minute) if self.hours & bit(hour) != 0 => Some((hour, minute)),
+            _ => lowest(self.hours, hour + 1).zip(lowest(self.minutes, 0)),
+        }
     }
 
     fn time_before(&self, time: DateTime) -> Option<(u8, u8)> {
@@ -105,10 +107,10 @@ impl Calendar {
         } else {
             minute + 1
         };
-        let in_hour = highest(self.minutes, minute).filter(|_| self.hours & bit(hour) != 0);
-        in_hour
-            .map(|minute| (hour, minute))
-            .or_else(|| highest(self.hours, hour).zip(highest(self.minutes, 64)))
+        match highest(self.minutes, minute) {
+            Some(minute) if self.hours & bit(hour) != 0 => Some((hour, minute)),
+            _ => highest(self.hours, hour).zip(highest(self.minutes, 64)),
+        }
     }
 
     fn is_day(&self, day: Date) -> bool {
@@ -151,7 +153,7 @@ impl Calendar {
 
 impl Days {
     fn look(&self, first: u8, length: u8) -> u64 {
-        count(Work::Month);
+        count(CountedWork::Month);
         self.of(first, length)
     }
 
@@ -196,7 +198,7 @@ fn nearest(day: u8, weekday: u8, length: u8) -> u8 {
     }
 }
 
-fn at(day: Date, (hour, minute): (u8, u8)) -> Option<DateTime> {
+fn at(day: Date, hour: u8, minute: u8) -> Option<DateTime> {
     Some(day.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0))
 }
 
@@ -227,9 +229,10 @@ pub(super) fn bit(number: u8) -> u64 {
 /// The lowest of these numbers from `least` on.
 fn lowest(numbers: u64, least: u8) -> Option<u8> {
     let left = numbers & !(bit(least).wrapping_sub(1));
-    u8::try_from(left.trailing_zeros())
-        .ok()
-        .filter(|_| left != 0)
+    if left == 0 {
+        return None;
+    }
+    u8::try_from(left.trailing_zeros()).ok()
 }
 
 /// The highest of these numbers below `limit`.

@@ -4,7 +4,7 @@
 use super::calendar::{Calendar, Days, EVERY, LAST, bit};
 
 /// The range of one field.
-struct Field {
+struct CronField {
     name: &'static str,
     least: u8,
     most: u8,
@@ -12,25 +12,25 @@ struct Field {
     names: &'static [&'static str],
 }
 
-const MINUTE: Field = Field {
+const MINUTE: CronField = CronField {
     name: "minute",
     least: 0,
     most: 59,
     names: &[],
 };
-const HOUR: Field = Field {
+const HOUR: CronField = CronField {
     name: "hour",
     least: 0,
     most: 23,
     names: &[],
 };
-const DAY: Field = Field {
+const DAY: CronField = CronField {
     name: "day of month",
     least: 1,
     most: 31,
     names: &[],
 };
-const MONTH: Field = Field {
+const MONTH: CronField = CronField {
     name: "month",
     least: 1,
     most: 12,
@@ -38,7 +38,7 @@ const MONTH: Field = Field {
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ],
 };
-const WEEKDAY: Field = Field {
+const WEEKDAY: CronField = CronField {
     name: "day of week",
     least: 0,
     most: 6,
@@ -48,7 +48,7 @@ const SUNDAY_AGAIN: u8 = 7;
 
 /// The numbers of a field. `any`: a `*` names all of them.
 #[derive(Default)]
-struct Named {
+struct NamedValues {
     numbers: u64,
     any: bool,
 }
@@ -105,19 +105,21 @@ impl Days {
     }
 }
 
-impl Field {
-    fn parse(&self, field: &str) -> Result<Named, String> {
-        field.split(',').try_fold(Named::default(), |all, part| {
-            let named = self.part(part)?;
-            Ok(Named {
-                numbers: all.numbers | named.numbers,
-                any: all.any | named.any,
+impl CronField {
+    fn parse(&self, field: &str) -> Result<NamedValues, String> {
+        field
+            .split(',')
+            .try_fold(NamedValues::default(), |all, part| {
+                let named = self.part(part)?;
+                Ok(NamedValues {
+                    numbers: all.numbers | named.numbers,
+                    any: all.any | named.any,
+                })
             })
-        })
     }
 
     /// A number, a range or a `*`, each with or without a step.
-    fn part(&self, part: &str) -> Result<Named, String> {
+    fn part(&self, part: &str) -> Result<NamedValues, String> {
         let (range, step) = part
             .split_once('/')
             .map_or((part, None), |(range, step)| (range, Some(step)));
@@ -153,7 +155,7 @@ impl Field {
             .step_by(usize::from(step))
             .fold(0, |numbers, number| numbers | bit(number));
         // As in CronJob, `*/2` is a list of days, not a `*`.
-        Ok(Named {
+        Ok(NamedValues {
             numbers,
             any: any && step == 1_u8,
         })

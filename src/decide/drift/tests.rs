@@ -47,7 +47,7 @@ fn settings() -> Settings {
         max: cu(2.),
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
-        pooler_mode: Some(PoolerMode::Transaction),
+        pooler_mode: Some(PoolingMode::Transaction),
         postgres: PostgresSettings(BTreeMap::from([
             ("work_mem".into(), "4MB".into()),
             ("theirs".into(), "on".into()),
@@ -89,91 +89,88 @@ fn what_is_in_force_does_not_differ() {
     }
 }
 
+/// The one difference of these declared fields: its text, and the change that corrects it.
+fn corrects(declared: Value, expected_text: &str, disruptive: bool, expected: &ComputeChange) {
+    let found = differences(&spec(declared), &seen());
+    let [difference] = found.as_slice() else {
+        panic!("{expected_text}: {found:?}")
+    };
+    assert_eq!(text(&[difference]), expected_text);
+    assert_eq!(difference.disruptive, disruptive, "{expected_text}");
+    assert!(difference.reported, "{expected_text}");
+    assert_eq!(change(&[difference]), *expected, "{expected_text}");
+}
+
+fn sets(edit: impl FnOnce(&mut Settings)) -> ComputeChange {
+    let mut change = ComputeChange::default();
+    edit(&mut change.settings);
+    change
+}
+
 #[test]
-fn every_field_that_differs_is_reported_and_corrected() {
-    type Correct = fn(&mut ComputeChange);
-    let cases: [(Value, &str, bool, Correct); 9] = [
+fn a_field_whose_change_disrupts_is_reported_and_corrected() {
+    let moved = ComputeChange {
+        branch_id: Some("br-2".into()),
+        ..ComputeChange::default()
+    };
+    for (declared, text, change) in [
         (
             json!({"branchID": "br-2"}),
             "branchID is br-1, declared is br-2",
-            true,
-            |c| c.branch_id = Some("br-2".into()),
+            moved,
         ),
         (
             json!({"size": {"fixed": 1}}),
             "size is 1-2, declared is 1",
-            true,
-            |c| {
-                (c.settings.min, c.settings.max) = (cu(1.), cu(1.));
-            },
+            sets(|it| (it.min, it.max) = (cu(1.), cu(1.))),
         ),
         (
             json!({"size": {"autoscaling": {"min": 1, "max": 4}}}),
             "size is 1-2, declared is 1-4",
-            true,
-            |c| {
-                (c.settings.min, c.settings.max) = (cu(1.), cu(4.));
-            },
+            sets(|it| (it.min, it.max) = (cu(1.), cu(4.))),
         ),
+    ] {
+        corrects(declared, text, true, &change);
+    }
+}
+
+#[test]
+fn every_other_field_that_differs_is_reported_and_corrected() {
+    let postgres = [("jit", "off"), ("theirs", "on"), ("work_mem", "8MB")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    for (declared, text, change) in [
         (
             json!({"scaleToZero": {"after": "10m"}}),
             "scaleToZero is the platform's default, declared is after 600s",
-            false,
-            |c| c.settings.suspend_after = Some(SuspendAfter::Seconds(600)),
+            sets(|it| it.suspend_after = Some(SuspendAfter::Seconds(600))),
         ),
         (
             json!({"scaleToZero": {"never": true}}),
             "scaleToZero is the platform's default, declared is never",
-            false,
-            |c| {
-                c.settings.suspend_after = Some(SuspendAfter::Never);
-            },
+            sets(|it| it.suspend_after = Some(SuspendAfter::Never)),
         ),
         (
             json!({"pooler": {"enabled": true}}),
             "pooler.enabled is false, declared is true",
-            false,
-            |c| {
-                c.settings.pooler_enabled = Some(true);
-            },
+            sets(|it| it.pooler_enabled = Some(true)),
         ),
         (
             json!({"passwordlessAccess": false}),
             "passwordlessAccess is true, declared is false",
-            false,
-            |c| {
-                c.settings.passwordless_access = Some(false);
-            },
+            sets(|it| it.passwordless_access = Some(false)),
         ),
         (
             json!({"disabled": true}),
             "disabled is false, declared is true",
-            false,
-            |c| c.settings.disabled = Some(true),
+            sets(|it| it.disabled = Some(true)),
         ),
         (
             json!({"postgresSettings": {"work_mem": "8MB", "jit": "off"}}),
             "postgresSettings differ: jit, work_mem",
-            false,
-            |c| {
-                let whole = [("jit", "off"), ("theirs", "on"), ("work_mem", "8MB")];
-                c.settings.postgres.0 = whole
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .into();
-            },
+            sets(|it| it.postgres.0 = postgres.into()),
         ),
-    ];
-    for (declared, expected_text, disruptive, correct) in cases {
-        let found = differences(&spec(declared), &seen());
-        let [difference] = found.as_slice() else {
-            panic!("{expected_text}: {found:?}")
-        };
-        let mut expected = ComputeChange::default();
-        correct(&mut expected);
-        assert_eq!(text(&[difference]), expected_text);
-        assert_eq!(difference.disruptive, disruptive, "{expected_text}");
-        assert!(difference.reported, "{expected_text}");
-        assert_eq!(change(&[difference]), expected, "{expected_text}");
+    ] {
+        corrects(declared, text, false, &change);
     }
 }
 
@@ -316,7 +313,7 @@ fn a_create_has_all_declared_fields() {
         max: cu(2.),
         suspend_after: Some(SuspendAfter::Seconds(5400)),
         pooler_enabled: Some(true),
-        pooler_mode: Some(PoolerMode::Transaction),
+        pooler_mode: Some(PoolingMode::Transaction),
         postgres: PostgresSettings(BTreeMap::from([("work_mem".into(), "8MB".into())])),
         passwordless_access: Some(false),
         disabled: Some(true),
@@ -374,7 +371,7 @@ fn a_reported_difference_contradicts() {
         |settings| settings.suspend_after = Some(SuspendAfter::Seconds(300)),
         |settings| settings.suspend_after = Some(SuspendAfter::Never),
         |settings| settings.pooler_enabled = Some(true),
-        |settings| settings.pooler_mode = Some(PoolerMode::Other("session".into())),
+        |settings| settings.pooler_mode = Some(PoolingMode::Other("session".into())),
         |settings| settings.passwordless_access = Some(false),
         |settings| settings.disabled = Some(true),
         |_| {},

@@ -1,7 +1,7 @@
 //! Messages about invalid records.
 
-use super::super::names::RECORD;
-use super::super::seal::{InvalidAnnotation, ObjectKey};
+use crate::decide::names::RECORD;
+use crate::decide::seal::{InvalidAnnotation, ObjectKey};
 
 impl InvalidAnnotation {
     /// Returns true if the record belongs to another resource and was copied from there.

@@ -63,7 +63,7 @@ pub struct BeforeRestart {
     /// The platform's confirmation that it carries out the call. Absent without an answer, or if
     /// the answer is not from the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<Answered>,
+    pub answered: Option<RestartAnswer>,
     /// The settle time is over, and the compute's state may have other causes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unclear: bool,
@@ -104,7 +104,7 @@ impl BeforeRestart {
 
 /// The evidence in the answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answered {
+pub enum RestartAnswer {
     /// The call was accepted, and nothing more is known: the platform's description shows no body.
     Plainly,
     /// The answer names the compute, or operations on it.

@@ -63,9 +63,8 @@ fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, Opti
     )
 }
 
-#[test]
-fn what_was_written_is_read_back() {
-    let meta = compute(None, None).metadata;
+/// A record with every part set.
+fn full_identity() -> ComputeIdentity {
     let at = Timestamp::UNIX_EPOCH;
     let intent = CreateIntent {
         at,
@@ -92,7 +91,7 @@ fn what_was_written_is_read_back() {
             ComputeUnits::new(2.).unwrap(),
         )),
         branch: Some("br-1".to_owned()),
-        answered: Some(Answered::Plainly),
+        answered: Some(RestartAnswer::Plainly),
         unclear: true,
         record: Some(Box::new(before)),
     };
@@ -103,12 +102,18 @@ fn what_was_written_is_read_back() {
         in_vain: Some(InVain { calls: 2, at }),
         ..RestartRecord::default()
     };
-    let identity = ComputeIdentity {
+    ComputeIdentity {
         intent: Some(intent.clone()),
         unanswered: vec![intent],
         restart: Some(restart),
         ..bound("ep-1")
-    };
+    }
+}
+
+#[test]
+fn the_record_of_a_compute_is_read_back() {
+    let meta = compute(None, None).metadata;
+    let identity = full_identity();
     let text = written(&identity, &meta);
     assert_eq!(
         of_compute(&compute(Some(&text), None)).unwrap().wish,
@@ -123,6 +128,12 @@ fn what_was_written_is_read_back() {
         text,
         "what is the same is written the same"
     );
+}
+
+#[test]
+fn the_record_of_a_key_is_read_back() {
+    let meta = compute(None, None).metadata;
+    let at = Timestamp::UNIX_EPOCH;
     let key = KeyIdentity {
         id: i64::MAX,
         name: "ci".to_owned(),

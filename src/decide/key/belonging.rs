@@ -1,10 +1,10 @@
 //! Checks that the account is for the platform and the organization of the keys.
 
-use super::super::{AccountView, Action, Decision, Reason, Report};
-use super::outcome::{keys, unclear};
-use super::{Case, Choice, KeyListing, KeyStep};
+use super::outcome::{NamedKey, keys, unclear};
+use super::{KeyCase, KeyDecision, KeyListing, KeyStep};
+use crate::decide::{AccountView, Action, Decision, Reason, Report};
 
-impl Case<'_> {
+impl KeyCase<'_> {
     pub(super) fn organization(&self) -> Option<&str> {
         match &self.observed.account {
             AccountView::Usable { organization } => organization.as_deref(),
@@ -15,7 +15,7 @@ impl Case<'_> {
     /// Stops if the account is not known to be for the platform and the organization of the keys.
     /// Others do not list the keys, so all of them would seem revoked. A request with a key would
     /// also disclose it.
-    pub(super) fn wrong_account(&self) -> Option<Choice> {
+    pub(super) fn wrong_account(&self) -> Option<KeyDecision> {
         self.identity.names().next()?;
         let here = self.observed.platform.as_deref()?;
         match self.identity.platform() {
@@ -32,7 +32,7 @@ impl Case<'_> {
 
     /// Earlier versions did not record the platform. It is the one that lists a key under the
     /// recorded number and name.
-    fn find_platform(&self, here: &str) -> Choice {
+    fn find_platform(&self, here: &str) -> KeyDecision {
         let KeyListing::Read { keys: listed, .. } = &self.observed.listing else {
             let report = self.unknown_platform();
             return match self.observed.listing {
@@ -42,37 +42,29 @@ impl Case<'_> {
         };
         let mut recorded = keys(&self.identity.records);
         let shown = listed.shown();
-        let is_listed = |(id, name)| {
+        let is_listed = |known: NamedKey<'_>| {
             shown
                 .iter()
-                .any(|key| Some(key.id) == id && key.name == name)
+                .any(|key| Some(key.id) == known.id && key.name == known.name)
         };
         let intended = self
             .identity
             .intent
             .as_ref()
             .map(|intent| intent.name.as_str());
-        match recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended)
-        {
-            true => {
-                let report = Report::progressing(
-                    Reason::Updating,
-                    "The platform of the keys is being recorded.",
-                );
-                Decision::act(
-                    KeyStep::RecordIdentity {
-                        identity: Box::new(self.identity.clone().with_platform(here)),
-                    },
-                    report,
-                )
-            }
-            false => match listed.unreadable().hiding(None) {
-                Some(entry) => Decision::rest(unclear(
-                    entry,
-                    "whether the platform lists the keys of this resource",
-                )),
-                None => Decision::rest(self.unknown_platform()),
-            },
+        if recorded.any(is_listed) || shown.iter().any(|key| Some(key.name.as_str()) == intended) {
+            let step = KeyStep::RecordIdentity {
+                identity: Box::new(self.identity.clone().with_platform(here)),
+            };
+            let message = "The platform of the keys is being recorded.";
+            return Decision::act(step, Report::progressing(Reason::Updating, message));
+        }
+        match listed.unreadable().hiding(None) {
+            Some(entry) => Decision::rest(unclear(
+                entry,
+                "whether the platform lists the keys of this resource",
+            )),
+            None => Decision::rest(self.unknown_platform()),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Reports about a Secret that belongs to something else.
 
-use super::super::{Decision, Reason, Report};
-use super::{Case, Choice, KeySecretView};
+use super::{KeyCase, KeyDecision, KeySecretView};
+use crate::decide::{Decision, Reason, Report};
 
-pub(super) fn claimed(case: &Case, other: &str) -> Choice {
+pub(super) fn claimed(case: &KeyCase, other: &str) -> KeyDecision {
     let name = &case.spec.secret.name;
     let whose = match &case.secret {
         KeySecretView::Foreign(owner) => format!("Secret {name} is {owner}."),
@@ -15,7 +15,7 @@ pub(super) fn claimed(case: &Case, other: &str) -> Choice {
     ))
 }
 
-pub(super) fn foreign(case: &Case, owner: &str) -> Choice {
+pub(super) fn foreign(case: &KeyCase, owner: &str) -> KeyDecision {
     Decision::rest(Report::stalled(
         Reason::SecretNotOurs,
         format!(

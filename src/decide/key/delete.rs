@@ -1,19 +1,21 @@
 //! The deletion of a ProjectKey: all of its keys are revoked first.
 
-use super::super::identity::{KeyIntent, KeyRecords};
-use super::super::released::gone_with_its_project;
-use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
-    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
+    KeyCreation, NamedKey, Revocation, create_outcome, give_up, keys, not_resolved, revocation,
     revoke_unrecorded, stray, without,
 };
 use super::unlisted;
-use super::{Case, Choice, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents};
+use super::{
+    KeyCase, KeyDecision, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents,
+};
 use crate::api::KeyDeletion;
+use crate::decide::identity::{KeyIntent, KeyRecords};
+use crate::decide::released::gone_with_its_project;
+use crate::decide::{AccountView, Action, Decision, Reason, Report, later, paused};
 
-pub(super) fn decide(case: &Case) -> Choice {
+pub(super) fn decide(case: &KeyCase) -> KeyDecision {
     if !case.observed.meta.has_finalizer {
         return Decision::rest(deleting());
     }
@@ -76,7 +78,7 @@ pub(super) fn decide(case: &Case) -> Choice {
 }
 
 /// Records a key in memory that the record lacks. It will be revoked, so its Secret is not written.
-fn unrecorded(case: &Case) -> Option<KeyStep> {
+fn unrecorded(case: &KeyCase) -> Option<KeyStep> {
     let key = case.observed.unsaved.as_ref()?;
     let records = &case.identity.records;
     if records.names().any(|name| name == key.name) {
@@ -99,7 +101,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
 }
 
 /// Resolves an interrupted creation: records its key, which is then revoked like any other.
-fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
+fn resolve(case: &KeyCase, intent: &KeyIntent) -> KeyDecision {
     let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
@@ -114,25 +116,25 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         );
     }
     match create_outcome(case, intent) {
-        CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        CreateOutcome::NotCreated | CreateOutcome::NotListed => Decision::act(
+        KeyCreation::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
+        KeyCreation::NotCreated | KeyCreation::NotListed => Decision::act(
             KeyStep::Record {
                 records: records.clone(),
                 event: None,
             },
             deleting(),
         ),
-        CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
-        CreateOutcome::Unclear(entry) => Decision::rest(or_orphan(not_resolved(entry, intent))),
-        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+        KeyCreation::NotKnownYet(until) => Decision::wait(deleting(), until),
+        KeyCreation::Unclear(entry) => Decision::rest(or_orphan(not_resolved(entry, intent))),
+        KeyCreation::Exists(id) | KeyCreation::Other(id) => {
             Decision::act(give_up(case, Some(id), intent), deleting())
         }
-        CreateOutcome::ListNotOffered => Decision::act(give_up(case, None, intent), deleting()),
+        KeyCreation::ListNotOffered => Decision::act(give_up(case, None, intent), deleting()),
     }
 }
 
 /// Revokes one key after another. Keys that dbplane must not revoke do not delay the others.
-fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
+fn revoke_next(case: &KeyCase, records: &KeyRecords) -> KeyDecision {
     if case.cannot_revoke() {
         return without_revoke_call(case, records);
     }
@@ -145,7 +147,7 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
             Revocation::Step(Some(action), step) => return case.act(action, step(), deleting()),
             Revocation::Step(None, step) => return Decision::act(step(), deleting()),
             Revocation::NotOurs(message) => not_ours.push(message),
-            Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.1),
+            Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.name),
             Revocation::Unclear(report) => hidden = Some(*report),
         }
     }
@@ -172,15 +174,15 @@ pub fn may_miss_its_project(observed: &KeyObserved) -> bool {
 }
 
 /// Releases the resource: the project is gone, and no key reaches it.
-fn release(case: &Case, records: &KeyRecords) -> Choice {
-    let names: Vec<&str> = keys(records).map(|(_, name)| name).collect();
+fn release(case: &KeyCase, records: &KeyRecords) -> KeyDecision {
+    let names: Vec<&str> = keys(records).map(|key| key.name).collect();
     let what = format!("API key {}", names.join(", "));
     let event = gone_with_its_project(&case.spec.project_id, &what);
     Decision::act(KeyStep::ReleaseWithProject { event }, deleting())
 }
 
 /// Without a call to revoke keys, checks the key until the platform refuses it.
-fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
+fn without_revoke_call(case: &KeyCase, records: &KeyRecords) -> KeyDecision {
     if case.observed.project_gone {
         return release(case, records);
     }
@@ -223,13 +225,13 @@ fn or_orphan(report: Report) -> Report {
     Report::of(report.health.saying_also(advice))
 }
 
-fn manual_report(case: &Case) -> Report {
-    let all: Vec<Named> = keys(&case.identity.records).collect();
+fn manual_report(case: &KeyCase) -> Report {
+    let all: Vec<NamedKey> = keys(&case.identity.records).collect();
     let with_secret = case.key_with_secret().map(|key| key.id);
     let unseen: Vec<&str> = all
         .iter()
-        .filter(|(id, _)| id.is_none() || *id != with_secret)
-        .map(|(_, name)| *name)
+        .filter(|key| key.id.is_none() || key.id != with_secret)
+        .map(|key| key.name)
         .collect();
     let message = |instructions: String| {
         let outlook = if unseen.is_empty() {
@@ -244,7 +246,7 @@ fn manual_report(case: &Case) -> Report {
             "This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}"
         )
     };
-    match to_revoke_by_hand(case, all.iter().map(|(_, name)| *name)) {
+    match to_revoke_by_hand(case, all.iter().map(|key| key.name)) {
         Some((reason, instructions)) => or_orphan(Report::stalled(reason, message(instructions))),
         None => deleting(),
     }

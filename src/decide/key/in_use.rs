@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::account::shortened;
-use super::super::{Decision, Reason, Report, later};
-use super::{Case, Choice};
+use super::{KeyCase, KeyDecision};
+use crate::decide::account::shortened;
+use crate::decide::{Decision, Reason, Report, later};
 
 /// An account whose credentials are in the Secret of a ProjectKey.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const RARELY: Duration = Duration::from_secs(30);
 
 /// Delays the deletion of a resource while others use its key; `None` if none does.
-pub(super) fn waits(case: &Case) -> Option<Choice> {
+pub(super) fn waits(case: &KeyCase) -> Option<KeyDecision> {
     let used: Vec<String> = case
         .observed
         .accounts
@@ -58,7 +58,7 @@ fn described(account: &KeyAccount) -> String {
 }
 
 /// The accounts that may still use a replaced key, for messages; `None` if there are none.
-pub(super) fn behind(case: &Case) -> Option<String> {
+pub(super) fn behind(case: &KeyCase) -> Option<String> {
     let behind: Vec<&str> = case
         .observed
         .accounts
@@ -71,7 +71,7 @@ pub(super) fn behind(case: &Case) -> Option<String> {
 
 /// Returns true if a replaced key is kept past the end of its overlap. No other key is created
 /// meanwhile, because keys would pile up.
-pub(super) fn keeps_replaced(case: &Case) -> bool {
+pub(super) fn keeps_replaced(case: &KeyCase) -> bool {
     case.identity
         .records
         .previous

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::KeyIntent;
-use super::super::names::{self, ClusterId};
-use super::super::seal::ObjectKey;
-use super::{Case, rotation};
+use super::{KeyCase, rotation};
 use crate::api::ProjectKeySpec;
+use crate::decide::identity::KeyIntent;
+use crate::decide::names::{self, ClusterId};
+use crate::decide::seal::ObjectKey;
 
 /// The fate of the replaced key.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ pub(super) enum Retiring {
 }
 
 /// The part of a key's name that users choose.
-pub(super) fn readable(case: &Case) -> String {
+pub(super) fn readable(case: &KeyCase) -> String {
     chosen(case.spec, &case.observed.meta.name)
 }
 
@@ -35,7 +35,7 @@ pub fn attempts(spec: &ProjectKeySpec, object_key: ObjectKey, cluster: &ClusterI
     names::attempts(&chosen(spec, object_key.name), cluster, object_key)
 }
 
-pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
+pub(super) fn intent(case: &KeyCase, retiring: Option<Retiring>) -> KeyIntent {
     KeyIntent {
         name: names::unique(
             &readable(case),
@@ -61,7 +61,7 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
 const LONGEST_REQUEST: usize = 64;
 
 /// The recorded form of a user's request for another key.
-pub(super) fn request(case: &Case) -> Option<String> {
+pub(super) fn request(case: &KeyCase) -> Option<String> {
     let text = case
         .observed
         .rotate

@@ -6,34 +6,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
-use super::super::memory::Backoff;
-use super::super::{Action, Decision, Reason, Report, later};
 use super::conflict::{claimed, foreign};
 use super::intent::{Retiring, intent, request};
 use super::lost::before_another;
-use super::outcome::{CreateOutcome, create_outcome, give_up, not_resolved};
-use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
+use super::outcome::{KeyCreation, create_outcome, give_up, not_resolved};
+use super::{KeyCase, KeyDecision, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
 use super::{rotation, upkeep};
 use crate::api::OnRevoked;
+use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords};
+use crate::decide::memory::Backoff;
+use crate::decide::{Action, Decision, Reason, Report, later};
 use crate::domain::{KeyEntry, Listed, Shown};
 
-pub(super) fn decide(case: &Case) -> Choice {
-    match &case.secret {
-        // A Secret stays with its owner. Without an owner, the older resource creates it.
-        KeySecretView::Ours(_) => {}
-        KeySecretView::Restored { key, .. } => {
-            return restored(case, &format!(" with key {}", key.name));
-        }
-        KeySecretView::Unowned { .. } => return restored(case, ", which does not hold its key"),
-        KeySecretView::Foreign(owner) if case.observed.rival.is_none() => {
-            return foreign(case, owner);
-        }
-        KeySecretView::Absent | KeySecretView::Foreign(_) => {
-            if let Some(other) = &case.observed.rival {
-                return claimed(case, other);
-            }
-        }
+pub(super) fn decide(case: &KeyCase) -> KeyDecision {
+    if let Some(choice) = settle_secret(case) {
+        return choice;
     }
     if !case.observed.meta.has_finalizer {
         return case.restore();
@@ -41,53 +28,75 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(intent) = &case.identity.intent {
         return resolve(case, intent);
     }
-    match (&case.identity.records.current, &case.secret) {
-        (None, KeySecretView::Absent) => {
-            case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating())
+    match &case.identity.records.current {
+        Some(current) => keep_current(case, current),
+        None => first_key(case),
+    }
+}
+
+/// A Secret stays with its owner. Without an owner, the older resource creates it.
+fn settle_secret(case: &KeyCase) -> Option<KeyDecision> {
+    match &case.secret {
+        KeySecretView::Ours(_) => None,
+        KeySecretView::Restored { key, .. } => {
+            Some(restored(case, &format!(" with key {}", key.name)))
         }
+        KeySecretView::Unowned { .. } => Some(restored(case, ", which does not hold its key")),
+        KeySecretView::Foreign(owner) if case.observed.rival.is_none() => {
+            Some(foreign(case, owner))
+        }
+        KeySecretView::Absent | KeySecretView::Foreign(_) => {
+            let other = case.observed.rival.as_ref()?;
+            Some(claimed(case, other))
+        }
+    }
+}
+
+/// No key is recorded as current.
+fn first_key(case: &KeyCase) -> KeyDecision {
+    match &case.secret {
+        KeySecretView::Absent => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // The record is gone; the Secret still identifies its key.
-        (None, KeySecretView::Ours(SecretContents::Key { key, .. }))
+        KeySecretView::Ours(SecretContents::Key { key, .. })
             if case.observed.meta.record.is_none() =>
         {
-            let rotated_for = request(case);
-            let restored = BTreeSet::from([key.name.clone()]);
-            let records = KeyRecords {
+            record(KeyRecords {
                 current: Some(key.clone()),
-                rotated_for,
-                restored,
+                rotated_for: request(case),
+                restored: BTreeSet::from([key.name.clone()]),
                 ..KeyRecords::default()
-            };
-            Decision::act(
-                KeyStep::Record {
-                    records,
-                    event: None,
-                },
-                creating(),
-            )
+            })
         }
-        (None, _) => create_key(case, (None, None), creating()),
-        (Some(current), KeySecretView::Absent) => {
+        _ => create_key(case, None, None, creating()),
+    }
+}
+
+/// Writes the records without an event.
+fn record(records: KeyRecords) -> KeyDecision {
+    let step = KeyStep::Record {
+        records,
+        event: None,
+    };
+    Decision::act(step, creating())
+}
+
+fn keep_current(case: &KeyCase, current: &KeyIdentity) -> KeyDecision {
+    match &case.secret {
+        KeySecretView::Absent => {
             if let Some(until) = case.may_be_restored(current) {
                 return Decision::wait(awaiting_backup(case, current), until);
             }
-            told(
-                case,
-                case.act(
-                    Action::WriteSecret,
-                    KeyStep::PrepareSecret,
-                    replacing(&gone(case, current)),
-                ),
-            )
+            let report = replacing(&gone(case, current));
+            let choice = case.act(Action::WriteSecret, KeyStep::PrepareSecret, report);
+            report_first(case, choice)
         }
-        (Some(current), KeySecretView::Ours(SecretContents::Key { key, as_declared }))
-            if key.id == current.id =>
-        {
+        KeySecretView::Ours(SecretContents::Key { key, as_declared }) if key.id == current.id => {
             match case.observed.probe {
                 Probe::Refused { at, .. } => revoked(case, current, at),
                 _ => upkeep::decide(case, current, *as_declared),
             }
         }
-        (Some(current), _) => match replaced_lately(case) {
+        _ => match replaced_lately(case) {
             Some(until) => Decision::wait(altered_again(case, current, until), until),
             None => replace(case, Retiring::At(case.now), &gone(case, current)),
         },
@@ -98,15 +107,12 @@ pub(super) fn decide(case: &Case) -> Choice {
 /// altering the Secret must not cost one key each time.
 const REPLACE_AGAIN: Duration = Duration::from_secs(300);
 
-fn replaced_lately(case: &Case) -> Option<Timestamp> {
-    case.identity
-        .records
-        .rotated_at
-        .map(|at| later(at, REPLACE_AGAIN))
-        .filter(|until| case.now < *until)
+fn replaced_lately(case: &KeyCase) -> Option<Timestamp> {
+    let until = later(case.identity.records.rotated_at?, REPLACE_AGAIN);
+    (case.now < until).then_some(until)
 }
 
-fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report {
+fn altered_again(case: &KeyCase, current: &KeyIdentity, until: Timestamp) -> Report {
     Report::stalled(
         Reason::SecretNotWritten,
         format!(
@@ -117,7 +123,7 @@ fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report
 }
 
 /// Adopts the Secret of a resource that was restored from a backup.
-fn restored(case: &Case, content: &str) -> Choice {
+fn restored(case: &KeyCase, content: &str) -> KeyDecision {
     let name = &case.spec.secret.name;
     let report = Report::progressing(
         Reason::Creating,
@@ -129,7 +135,7 @@ fn restored(case: &Case, content: &str) -> Choice {
     }
 }
 
-fn awaiting_backup(case: &Case, current: &KeyIdentity) -> Report {
+fn awaiting_backup(case: &KeyCase, current: &KeyIdentity) -> Report {
     Report::progressing(
         Reason::Creating,
         format!(
@@ -147,7 +153,7 @@ fn replacing(why: &str) -> Report {
     Report::progressing(Reason::Creating, why)
 }
 
-fn gone(case: &Case, current: &KeyIdentity) -> String {
+fn gone(case: &KeyCase, current: &KeyIdentity) -> String {
     format!(
         "Secret {} was deleted or altered and no longer contains key {}. The key is being replaced.",
         case.spec.secret.name, current.name
@@ -155,10 +161,11 @@ fn gone(case: &Case, current: &KeyIdentity) -> String {
 }
 
 fn create_key(
-    case: &Case,
-    (retiring, because): (Option<Retiring>, Option<&str>),
+    case: &KeyCase,
+    retiring: Option<Retiring>,
+    because: Option<&str>,
     report: Report,
-) -> Choice {
+) -> KeyDecision {
     if case.observed.secret_deleting {
         let name = &case.spec.secret.name;
         let message =
@@ -171,30 +178,25 @@ fn create_key(
     match case.key_creation_backoff() {
         Some(Backoff { health, until }) => Decision::wait(Report::of(health), until),
         None => {
-            let (intent, because) = (intent(case, retiring), because.map(str::to_owned));
-            Decision::act(
-                KeyStep::CreateKey {
-                    intent,
-                    because,
-                    try_first: false,
-                },
-                report,
-            )
+            let step = KeyStep::CreateKey {
+                intent: intent(case, retiring),
+                because: because.map(str::to_owned),
+                try_first: false,
+            };
+            Decision::act(step, report)
         }
     }
 }
 
 /// Creates a successor, and reports why.
-fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
-    told(
-        case,
-        create_key(case, (Some(retiring), Some(why)), replacing(why)),
-    )
+fn replace(case: &KeyCase, retiring: Retiring, why: &str) -> KeyDecision {
+    let choice = create_key(case, Some(retiring), Some(why), replacing(why));
+    report_first(case, choice)
 }
 
 /// The key in the Secret is not usable, and the step may take long. The status reports that first,
 /// and its change triggers the next pass.
-fn told(case: &Case, choice: Choice) -> Choice {
+fn report_first(case: &KeyCase, choice: KeyDecision) -> KeyDecision {
     match choice {
         Decision {
             step: Some(_),
@@ -206,20 +208,42 @@ fn told(case: &Case, choice: Choice) -> Choice {
 }
 
 /// Resolves a creation that began and was not recorded as done.
-fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
+fn resolve(case: &KeyCase, intent: &KeyIntent) -> KeyDecision {
     let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let records = records.found_in_secret(key, intent);
-        return Decision::act(
-            KeyStep::Record {
-                records,
-                event: None,
-            },
-            creating(),
-        );
+        return record(records.found_in_secret(key, intent));
     }
+    match create_outcome(case, intent) {
+        KeyCreation::NotRead => case.act(
+            Action::ListKeys,
+            KeyStep::ListKeys,
+            confirming(case, intent),
+        ),
+        KeyCreation::NotCreated => record(records.clone()),
+        KeyCreation::NotListed => {
+            let unanswered = if case.issued(&intent.name) {
+                Some(intent.at)
+            } else {
+                records.unanswered
+            };
+            record(KeyRecords {
+                unanswered,
+                ..records.clone()
+            })
+        }
+        KeyCreation::NotKnownYet(until) => Decision::wait(confirming(case, intent), until),
+        KeyCreation::Unclear(entry) => Decision::rest(not_resolved(entry, intent)),
+        KeyCreation::Exists(id) | KeyCreation::Other(id) => {
+            Decision::act(give_up(case, Some(id), intent), confirming(case, intent))
+        }
+        KeyCreation::ListNotOffered => Decision::act(give_up(case, None, intent), creating()),
+    }
+}
+
+/// The report while the result of an unrecorded creation is not known.
+fn confirming(case: &KeyCase, intent: &KeyIntent) -> Report {
     let answer = case
         .observed
         .memory
@@ -227,54 +251,19 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let answer = answer
         .map(|answer| format!("{answer} "))
         .unwrap_or_default();
-    let finding_out = || {
-        Report::progressing(
-            Reason::ConfirmingCreate,
-            format!(
-                "The creation of key {} was begun and not recorded. {answer}dbplane finds out whether the key exists.",
-                intent.name
-            ),
-        )
-    };
-    match create_outcome(case, intent) {
-        CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
-        CreateOutcome::NotCreated => Decision::act(
-            KeyStep::Record {
-                records: records.clone(),
-                event: None,
-            },
-            creating(),
+    Report::progressing(
+        Reason::ConfirmingCreate,
+        format!(
+            "The creation of key {} was begun and not recorded. {answer}dbplane finds out whether the key exists.",
+            intent.name
         ),
-        CreateOutcome::NotListed => {
-            let unanswered = case
-                .issued(&intent.name)
-                .then_some(intent.at)
-                .or(records.unanswered);
-            let records = KeyRecords {
-                unanswered,
-                ..records.clone()
-            };
-            Decision::act(
-                KeyStep::Record {
-                    records,
-                    event: None,
-                },
-                creating(),
-            )
-        }
-        CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
-        CreateOutcome::Unclear(entry) => Decision::rest(not_resolved(entry, intent)),
-        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
-            Decision::act(give_up(case, Some(id), intent), finding_out())
-        }
-        CreateOutcome::ListNotOffered => Decision::act(give_up(case, None, intent), creating()),
-    }
+    )
 }
 
 /// The platform refused the key itself. It has to do so for a while, and a list has to confirm the
 /// revocation if keys can be listed. A key that is replaced by mistake stays valid without being
 /// known to anybody.
-fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
+fn revoked(case: &KeyCase, current: &KeyIdentity, at: Timestamp) -> KeyDecision {
     let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
         format!(
@@ -282,17 +271,23 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
             current.name
         ),
     );
-    let again = later(at, case.observed.probe.again_after());
-    match &case.observed.listing {
-        _ if !case.observed.probe.is_revoked() => {}
-        KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),
-        // A record from an annotation may have another number than the platform.
-        KeyListing::Read { keys, .. } if !lacks(keys, current) => {}
-        KeyListing::Read { .. } | KeyListing::NotOffered => return replace_revoked(case, current),
+    if case.observed.probe.is_revoked() {
+        match &case.observed.listing {
+            KeyListing::NotRead => {
+                return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed);
+            }
+            // A record from an annotation may have another number than the platform.
+            KeyListing::Read { keys, .. } if !lacks(keys, current) => {}
+            KeyListing::Read { .. } | KeyListing::NotOffered => {
+                return replace_revoked(case, current);
+            }
+        }
     }
-    match case.now < again {
-        true => Decision::wait(unconfirmed, again),
-        false => Decision::act(KeyStep::Probe, unconfirmed),
+    let again = later(at, case.observed.probe.again_after());
+    if case.now < again {
+        Decision::wait(unconfirmed, again)
+    } else {
+        Decision::act(KeyStep::Probe, unconfirmed)
     }
 }
 
@@ -304,15 +299,15 @@ fn lacks(keys: &Listed<KeyEntry>, current: &KeyIdentity) -> bool {
     )
 }
 
-fn replace_revoked(case: &Case, current: &KeyIdentity) -> Choice {
+fn replace_revoked(case: &KeyCase, current: &KeyIdentity) -> KeyDecision {
+    if rotation::is_requested(case) {
+        let why = format!(
+            "Key {} was revoked on the platform. It is being replaced, as requested.",
+            current.name
+        );
+        return replace(case, Retiring::Done, &why);
+    }
     match case.spec.on_revoked {
-        _ if rotation::is_requested(case) => {
-            let why = format!(
-                "Key {} was revoked on the platform. It is being replaced, as requested.",
-                current.name
-            );
-            replace(case, Retiring::Done, &why)
-        }
         OnRevoked::Recreate => {
             let why = format!(
                 "Key {} was revoked on the platform. It is being replaced.",

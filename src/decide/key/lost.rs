@@ -1,22 +1,22 @@
 //! Keys whose secret never arrived. Each creation attempt may leave one, so they are revoked before
 //! the next attempt. If dbplane cannot revoke them, the attempts stop.
 
-use super::super::identity::LostBecause;
-use super::super::{Action, Decision, Reason, Report};
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Revocation, revocation, revoke_unrecorded, twin};
-use super::{Case, Choice};
+use super::outcome::{NamedKey, Revocation, revocation, revoke_unrecorded, twin};
+use super::{KeyCase, KeyDecision};
+use crate::decide::identity::LostBecause;
+use crate::decide::{Action, Decision, Reason, Report};
 
 /// The maximum number of such keys that dbplane cannot revoke.
 const MOST: usize = 3;
 
 /// The step or wait before another key is created; `None` if there is none.
-pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
+pub(super) fn before_another(case: &KeyCase, report: &Report) -> Option<KeyDecision> {
     if let Some(key) = twin(case) {
         return Some(case.act(Action::Revoke, revoke_unrecorded(case, key), report.clone()));
     }
     for key in &case.identity.records.lost {
-        match revocation(case, (key.id, &key.name)) {
+        match revocation(case, NamedKey::lost(key)) {
             Revocation::Step(Some(action), step) => {
                 return Some(case.act(action, step(), report.clone()));
             }
@@ -29,7 +29,7 @@ pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
 }
 
 /// Why no further key is created.
-pub(super) fn too_many(case: &Case) -> Option<Report> {
+pub(super) fn too_many(case: &KeyCase) -> Option<Report> {
     let lost = case
         .identity
         .records
@@ -40,9 +40,11 @@ pub(super) fn too_many(case: &Case) -> Option<Report> {
         .map(|key| key.name.as_str())
         .filter(|name| case.issued(name))
         .collect();
-    let (_, message) =
-        to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST)?;
     let count = left.len();
+    if count < MOST {
+        return None;
+    }
+    let (_, message) = to_revoke_by_hand(case, left.iter().copied())?;
     let why = format!(
         "{count} creations in a row left a key without its secret, so dbplane creates no further one."
     );

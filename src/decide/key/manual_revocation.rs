@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::identity::{Acknowledged, KeyRecords};
-use super::super::names::{Mark, REVOKED_KEYS, digest, listed};
-use super::super::{Decision, Reason, Report};
-use super::outcome::{Named, keys, without_all};
-use super::{Case, Choice, KeyStep};
+use super::outcome::{keys, without_all};
+use super::{KeyCase, KeyDecision, KeyStep};
+use crate::decide::identity::{Acknowledged, KeyRecords};
+use crate::decide::names::{Mark, REVOKED_KEYS, digest, listed};
+use crate::decide::{Decision, Reason, Report};
 
 /// The reason and the message about such keys, with instructions.
 pub(super) fn to_revoke_by_hand<'a>(
-    case: &Case,
+    case: &KeyCase,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Option<(Reason, String)> {
     let all: Vec<&str> = names.into_iter().collect();
@@ -77,7 +77,7 @@ fn not_issued_here(own: &str, cluster: Option<&str>, names: &str) -> String {
 /// Drops the keys that a user has revoked from the records. The key in use is checked instead,
 /// unless the resource is being deleted. An annotation counts once: if it stays, it does not cover
 /// a key that is lost later.
-pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
+pub(super) fn acknowledged(case: &KeyCase) -> Option<KeyDecision> {
     let known = &case.identity.records;
     let report = Report::progressing(
         Reason::Updating,
@@ -138,7 +138,7 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
 }
 
 /// The annotation, if it is not empty.
-fn said<'a>(case: &'a Case) -> Option<&'a str> {
+fn said<'a>(case: &'a KeyCase) -> Option<&'a str> {
     case.observed
         .revoked
         .as_deref()
@@ -147,7 +147,7 @@ fn said<'a>(case: &'a Case) -> Option<&'a str> {
 }
 
 /// Returns true if this value of the annotation has been handled.
-fn is_acknowledged(case: &Case) -> bool {
+fn is_acknowledged(case: &KeyCase) -> bool {
     let known = case.identity.records.acknowledged.as_ref();
     said(case)
         .zip(known)
@@ -157,17 +157,20 @@ fn is_acknowledged(case: &Case) -> bool {
 const ALL: &str = "all";
 
 /// The names of the keys that a word of the annotation denotes.
-fn meant<'a>(case: &'a Case, word: &str) -> Vec<&'a str> {
+fn meant<'a>(case: &'a KeyCase, word: &str) -> Vec<&'a str> {
     let records = &case.identity.records;
     let deleting = case.observed.meta.deleting;
     if word == ALL && !deleting {
         // A replaced key is in use until the end of its overlap.
         return records.lost.iter().map(|key| key.name.as_str()).collect();
     }
-    let in_use = |name: &str| records.current.as_ref().is_some_and(|key| key.name == name);
     let number = word.parse::<i64>().ok();
-    let is_named = |(id, name): &Named| *name == word || id.is_some() && *id == number;
-    let meant =
-        keys(records).filter(|key| word == ALL || is_named(key) && (deleting || !in_use(key.1)));
-    meant.map(|(_, name)| name).collect()
+    let in_use = records.current.as_ref().map(|key| key.name.as_str());
+    keys(records)
+        .filter(|key| {
+            let is_named = key.name == word || key.id.is_some() && key.id == number;
+            word == ALL || is_named && (deleting || in_use != Some(key.name))
+        })
+        .map(|key| key.name)
+        .collect()
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
-use super::super::{Action, Reason, Report, later, names};
 use super::intent::readable;
-use super::{Case, KeyListing, KeyStep};
+use super::{KeyCase, KeyListing, KeyStep};
+use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
+use crate::decide::{Action, Reason, Report, later, names};
 use crate::domain::{Fault, KeyEntry, Shown, UnreadableEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.
-pub(super) enum CreateOutcome<'a> {
+pub(super) enum KeyCreation<'a> {
     NotCreated,
     /// No list shows it, long after it began.
     NotListed,
@@ -29,9 +29,9 @@ pub(super) enum CreateOutcome<'a> {
     Unclear(&'a UnreadableEntry),
 }
 
-pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOutcome<'a> {
+pub(super) fn create_outcome<'a>(case: &'a KeyCase, intent: &KeyIntent) -> KeyCreation<'a> {
     if not_created(case, intent) {
-        return CreateOutcome::NotCreated;
+        return KeyCreation::NotCreated;
     }
     let settled = case
         .observed
@@ -39,31 +39,31 @@ pub(super) fn create_outcome<'a>(case: &'a Case, intent: &KeyIntent) -> CreateOu
         .settles_at(intent.at, case.observed.limits.settle);
     let other = case.observed.memory.other_key(intent.at);
     match &case.observed.listing {
-        KeyListing::NotRead => CreateOutcome::NotRead,
+        KeyListing::NotRead => KeyCreation::NotRead,
         KeyListing::NotOffered => match other {
-            Some(id) => CreateOutcome::Other(id),
+            Some(id) => KeyCreation::Other(id),
             // Another process that recorded it may still create the key, and save it.
             None if !case.observed.memory.is_own(Action::CreateKey, intent.at)
                 && case.now < settled =>
             {
-                CreateOutcome::NotKnownYet(settled)
+                KeyCreation::NotKnownYet(settled)
             }
-            None => CreateOutcome::ListNotOffered,
+            None => KeyCreation::ListNotOffered,
         },
         KeyListing::Read { at, keys } => match keys.find(None, |key| key.name == intent.name) {
-            Shown::Entry(key) => CreateOutcome::Exists(key.id),
+            Shown::Entry(key) => KeyCreation::Exists(key.id),
             // It may be ours, so it is recorded at once: only this process knows about it.
-            _ if let Some(id) = other => CreateOutcome::Other(id),
-            Shown::Absent if *at >= settled => CreateOutcome::NotListed,
-            Shown::Unclear(entry) if *at >= settled => CreateOutcome::Unclear(entry),
-            _ if settled <= case.now => CreateOutcome::NotRead,
-            _ => CreateOutcome::NotKnownYet(settled),
+            _ if let Some(id) = other => KeyCreation::Other(id),
+            Shown::Absent if *at >= settled => KeyCreation::NotListed,
+            Shown::Unclear(entry) if *at >= settled => KeyCreation::Unclear(entry),
+            _ if settled <= case.now => KeyCreation::NotRead,
+            _ => KeyCreation::NotKnownYet(settled),
         },
     }
 }
 
 /// Returns true if this process made the attempt and knows that it created nothing.
-fn not_created(case: &Case, intent: &KeyIntent) -> bool {
+fn not_created(case: &KeyCase, intent: &KeyIntent) -> bool {
     let memory = &case.observed.memory;
     // The name is unique. If a proxy repeated the request, the first one may have created the key.
     let repeated = matches!(
@@ -89,26 +89,44 @@ pub(super) enum Revocation<'a> {
 }
 
 /// A key: its number, if known, and its unique name.
-pub(super) type Named<'a> = (Option<i64>, &'a str);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NamedKey<'a> {
+    pub id: Option<i64>,
+    pub name: &'a str,
+}
+
+impl<'a> NamedKey<'a> {
+    pub fn of(id: i64, name: &'a str) -> Self {
+        Self { id: Some(id), name }
+    }
+
+    pub fn lost(key: &'a LostKey) -> Self {
+        Self {
+            id: key.id,
+            name: &key.name,
+        }
+    }
+}
 
 /// All recorded keys: first the replaced ones, last those whose secret never arrived.
-pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
+pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = NamedKey<'_>> {
     let previous = records
         .previous
         .iter()
-        .map(|key| (Some(key.id), key.name.as_str()));
+        .map(|key| NamedKey::of(key.id, &key.name));
     let current = records
         .current
         .iter()
-        .map(|key| (Some(key.id), key.name.as_str()));
+        .map(|key| NamedKey::of(key.id, &key.name));
     previous
         .chain(current)
-        .chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
+        .chain(records.lost.iter().map(NamedKey::lost))
 }
 
 /// Revokes one key if the platform offers that and this cluster issued its name. A listed key has
 /// to have that name. A list without the key proves nothing; the answer to the revocation does.
-pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocation<'a> {
+pub(super) fn revocation<'a>(case: &'a KeyCase, key: NamedKey<'a>) -> Revocation<'a> {
+    let NamedKey { id, name } = key;
     let keys = match &case.observed.listing {
         KeyListing::NotRead => {
             return Revocation::Step(Some(Action::ListKeys), Box::new(|| KeyStep::ListKeys));
@@ -151,11 +169,11 @@ pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocatio
         None if let Some(entry) = hidden.filter(|entry| entry.id.is_some()) => {
             not_seen(case, entry, name)
         }
-        None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
-            Some(id) => revoke(case, id, name),
-            None if let Some(entry) = hidden => not_seen(case, entry, name),
+        None => match id {
+            Some(id) if case.issued(name) && !case.is_restored(name) => revoke(case, id, name),
+            _ if let Some(entry) = hidden => not_seen(case, entry, name),
             // Only the operator that recorded the number may revoke by it.
-            None => forget(case, name, id.map(|_| not_listed(name))),
+            _ => forget(case, name, id.map(|_| not_listed(name))),
         },
         Some(key) if key.name != name => not_ours(
             case,
@@ -167,14 +185,12 @@ pub(super) fn revocation<'a>(case: &'a Case, (id, name): Named<'a>) -> Revocatio
     }
 }
 
-fn not_seen<'a>(case: &Case, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
-    match case.issued(name) {
-        true => Revocation::Unclear(Box::new(unclear(
-            entry,
-            &format!("whether key {name} has to be revoked"),
-        ))),
-        false => Revocation::OfAnotherCluster,
+fn not_seen<'a>(case: &KeyCase, entry: &UnreadableEntry, name: &str) -> Revocation<'a> {
+    if !case.issued(name) {
+        return Revocation::OfAnotherCluster;
     }
+    let question = format!("whether key {name} has to be revoked");
+    Revocation::Unclear(Box::new(unclear(entry, &question)))
 }
 
 /// The report while an unreadable entry of the list leaves a question open.
@@ -193,7 +209,7 @@ pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Repor
     unclear(entry, &format!("whether key {} exists", intent.name))
 }
 
-fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
+fn revoke<'a>(case: &'a KeyCase, id: i64, name: &'a str) -> Revocation<'a> {
     let records = move || without(&case.identity.records, name);
     let step = move || KeyStep::Revoke {
         id,
@@ -206,17 +222,17 @@ fn revoke<'a>(case: &'a Case, id: i64, name: &'a str) -> Revocation<'a> {
 
 /// A key with another number. No list is read for names of other clusters or resources, so the
 /// report about them is the same without a list.
-fn not_ours<'a>(case: &Case, name: &str, why: String) -> Revocation<'a> {
-    match case.issued(name) {
-        true => Revocation::NotOurs(format!(
-            "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
-        )),
-        false => Revocation::OfAnotherCluster,
+fn not_ours<'a>(case: &KeyCase, name: &str, why: String) -> Revocation<'a> {
+    if !case.issued(name) {
+        return Revocation::OfAnotherCluster;
     }
+    Revocation::NotOurs(format!(
+        "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
+    ))
 }
 
 /// Drops the record of a key that the list lacks.
-fn forget<'a>(case: &'a Case, name: &'a str, event: Option<String>) -> Revocation<'a> {
+fn forget<'a>(case: &'a KeyCase, name: &'a str, event: Option<String>) -> Revocation<'a> {
     let step = move || KeyStep::Record {
         records: without(&case.identity.records, name),
         event,
@@ -238,7 +254,7 @@ fn is_other(records: &KeyRecords, name: &str) -> bool {
 }
 
 /// Returns true if the list began late enough after the loss of a key to show it.
-fn is_settled(case: &Case, name: &str) -> bool {
+fn is_settled(case: &KeyCase, name: &str) -> bool {
     let KeyListing::Read { at, .. } = &case.observed.listing else {
         return false;
     };
@@ -254,7 +270,7 @@ fn is_settled(case: &Case, name: &str) -> bool {
 
 /// A key of this resource that the record lacks. Its call was repeated, or created it after the
 /// attempt was given up.
-pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+pub(super) fn stray<'a>(case: &'a KeyCase) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else {
         return None;
     };
@@ -276,13 +292,13 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
 /// A second key with a recorded name and another number. A proxy repeated the creation, on a
 /// platform that allows duplicate names. Records from an annotation or a Secret do not count,
 /// because their number may be wrong.
-pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+pub(super) fn twin<'a>(case: &'a KeyCase) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys: listed, .. } = &case.observed.listing else {
         return None;
     };
     let mut own = keys(&case.identity.records)
-        .filter(|(_, name)| case.issued(name) && !case.is_restored(name));
-    own.find_map(|(id, name)| {
+        .filter(|key| case.issued(key.name) && !case.is_restored(key.name));
+    own.find_map(|NamedKey { id, name }| {
         let named = || listed.shown().iter().filter(|key| key.name == name);
         let recorded = named().find(|key| id.is_none_or(|id| key.id == id))?;
         named().find(|key| key.id != recorded.id)
@@ -290,7 +306,7 @@ pub(super) fn twin<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
 }
 
 /// Revokes a key that is not recorded. Its secret was never stored.
-pub(super) fn revoke_unrecorded(case: &Case, key: &KeyEntry) -> KeyStep {
+pub(super) fn revoke_unrecorded(case: &KeyCase, key: &KeyEntry) -> KeyStep {
     KeyStep::Revoke {
         id: key.id,
         name: key.name.clone(),
@@ -328,7 +344,7 @@ pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
 /// Records the intent's key as lost: it exists or may exist, and its secret is not stored. An event
 /// reports a key that dbplane cannot revoke. This comes first: another leader that is just saving
 /// the key then fails to record it as current. Otherwise it would keep a key that is being revoked.
-pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
+pub(super) fn give_up(case: &KeyCase, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
     let listed = matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.shown().iter().any(|key| key.name == *name));
     let other = case

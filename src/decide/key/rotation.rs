@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, LastUse, LostBecause, RetiredKey};
-use super::super::{Reason, later};
 use super::intent::request;
-use super::{Case, KeyListing};
+use super::{KeyCase, KeyListing};
 use crate::api::{RevokePrevious, Rotation};
+use crate::decide::identity::{KeyIdentity, LastUse, LostBecause, RetiredKey};
+use crate::decide::{Reason, later};
 use crate::domain::KeyEntry;
 
 /// How long a key stays valid after a requested replacement, if the spec declares no overlap.
@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// Returns true if a user requests another key. The next created key serves every request made by
 /// then.
-pub(super) fn is_requested(case: &Case) -> bool {
+pub(super) fn is_requested(case: &KeyCase) -> bool {
     request(case).is_some_and(|asked| case.identity.records.rotated_for.as_ref() != Some(&asked))
 }
 
@@ -32,28 +32,28 @@ pub fn due_regularly(rotation: Option<&Rotation>, created: Timestamp) -> Option<
 }
 
 /// When a usable key is replaced.
-pub(super) enum Due {
+pub(super) enum RotationDue {
     /// Now. The previous key stays valid at least until that time.
     Now(Timestamp),
     At(Timestamp),
     Never,
 }
 
-pub(super) fn due(case: &Case, current: &KeyIdentity) -> Due {
+pub(super) fn due(case: &KeyCase, current: &KeyIdentity) -> RotationDue {
     let rotation = case.spec.rotation.as_ref();
     let overlap = rotation
         .and_then(|rotation| rotation.overlap.value())
         .unwrap_or(OVERLAP);
     match due_regularly(rotation, current.at) {
-        Some(due) if due <= case.now => Due::Now(later(case.now, overlap)),
-        _ if is_requested(case) => Due::Now(later(case.now, overlap)),
-        Some(due) => Due::At(due),
-        None => Due::Never,
+        Some(due) if due <= case.now => RotationDue::Now(later(case.now, overlap)),
+        _ if is_requested(case) => RotationDue::Now(later(case.now, overlap)),
+        Some(due) => RotationDue::At(due),
+        None => RotationDue::Never,
     }
 }
 
 /// Why a due rotation has to wait: keys must not pile up, however often users request them.
-pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
+pub(super) fn postponed(case: &KeyCase) -> Option<(Reason, String)> {
     let records = &case.identity.records;
     if records.previous.len() >= MOST {
         let message = format!(
@@ -67,8 +67,11 @@ pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
         .iter()
         .filter(|key| key.because == LostBecause::Retired && case.issued(&key.name));
     let left: Vec<&str> = left.map(|key| key.name.as_str()).collect();
-    let (reason, message) = super::manual_revocation::to_revoke_by_hand(case, left.iter().copied())
-        .filter(|_| left.len() >= MOST_LEFT)?;
+    if left.len() < MOST_LEFT {
+        return None;
+    }
+    let (reason, message) =
+        super::manual_revocation::to_revoke_by_hand(case, left.iter().copied())?;
     Some((
         reason,
         format!(
@@ -80,7 +83,7 @@ pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
 
 /// When a replaced key is revoked.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum RevocationTurn {
     /// Now. The text says what is known of its use, if it may be in use.
     Now(Option<String>),
     /// At that time, or look again at that time.
@@ -126,25 +129,25 @@ fn pause(unused_for: Duration) -> Duration {
 
 /// When to revoke a replaced key. The platform's times are compared only with each other: its clock
 /// and ours may be days apart.
-pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
+pub(super) fn turn(case: &KeyCase, key: &RetiredKey) -> RevocationTurn {
     let Some(WhenUnused {
         unused_for,
         deadline,
     }) = WhenUnused::of(case.spec.rotation.as_ref(), key)
     else {
         return if key.retire_at <= case.now {
-            Turn::Now(None)
+            RevocationTurn::Now(None)
         } else {
-            Turn::At(key.retire_at)
+            RevocationTurn::At(key.retire_at)
         };
     };
     let use_ = last_use(&case.observed.known, key);
     let is_over = deadline <= case.now;
     if !is_over && matches!(use_, Use::Unread) {
-        return Turn::Look;
+        return RevocationTurn::Look;
     }
-    if let Some(watched) = watched(case, key, (&use_, unused_for)).filter(|_| !is_over) {
-        return Turn::Watch(watched);
+    if !is_over && let Some(watched) = watched(case, key, &use_, unused_for) {
+        return RevocationTurn::Watch(watched);
     }
     let seen = key.last_use.as_ref();
     let same = seen.filter(|seen| Some(seen.at) == use_.shown());
@@ -156,20 +159,21 @@ pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
         _ => None,
     };
     match (shown, again) {
-        (Some(at), _) if case.now <= later(at, FRESH) && is_read(case) => Turn::Now(None),
-        (_, _) if is_over => Turn::Now(Some(why_now(&use_))),
-        (Some(_), _) => Turn::Look,
-        (_, Some(again)) if again <= case.now => Turn::Look,
-        (_, again) => Turn::At(again.unwrap_or(deadline).min(deadline)),
+        (Some(at), _) if case.now <= later(at, FRESH) && is_read(case) => RevocationTurn::Now(None),
+        (_, _) if is_over => RevocationTurn::Now(Some(why_now(&use_))),
+        (Some(_), _) => RevocationTurn::Look,
+        (_, Some(again)) if again <= case.now => RevocationTurn::Look,
+        (_, again) => RevocationTurn::At(again.unwrap_or(deadline).min(deadline)),
     }
 }
 
 /// The key with the last use in the newest list, if it differs from the record. A record from the
 /// future was made before our clock was set back.
 fn watched(
-    case: &Case,
+    case: &KeyCase,
     key: &RetiredKey,
-    (use_, unused_for): (&Use, Duration),
+    use_: &Use,
+    unused_for: Duration,
 ) -> Option<RetiredKey> {
     let (seen, shown) = (key.last_use.as_ref(), use_.shown());
     let read_at = if let KeyListing::Read { at, .. } = &case.observed.known {
@@ -196,7 +200,7 @@ fn watched(
 
 /// Returns true if the key in use was seen to work: a list shows a use, or an account has its
 /// credentials from the Secret.
-pub(super) fn is_seen_to_work(case: &Case) -> bool {
+pub(super) fn is_seen_to_work(case: &KeyCase) -> bool {
     let Some(current) = &case.identity.records.current else {
         return false;
     };
@@ -210,7 +214,7 @@ pub(super) fn is_seen_to_work(case: &Case) -> bool {
     is_used || !case.observed.accounts.is_empty()
 }
 
-fn is_read(case: &Case) -> bool {
+fn is_read(case: &KeyCase) -> bool {
     matches!(case.observed.listing, KeyListing::Read { .. })
 }
 
@@ -278,7 +282,7 @@ fn why_now(use_: &Use) -> String {
 }
 
 /// The message about replaced keys that are revoked once they are unused.
-pub(super) fn outlook(case: &Case) -> Option<String> {
+pub(super) fn outlook(case: &KeyCase) -> Option<String> {
     let rotation = case.spec.rotation.as_ref();
     let mut texts = Vec::new();
     for key in &case.identity.records.previous {

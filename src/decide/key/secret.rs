@@ -1,7 +1,7 @@
 //! The observed Secret of a key, as input of decisions.
 
-use super::super::identity::{KeyIdentity, ProjectKeyIdentity};
-use super::outcome::keys;
+use super::outcome::{NamedKey, keys};
+use crate::decide::identity::{KeyIdentity, ProjectKeyIdentity};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySecretView {
@@ -42,7 +42,7 @@ pub(super) fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> 
         .intent
         .as_ref()
         .is_some_and(|intent| intent.name == key.name);
-    let known = keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
+    let known = keys(&identity.records).any(|known| known == NamedKey::of(key.id, &key.name));
     if intended || known {
         return secret.clone();
     }

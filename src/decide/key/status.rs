@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::super::Report;
-use super::super::identity::{KeyIdentity, KeyRecords};
 use super::rotation::revoked_by;
 use super::{KeyListing, KeyObserved, Probe};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
+use crate::decide::Report;
+use crate::decide::identity::{KeyIdentity, KeyRecords};
 use crate::domain::is_same_use;
 
 pub fn status(

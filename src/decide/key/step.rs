@@ -1,6 +1,6 @@
 //! The side effects of a ProjectKey.
 
-use super::super::identity::{KeyIntent, KeyRecords, ProjectKeyIdentity};
+use crate::decide::identity::{KeyIntent, KeyRecords, ProjectKeyIdentity};
 
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::identity::KeyIdentity;
-use super::super::template::Filler;
 use crate::api::ProjectKeySpec;
+use crate::decide::identity::KeyIdentity;
+use crate::decide::template::Filler;
 
 /// The additional entries with their placeholders replaced.
 pub fn template(

@@ -4,12 +4,12 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, LostBecause, LostKey};
-use super::super::memory::Backoff;
-use super::super::{Action, Decision, Reason, Report, Sync, YOUNG_KEY, later};
 use super::outcome::with_lost;
 use super::upkeep::ready;
-use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents, YOUNG_AGAIN};
+use super::{KeyCase, KeyDecision, KeySecretView, KeyStep, Probe, SecretContents, YOUNG_AGAIN};
+use crate::decide::identity::{KeyIdentity, LostBecause, LostKey};
+use crate::decide::memory::Backoff;
+use crate::decide::{Action, Decision, Reason, Report, Sync, YOUNG_KEY, later};
 use crate::domain::Fault;
 
 /// Interprets the platform's answer to a new key.
@@ -44,7 +44,7 @@ pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result
 }
 
 /// The step before the new key overwrites a working one; `None` if nothing is left to do.
-pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
+pub(super) fn before_switch(case: &KeyCase, key: &KeyIdentity) -> Option<KeyDecision> {
     let current = working(case)?;
     let settle = case.observed.limits.settle;
     // At the end of the settle time, another process may take the creation for interrupted.
@@ -89,7 +89,7 @@ pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
 }
 
 /// The key in use, if it is in the Secret and not known to be refused.
-fn working<'a>(case: &'a Case) -> Option<&'a KeyIdentity> {
+fn working<'a>(case: &'a KeyCase) -> Option<&'a KeyIdentity> {
     let current = case.identity.records.current.as_ref()?;
     let intent = case.identity.intent.as_ref()?;
     let is_there = matches!(&case.secret, KeySecretView::Ours(SecretContents::Key { key, .. }) if key.id == current.id);
@@ -99,7 +99,7 @@ fn working<'a>(case: &'a Case) -> Option<&'a KeyIdentity> {
 }
 
 /// Records the refused key as lost, which leads to its revocation, and ends the attempt.
-fn give_up(case: &Case, key: &KeyIdentity, current: &KeyIdentity) -> Option<Choice> {
+fn give_up(case: &KeyCase, key: &KeyIdentity, current: &KeyIdentity) -> Option<KeyDecision> {
     let intent = case.identity.intent.as_ref()?;
     let lost = LostKey {
         id: Some(key.id),

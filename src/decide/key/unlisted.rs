@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyRecords, LostKey};
-use super::super::{Action, Decision, Reason, Report, later};
 use super::outcome::without;
-use super::{Case, Choice, KeyListing, KeyStep};
+use super::{KeyCase, KeyDecision, KeyListing, KeyStep};
+use crate::decide::identity::{KeyRecords, LostKey};
+use crate::decide::{Action, Decision, Reason, Report, later};
 
 /// Records the evidence of the list, or drops a key; `None` if the list shows nothing new.
-pub(super) fn noted(case: &Case) -> Option<Choice> {
+pub(super) fn noted(case: &KeyCase) -> Option<KeyDecision> {
     let KeyListing::Read { at, .. } = &case.observed.listed else {
         return None;
     };
@@ -33,7 +33,7 @@ pub(super) fn noted(case: &Case) -> Option<Choice> {
 }
 
 /// The platform offers no call to revoke keys, or refuses it.
-fn is_left_to_people(case: &Case) -> bool {
+fn is_left_to_people(case: &KeyCase) -> bool {
     let refused = case
         .observed
         .memory
@@ -43,13 +43,13 @@ fn is_left_to_people(case: &Case) -> bool {
 }
 
 /// A list without the key in use is incomplete, or that key was revoked as well.
-fn shows_the_key_in_use(case: &Case) -> bool {
+fn shows_the_key_in_use(case: &KeyCase) -> bool {
     let current = case.identity.records.current.as_ref();
     case.observed.meta.deleting
         || current.is_none_or(|current| case.observed.listed.has(current) == Some(true))
 }
 
-fn note(case: &Case, key: &LostKey, at: Timestamp) -> Option<KeyStep> {
+fn note(case: &KeyCase, key: &LostKey, at: Timestamp) -> Option<KeyStep> {
     let settle = case.observed.limits.settle;
     let KeyListing::Read { keys, .. } = &case.observed.listed else {
         return None;

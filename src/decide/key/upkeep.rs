@@ -4,21 +4,21 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
-use super::super::memory::Backoff;
-use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{
-    Named, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without,
+    NamedKey, Revocation, revocation, revoke_unrecorded, stray, twin, with_lost, without,
 };
-use super::rotation::{self, Due, Turn, turn};
-use super::{Case, Choice, KeyListing, KeyStep, Probe};
+use super::rotation::{self, RevocationTurn, RotationDue, turn};
+use super::{KeyCase, KeyDecision, KeyListing, KeyStep, Probe};
+use crate::decide::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
+use crate::decide::memory::Backoff;
+use crate::decide::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use crate::domain::KeyEntry;
 
-pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
+pub(super) fn decide(case: &KeyCase, current: &KeyIdentity, as_declared: bool) -> KeyDecision {
     let mut upkeep = Upkeep {
         case,
         report: ready(case, current),
@@ -40,7 +40,7 @@ pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> C
 }
 
 struct Upkeep<'a> {
-    case: &'a Case<'a>,
+    case: &'a KeyCase<'a>,
     report: Report,
     wakes: Vec<Timestamp>,
 }
@@ -77,12 +77,12 @@ impl Upkeep<'_> {
 
     fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let overlap_ends = match rotation::due(self.case, current) {
-            Due::Now(overlap_ends) => overlap_ends,
-            Due::At(time) => {
+            RotationDue::Now(overlap_ends) => overlap_ends,
+            RotationDue::At(time) => {
                 self.wakes.push(time);
                 return None;
             }
-            Due::Never => return None,
+            RotationDue::Never => return None,
         };
         if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
             return None;
@@ -117,20 +117,20 @@ impl Upkeep<'_> {
         let mut looks = false;
         for (key, turn) in turns {
             let step = match (turn, &behind) {
-                (Turn::Now(_), Some(accounts)) => {
+                (RevocationTurn::Now(_), Some(accounts)) => {
                     self.keep(key, accounts);
                     None
                 }
-                (Turn::Now(in_use), None) => self.retire_now(key, in_use),
-                (Turn::At(time), _) => {
+                (RevocationTurn::Now(in_use), None) => self.retire_now(key, in_use),
+                (RevocationTurn::At(time), _) => {
                     self.wakes.push(time);
                     None
                 }
-                (Turn::Look, _) => {
+                (RevocationTurn::Look, _) => {
                     looks = true;
                     None
                 }
-                (Turn::Watch(watched), _) => Some(self.watch(watched)),
+                (RevocationTurn::Watch(watched), _) => Some(self.watch(watched)),
             };
             if step.is_some() {
                 return step;
@@ -156,7 +156,7 @@ impl Upkeep<'_> {
     }
 
     fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {
-        let event = match revocation(self.case, (Some(key.id), &key.name)) {
+        let event = match revocation(self.case, NamedKey::of(key.id, &key.name)) {
             Revocation::NotOffered => format!(
                 "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
                 key.name, key.id
@@ -221,17 +221,13 @@ impl Upkeep<'_> {
     /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
-        let ours = |key: &Named| self.case.issued(key.1);
-        let lost: Vec<Named> = records
-            .lost
-            .iter()
-            .map(|key| (key.id, key.name.as_str()))
-            .collect();
         // Keys of another cluster are never revoked, so a list is not read only for them.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
-        lost.into_iter()
-            .filter(|key| read || ours(key))
-            .find_map(|key| self.revoke(revocation(self.case, key)))
+        records
+            .lost
+            .iter()
+            .filter(|key| read || self.case.issued(&key.name))
+            .find_map(|key| self.revoke(revocation(self.case, NamedKey::lost(key))))
     }
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
@@ -298,7 +294,7 @@ impl Upkeep<'_> {
     }
 }
 
-pub(super) fn ready(case: &Case, current: &KeyIdentity) -> Report {
+pub(super) fn ready(case: &KeyCase, current: &KeyIdentity) -> Report {
     let mut message = format!(
         "Secret {} contains key {}.",
         case.spec.secret.name, current.name

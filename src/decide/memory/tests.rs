@@ -4,8 +4,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn rejected() -> Problem {
-    Problem::Platform(Fault::Rejected {
+fn rejected() -> ActionProblem {
+    ActionProblem::Platform(Fault::Rejected {
         status: 422,
         message: "limit reached".into(),
     })
@@ -53,7 +53,7 @@ fn a_success_ends_the_pauses() {
 #[test]
 fn another_key_is_remembered_of_ones_own_creation_alone() {
     let mut memory = Memory::default();
-    let other = Problem::Platform(Fault::OtherKey {
+    let other = ActionProblem::Platform(Fault::OtherKey {
         id: 9,
         message: String::new(),
     });
@@ -94,7 +94,7 @@ fn retry_after_is_obeyed() {
         status: 429,
         retry_after: Some(Duration::from_secs(17)),
     };
-    memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
+    memory.failed(Action::Change, ActionProblem::Platform(fault), 1, at(0));
     assert_eq!(
         memory.backoff(Action::Change, 1, at(1)).unwrap().until,
         at(17)
@@ -105,7 +105,12 @@ fn retry_after_is_obeyed() {
             status: 429,
             retry_after: Some(Duration::from_secs(1)),
         };
-        memory.failed(Action::Change, Problem::Platform(fault), 1, at(second));
+        memory.failed(
+            Action::Change,
+            ActionProblem::Platform(fault),
+            1,
+            at(second),
+        );
         assert_eq!(
             memory.backoff(Action::Change, 1, at(second)).unwrap().until,
             at(second + 1)
@@ -242,68 +247,57 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
     );
 }
 
+/// An attempt at second 0 of this process failed.
+fn attempted(fault: Fault) -> Memory {
+    let mut memory = Memory::default();
+    memory.failed(Action::Create, ActionProblem::Platform(fault), 1, at(0));
+    assert!(
+        !memory.not_done(Action::Create, at(0)),
+        "of another process"
+    );
+    memory.recorded(Action::Create, at(0));
+    assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try");
+    assert!(!memory.not_done(Action::Change, at(0)));
+    memory
+}
+
 #[test]
 fn only_what_was_certainly_not_done_counts_as_not_done() {
     let message = String::new;
-    for (fault, not_done) in [
-        (
-            Fault::Rejected {
-                status: 422,
-                message: message(),
-            },
-            true,
-        ),
-        (Fault::Conflict { message: message() }, true),
-        (
-            Fault::Busy {
-                message: message(),
-                retry_after: None,
-            },
-            true,
-        ),
-        (
-            Fault::Throttled {
-                status: 429,
-                retry_after: None,
-            },
-            true,
-        ),
-        (Fault::Transport { message: message() }, true),
-        (Fault::Unauthorized { message: message() }, true),
-        (
-            Fault::Server {
-                status: 503,
-                message: message(),
-            },
-            false,
-        ),
-        (Fault::Unknown { message: message() }, false),
-        (
-            Fault::Undecodable {
-                path: message(),
-                message: message(),
-            },
-            false,
-        ),
-        (Fault::TooLarge { message: message() }, false),
+    for certain in [
+        Fault::Rejected {
+            status: 422,
+            message: message(),
+        },
+        Fault::Conflict { message: message() },
+        Fault::Busy {
+            message: message(),
+            retry_after: None,
+        },
+        Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        },
+        Fault::Transport { message: message() },
+        Fault::Unauthorized { message: message() },
     ] {
-        let mut memory = Memory::default();
-        memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
-        assert!(
-            !memory.not_done(Action::Create, at(0)),
-            "of another process: {fault:?}"
-        );
-        memory.recorded(Action::Create, at(0));
-        assert_eq!(
-            memory.not_done(Action::Create, at(0)),
-            not_done,
-            "{fault:?}"
-        );
-        assert!(
-            !memory.not_done(Action::Create, at(1)),
-            "of an earlier try: {fault:?}"
-        );
-        assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
+        let memory = attempted(certain.clone());
+        assert!(memory.not_done(Action::Create, at(0)), "{certain:?}");
+    }
+    for open in [
+        Fault::Server {
+            status: 503,
+            message: message(),
+        },
+        Fault::Unknown { message: message() },
+        Fault::Undecodable {
+            path: message(),
+            message: message(),
+        },
+        Fault::TooLarge { message: message() },
+    ] {
+        let memory = attempted(open.clone());
+        assert!(!memory.not_done(Action::Create, at(0)), "{open:?}");
     }
 }
 
@@ -380,7 +374,7 @@ fn other_credentials_are_tried_at_once_and_outcomes_stay_known() {
 fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
     let mut memory = Memory::default();
     let fault = || {
-        Problem::Platform(Fault::Server {
+        ActionProblem::Platform(Fault::Server {
             status: 500,
             message: "broken".into(),
         })

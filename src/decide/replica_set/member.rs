@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use super::super::connection::Address;
-use super::super::{Reason, kept};
-use super::{Found, Member};
+use super::{FoundReplica, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
+use crate::decide::connection::Address;
+use crate::decide::{Reason, kept};
 use crate::domain::ComputeState;
 
 /// The relation of a Compute to a set.
@@ -106,25 +106,26 @@ pub(super) struct Replica {
 }
 
 /// The Computes of the set that are not in deletion, in the order of their numbers.
-pub(super) fn replicas(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
+pub(super) fn replicas(spec: &ReadReplicaSetSpec, computes: &[FoundReplica]) -> Vec<Replica> {
     members(spec, computes, |meta| meta.deletion_timestamp.is_none())
 }
 
 /// The Computes in deletion, in the same order.
-pub(super) fn leaving(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
+pub(super) fn leaving(spec: &ReadReplicaSetSpec, computes: &[FoundReplica]) -> Vec<Replica> {
     members(spec, computes, |meta| meta.deletion_timestamp.is_some())
 }
 
 fn members(
     spec: &ReadReplicaSetSpec,
-    computes: &[Found],
+    computes: &[FoundReplica],
     wanted: fn(&ObjectMeta) -> bool,
 ) -> Vec<Replica> {
     let template = &spec.template;
     let is_annotated = annotated(&template.metadata.annotations);
-    let is_wanted =
-        |found: &&Found| found.relation == Relation::Member && wanted(&found.compute.metadata);
-    let replica = |found: &Found| {
+    let is_wanted = |found: &&FoundReplica| {
+        found.relation == Relation::Member && wanted(&found.compute.metadata)
+    };
+    let replica = |found: &FoundReplica| {
         let compute = found.compute.clone();
         let current = compute.spec.branch_id == template.spec.compute().branch_id;
         let declared = template.spec.is_of(&compute.spec)

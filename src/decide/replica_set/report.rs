@@ -1,34 +1,21 @@
 //! The report of a set, derived from all its replicas.
 
-use super::super::compute::{reported, unfollowed};
-use super::super::conditions::Health;
-use super::super::{Reason, Report, Sync};
-use super::Case;
+use super::SetCase;
 use super::member::Replica;
+use crate::decide::compute::{reported, unfollowed};
+use crate::decide::conditions::Health;
+use crate::decide::{Reason, Report, Sync};
 
-impl Case<'_> {
+impl SetCase<'_> {
     pub(super) fn report(&self) -> Report {
         let replicas = &self.replicas;
         let find = |wanted: fn(&Replica) -> bool| replicas.iter().find(|replica| wanted(replica));
-        let there = replicas.len() + self.observed.unreadable;
-        let complete = there == self.desired();
         let summary = self.summary();
-        let (reason, health): (Reason, fn(Reason, String) -> Health) = match () {
-            () if find(Replica::is_stalled).is_some() => (Reason::ReplicaNotReady, Health::Stalled),
-            () if self.observed.unreadable > 0 => (Reason::ReplicaNotReady, Health::Unknown),
-            () if complete && replicas.iter().all(|replica| replica.is_settled()) => {
-                (Reason::Available, Health::Ready)
-            }
-            () if find(Replica::is_unknown).is_some() => (Reason::ReplicaNotReady, Health::Unknown),
-            () if complete && self.is_held_back() => (Reason::Available, Health::Ready),
-            () if there < self.desired() => (Reason::Creating, Health::Progressing),
-            () => (Reason::Updating, Health::Progressing),
-        };
         let why = find(Replica::is_stalled)
             .or_else(|| find(Replica::is_unknown))
             .and_then(|replica| told(replica, "Ready"));
         let message = why.map_or_else(|| summary.clone(), |why| format!("{summary} {why}"));
-        let report = Report::of(health(reason, message));
+        let report = self.of_replicas(message);
         let sync = match &report.health {
             Health::Ready(..) => self
                 .refused()
@@ -43,6 +30,28 @@ impl Case<'_> {
             &unfollowed(self.spec.template.spec.compute(), "spec.template.spec"),
             report,
         )
+    }
+
+    /// The report about the replicas alone.
+    fn of_replicas(&self, message: String) -> Report {
+        let replicas = &self.replicas;
+        let there = replicas.len() + self.observed.unreadable;
+        let complete = there == self.desired();
+        if replicas.iter().any(Replica::is_stalled) {
+            Report::stalled(Reason::ReplicaNotReady, message)
+        } else if self.observed.unreadable > 0 {
+            Report::unknown(Reason::ReplicaNotReady, message)
+        } else if complete && replicas.iter().all(Replica::is_settled) {
+            Report::ready(message)
+        } else if replicas.iter().any(Replica::is_unknown) {
+            Report::unknown(Reason::ReplicaNotReady, message)
+        } else if complete && self.is_held_back() {
+            Report::ready(message)
+        } else if there < self.desired() {
+            Report::progressing(Reason::Creating, message)
+        } else {
+            Report::progressing(Reason::Updating, message)
+        }
     }
 
     fn summary(&self) -> String {

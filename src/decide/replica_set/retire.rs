@@ -8,7 +8,7 @@ use super::member::Replica;
 
 /// The lowest rank goes first: the replica whose loss costs least.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct RetirementRank {
     /// Its deletion would wait for a user.
     protected: bool,
     /// It serves clients, or may serve them.
@@ -23,7 +23,7 @@ struct Rank {
     number: Reverse<(usize, String)>,
 }
 
-impl Rank {
+impl RetirementRank {
     fn of(replica: &Replica) -> Self {
         let status = replica.compute.status.as_ref();
         Self {
@@ -38,5 +38,7 @@ impl Rank {
 }
 
 pub(super) fn first<'a>(replicas: impl IntoIterator<Item = &'a Replica>) -> Option<&'a Replica> {
-    replicas.into_iter().min_by_key(|replica| Rank::of(replica))
+    replicas
+        .into_iter()
+        .min_by_key(|replica| RetirementRank::of(replica))
 }

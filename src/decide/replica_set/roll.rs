@@ -2,16 +2,16 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::super::names::derived;
-use super::super::{Action, Report};
 use super::member::{self, Replica};
-use super::{Case, Choice, SetStep, retire};
+use super::{SetCase, SetDecision, SetStep, retire};
 use crate::api::Share;
+use crate::decide::names::derived;
+use crate::decide::{Action, Report};
 
-impl Case<'_> {
+impl SetCase<'_> {
     /// Creates missing replicas and deletes surplus ones. Replicas of another branch are to be
     /// replaced. Their successors are created first if more replicas than declared are allowed.
-    pub(super) fn number(&self, report: &Report) -> Option<Choice> {
+    pub(super) fn number(&self, report: &Report) -> Option<SetDecision> {
         let (current, former): (Vec<&Replica>, Vec<&Replica>) =
             self.replicas.iter().partition(|replica| replica.current);
         let (desired, surge) = (self.desired(), self.surge());
@@ -74,7 +74,7 @@ impl Case<'_> {
     /// replica that does not serve has nothing to lose, and may serve after the change. An unseen
     /// replica is skipped: otherwise all of them would change at once when the platform is
     /// reachable again.
-    pub(super) fn change(&self, report: &Report) -> Option<Choice> {
+    pub(super) fn change(&self, report: &Report) -> Option<SetDecision> {
         let current = || self.replicas.iter().filter(|replica| replica.current);
         let can_change = current().filter(|replica| !replica.declared && replica.is_seen());
         let next =
@@ -89,7 +89,7 @@ impl Case<'_> {
 
     /// Sets the template's account on a replica that cannot be observed. Otherwise a set whose
     /// account is gone could never move to another account. This changes nothing on the platform.
-    pub(super) fn account(&self, report: &Report) -> Option<Choice> {
+    pub(super) fn account(&self, report: &Report) -> Option<SetDecision> {
         let mut replicas = self.replicas.iter();
         let next =
             replicas.find(|replica| !replica.is_seen() && replica.has_other_account(self.spec))?;

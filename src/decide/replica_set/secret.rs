@@ -1,12 +1,12 @@
 //! The connection Secret of all replicas.
 
-use super::super::connection::{Declared, Due, SecretView, Target};
-use super::super::{Action, Decision, Report, Sync};
-use super::{Case, Choice, SetStep};
+use super::{SetCase, SetDecision, SetStep};
+use crate::decide::connection::{Declared, SecretDue, SecretView, Target};
+use crate::decide::{Action, Decision, Report, Sync};
 
-impl Case<'_> {
+impl SetCase<'_> {
     /// Writes the Secret if one is declared and differs.
-    pub(super) fn connection(&self, report: &Report) -> Option<Choice> {
+    pub(super) fn connection(&self, report: &Report) -> Option<SetDecision> {
         let declared = self.declared()?;
         let target = self.target();
         // Without a host, clients have nothing to connect to yet.
@@ -23,8 +23,8 @@ impl Case<'_> {
             return None;
         }
         match declared.due(&target)? {
-            Due::Foreign(report) => Some(Decision::rest(report)),
-            Due::Write { secret, without } => Some(match self.backoff(Action::WriteSecret) {
+            SecretDue::Foreign(report) => Some(Decision::rest(report)),
+            SecretDue::Write { secret, without } => Some(match self.backoff(Action::WriteSecret) {
                 // The set is not usable while its Secret does not lead to the replicas.
                 Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
                 None => Decision::act(SetStep::WriteConnection { secret, without }, report.clone()),

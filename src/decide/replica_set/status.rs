@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::super::Report;
 use super::SetObserved;
 use super::member::{self, Replica};
 use crate::api::{ReadReplicaSetSpec, ReadReplicaSetStatus, ServiceBinding};
+use crate::decide::Report;
 
 pub fn status(
     report: &Report,
@@ -18,12 +18,10 @@ pub fn status(
     let count = |wanted: fn(&Replica) -> bool| {
         u32::try_from(replicas.iter().filter(|replica| wanted(replica)).count()).unwrap_or(u32::MAX)
     };
-    let (connection_secret, unused_secrets) = match observed.meta.deleting {
-        true => (old.connection_secret.clone(), old.unused_secrets.clone()),
-        false => (
-            observed.connection_secret.clone(),
-            observed.unused_secrets.clone(),
-        ),
+    let (connection_secret, unused_secrets) = if observed.meta.deleting {
+        (&old.connection_secret, &old.unused_secrets)
+    } else {
+        (&observed.connection_secret, &observed.unused_secrets)
     };
     ReadReplicaSetStatus {
         replicas: count(|_| true)
@@ -35,8 +33,8 @@ pub fn status(
         binding: connection_secret
             .clone()
             .map(|name| ServiceBinding { name }),
-        connection_secret,
-        unused_secrets,
+        connection_secret: connection_secret.clone(),
+        unused_secrets: unused_secrets.clone(),
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         last_handled_reconcile_at: observed
             .meta

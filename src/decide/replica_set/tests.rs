@@ -18,7 +18,7 @@ const SET: &str = "5e700000-0000";
 
 /// A set called `reads`, and its observation.
 #[derive(Clone)]
-struct Given {
+struct GivenSet {
     spec: ReadReplicaSetSpec,
     observed: SetObserved,
 }
@@ -151,7 +151,7 @@ fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
     json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-11-20T10:00:00Z"})
 }
 
-impl Given {
+impl GivenSet {
     fn new(spec: ReadReplicaSetSpec, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
         let computes: Vec<_> = computes.into_iter().collect();
         let names = computes
@@ -159,7 +159,7 @@ impl Given {
             .filter_map(|compute| compute.metadata.name.clone())
             .collect();
         let found = |compute: Arc<Compute>| {
-            Some(Found {
+            Some(FoundReplica {
                 relation: relation(&spec, SET, &compute)?,
                 compute,
             })
@@ -193,7 +193,7 @@ impl Given {
         self
     }
 
-    fn decide(&self) -> Choice {
+    fn decide(&self) -> SetDecision {
         decide(&self.spec, &self.observed, NOW)
     }
 
@@ -214,7 +214,7 @@ impl Given {
 
 #[test]
 fn nothing_is_done_while_a_set_goes_is_paused_or_has_not_seen_its_own_work() {
-    let few = || Given::of(3, ready(1));
+    let few = || GivenSet::of(3, ready(1));
     assert_eq!(few().does(), "creates reads-1");
     let deleting = few().observing(|seen| seen.meta.deleting = true).decide();
     assert_eq!(
@@ -239,16 +239,16 @@ fn nothing_is_done_while_a_set_goes_is_paused_or_has_not_seen_its_own_work() {
 
 #[test]
 fn what_the_api_server_refuses_is_tried_again_later() {
-    use super::super::memory::Problem;
+    use crate::decide::memory::ActionProblem;
     let failed = |seen: &mut SetObserved| {
         seen.memory.failed(
             Action::Create,
-            Problem::Object("quota exceeded".into()),
+            ActionProblem::Object("quota exceeded".into()),
             3,
             NOW,
         );
     };
-    let refused = Given::of(1, []).observing(failed).decide();
+    let refused = GivenSet::of(1, []).observing(failed).decide();
     let report = refused.report.unwrap();
     assert_eq!(refused.step, None);
     assert_eq!(report.headline(), (Reason::Refused, "quota exceeded"));

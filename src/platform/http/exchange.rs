@@ -152,7 +152,8 @@ impl Exchange {
         let span = spans::request(
             call.method.as_str(),
             call.segments,
-            (url.host_str(), url.port_or_known_default()),
+            url.host_str(),
+            url.port_or_known_default(),
         );
         let outcome = self
             .exchange(call, (&Span::current(), &span))

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use dbplane::decide::lease::LEASE_DURATION;
+use dbplane::leadership::lease::LEASE_DURATION;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};

@@ -8,7 +8,7 @@ use crate::controller::environment::{Environment, StepError};
 use crate::controller::object::uid;
 use crate::controller::pass::calls::failed;
 use crate::decide::Action;
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 use crate::domain::Fault;
 use crate::platform::Platform;
 
@@ -22,7 +22,7 @@ impl<E: Environment> Work<'_, E> {
         let exists = answer.map_err(failed(Action::Ask))?;
         self.env.state().compute_asked(
             &uid(self.object),
-            Asked {
+            ExistenceAnswer {
                 at: self.env.now(),
                 exists,
             },

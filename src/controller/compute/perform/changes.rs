@@ -13,7 +13,7 @@ use crate::controller::object::uid;
 use crate::controller::pass::calls::record_call;
 use crate::controller::pass::outcome::conclude;
 use crate::decide::Action;
-use crate::decide::identity::{Answered, BeforeRestart, ComputeIdentity, RestartRecord};
+use crate::decide::identity::{BeforeRestart, ComputeIdentity, RestartAnswer, RestartRecord};
 use crate::domain::{ComputeChange, Operation};
 use crate::platform::{Answer, Platform};
 
@@ -101,7 +101,7 @@ impl<E: Environment> Work<'_, E> {
         &self,
         at: Timestamp,
         stands: &Compute,
-        answered: Answered,
+        answered: RestartAnswer,
     ) -> Result<Vec<Event>, StepError> {
         // The write may fail.
         self.env
@@ -145,15 +145,15 @@ impl<E: Environment> Work<'_, E> {
 }
 
 /// How the platform answered a call that restarts a compute: with that compute, or without it.
-fn answered(answer: &Answer, id: &str) -> Answered {
+fn answered(answer: &Answer, id: &str) -> RestartAnswer {
     let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
     let names_it = answer
         .compute
         .as_ref()
         .is_some_and(|compute| compute.id == id);
     if names_it || answer.operations.iter().any(of_compute) {
-        Answered::ForCompute
+        RestartAnswer::ForCompute
     } else {
-        Answered::Plainly
+        RestartAnswer::Plainly
     }
 }

@@ -17,7 +17,7 @@ use crate::controller::state::UnsavedKey;
 use crate::decide::Action;
 use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{Probe, tried};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::platform::Platform;
 use crate::telemetry::metrics::KeyChange;
 
@@ -147,7 +147,7 @@ impl<E: Environment> Work<'_, E> {
                 format!("Secret {secret} was not written: another process has given up key {key}");
             return Err(StepError::Failed(
                 Action::WriteSecret,
-                Problem::Secret(message),
+                ActionProblem::Secret(message),
             ));
         }
         wrote_key(&self.object.spec.secret.name, &unsaved.key);
@@ -202,7 +202,7 @@ impl<E: Environment> Work<'_, E> {
         .await;
         Err(StepError::Failed(
             Action::TryKey,
-            Problem::NewKey(message.to_owned()),
+            ActionProblem::NewKey(message.to_owned()),
         ))
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::controller::Aside;
-use crate::decide::lease::RENEW_DEADLINE;
+use crate::leadership::lease::RENEW_DEADLINE;
 use crate::telemetry::Readiness;
 use crate::telemetry::health::{Pulse, bind, serve_health};
 

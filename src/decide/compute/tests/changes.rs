@@ -4,7 +4,7 @@ use super::*;
 use crate::api::{ComputeStatus, NotApplied};
 use crate::decide::Action;
 
-fn change(given: &Given) -> ComputeChange {
+fn change(given: &GivenCompute) -> ComputeChange {
     match given.step() {
         ComputeStep::Change { id, change, .. } => {
             assert_eq!(id, "ep-1");
@@ -14,19 +14,19 @@ fn change(given: &Given) -> ComputeChange {
     }
 }
 
-fn parts(given: &Given) -> BTreeMap<String, ComputeChange> {
+fn parts(given: &GivenCompute) -> BTreeMap<String, ComputeChange> {
     match given.step() {
         ComputeStep::Change { parts, .. } => parts,
         other => panic!("{other:?}"),
     }
 }
 
-fn resized() -> Given {
-    Given::bound().declaring(json!({"size": {"fixed": 4}}))
+fn resized() -> GivenCompute {
+    GivenCompute::bound().declaring(json!({"size": {"fixed": 4}}))
 }
 
 /// As if the change had been sent, and a snapshot still showed these fields differing.
-fn sent(given: Given, at: Timestamp, differing: &[&str]) -> Given {
+fn sent(given: GivenCompute, at: Timestamp, differing: &[&str]) -> GivenCompute {
     let parts = parts(&given);
     given.remembering(|memory| {
         memory.sent(&parts, at);
@@ -51,23 +51,23 @@ fn only_what_differs_is_changed() {
         ..ComputeChange::default()
     };
     assert_eq!(
-        change(&Given::bound().declaring(json!({"branchID": "br-dev"}))),
+        change(&GivenCompute::bound().declaring(json!({"branchID": "br-dev"}))),
         moved
     );
 }
 
 #[test]
 fn what_was_in_force_before_is_drift() {
-    let drift = |given: &Given| match given.step() {
+    let drift = |given: &GivenCompute| match given.step() {
         ComputeStep::Change { drift, .. } => drift,
         other => panic!("{other:?}"),
     };
-    let seen = |given: Given, found: Compute| {
+    let seen = |given: GivenCompute, found: Compute| {
         let spec = given.spec.clone();
         given.remembering(|memory| {
             remember(
                 memory,
-                (&spec, GENERATION),
+                version(&spec, GENERATION),
                 None,
                 &Shown::Entry(&found),
                 NOW,
@@ -157,7 +157,7 @@ fn what_waits_is_one_interruption_and_is_shown() {
     };
     let all =
         "branchID is br-main, declared is br-dev; size is 1, declared is 4; the requested restart";
-    let waiting = |given: &Given| given.decide().report.unwrap().waiting;
+    let waiting = |given: &GivenCompute| given.decide().report.unwrap().waiting;
     let given = when_idle(json!({}));
     given.rest().out_of_sync(
         Reason::WaitingForDisruption,
@@ -165,12 +165,12 @@ fn what_waits_is_one_interruption_and_is_shown() {
     );
     assert_eq!(
         waiting(&given),
-        Some(Waiting {
+        Some(PostponedChanges {
             changes: all.to_owned(),
             until: None
         })
     );
-    let alone = Given::bound()
+    let alone = GivenCompute::bound()
         .declaring(json!({"restartToken": "now", "disruption": {"policy": "WhenIdle"}}));
     assert_eq!(waiting(&alone).unwrap().changes, "the requested restart");
 
@@ -197,14 +197,14 @@ fn what_waits_is_one_interruption_and_is_shown() {
 
 #[test]
 fn a_change_that_interrupts_nobody_is_no_restart() {
-    let restart = |given: Given| match given.step() {
+    let restart = |given: GivenCompute| match given.step() {
         ComputeStep::Change { restart, .. } => restart,
         other => panic!("{other:?}"),
     };
     let pooler = json!({"pooler": {"enabled": true}});
     assert_eq!(
         restart(
-            Given::bound()
+            GivenCompute::bound()
                 .declaring(json!({"restartToken": "now"}))
                 .declaring(pooler)
         ),
@@ -254,7 +254,7 @@ fn a_refused_change_is_reported_and_tried_again_later_or_with_another_spec() {
 
 #[test]
 fn a_setting_that_is_not_applied_is_not_sent_in_a_loop() {
-    let given = Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
+    let given = GivenCompute::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
     let given = sent(given, NOW, &["scaleToZero"]);
     let reported = given.rest();
     reported.ready();
@@ -267,7 +267,7 @@ fn a_setting_that_is_not_applied_is_not_sent_in_a_loop() {
 }
 
 /// The status after `old`.
-fn status_after(given: &Given, old: &ComputeStatus) -> ComputeStatus {
+fn status_after(given: &GivenCompute, old: &ComputeStatus) -> ComputeStatus {
     status(
         &given.decide().report.unwrap(),
         &given.spec,
@@ -277,10 +277,13 @@ fn status_after(given: &Given, old: &ComputeStatus) -> ComputeStatus {
     )
 }
 
-#[test]
-fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
-    let declared = || Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
-    let first = sent(declared(), NOW, &["scaleToZero"]);
+fn suspending_after(length: &str) -> GivenCompute {
+    GivenCompute::bound().declaring(json!({"scaleToZero": {"after": length}}))
+}
+
+/// The status after scaleToZero, declared as 10m, was sent and not applied.
+fn not_applied() -> ComputeStatus {
+    let first = sent(suspending_after("10m"), NOW, &["scaleToZero"]);
     let status = status_after(&first, &ComputeStatus::default());
     let expected = NotApplied {
         setting: "scaleToZero".into(),
@@ -294,19 +297,32 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
         status,
         "one write, however often it is sent"
     );
+    status
+}
 
-    let successor = |given: Given, seconds| {
-        let (spec, given) = (given.spec.clone(), given.after(seconds));
-        given.clone().remembering(|memory| {
-            remember(
-                memory,
-                (&spec, GENERATION),
-                Some(&status),
-                &Shown::Entry(&compute("ep-1")),
-                given.now,
-            );
-        })
-    };
+/// The decision of a process that started after `seconds`, with this status.
+fn successor(
+    given: GivenCompute,
+    status: &ComputeStatus,
+    generation: i64,
+    seconds: i64,
+) -> GivenCompute {
+    let given = given.after(seconds);
+    let spec = given.spec.clone();
+    given.clone().remembering(|memory| {
+        remember(
+            memory,
+            version(&spec, generation),
+            Some(status),
+            &Shown::Entry(&compute("ep-1")),
+            given.now,
+        );
+    })
+}
+
+#[test]
+fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
+    let status = not_applied();
     // The pauses are 5, 10, 20 and 40 minutes, then one hour each.
     for (start, next) in [
         (0, 300),
@@ -318,7 +334,7 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
         (8100, 11700),
         (90_000, 90_900),
     ] {
-        let given = successor(declared(), start);
+        let given = successor(suspending_after("10m"), &status, GENERATION, start);
         given
             .rest()
             .out_of_sync(Reason::SettingNotApplied, &["scaleToZero"]);
@@ -329,36 +345,29 @@ fn the_pause_after_a_setting_that_is_not_applied_survives_the_process() {
             Some(SuspendAfter::Seconds(600))
         );
     }
-    // Another value is declared now, or the spec has another generation.
-    let other = successor(
-        Given::bound().declaring(json!({"scaleToZero": {"after": "20m"}})),
-        10,
-    );
+}
+
+#[test]
+fn another_declaration_ends_the_pause_after_a_setting_that_is_not_applied() {
+    let status = not_applied();
+    let other = successor(suspending_after("20m"), &status, GENERATION, 10);
     assert_eq!(
         change(&other).settings.suspend_after,
         Some(SuspendAfter::Seconds(1200))
     );
-    let edited = declared().remembering(|memory| {
-        let spec = declared().spec;
-        remember(
-            memory,
-            (&spec, GENERATION + 1),
-            Some(&status),
-            &Shown::Entry(&compute("ep-1")),
-            NOW,
-        );
-    });
-    change(&edited);
-    assert_eq!(
-        status_after(&successor(Given::bound(), 10), &status).not_applied,
-        [],
-        "it is not declared any more"
-    );
+    change(&successor(
+        suspending_after("10m"),
+        &status,
+        GENERATION + 1,
+        0,
+    ));
+    let not_declared = successor(GivenCompute::bound(), &status, GENERATION, 10);
+    assert_eq!(status_after(&not_declared, &status).not_applied, []);
 }
 
 #[test]
 fn a_field_that_is_not_applied_delays_neither_others_nor_restarts() {
-    let given = Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
+    let given = GivenCompute::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
     let given = sent(given, NOW, &["scaleToZero"]);
     let resized = given.clone().declaring(json!({"size": {"fixed": 4}}));
     let change = change(&resized);
@@ -404,7 +413,7 @@ fn a_restart_is_not_delayed_by_a_refused_change() {
 
 #[test]
 fn a_restart_comes_with_a_change_that_is_tried_again_soon() {
-    let failed = |given: Given| {
+    let failed = |given: GivenCompute| {
         given.failed(
             Action::Change,
             Fault::Transport {
@@ -421,10 +430,10 @@ fn a_restart_comes_with_a_change_that_is_tried_again_soon() {
             ..
         }
     ));
-    let restarts = |given: Given| matches!(given.step(), ComputeStep::Restart { .. });
+    let restarts = |given: GivenCompute| matches!(given.step(), ComputeStep::Restart { .. });
     // A change that restarts nothing, and a change that the platform does not apply.
     let pooler = json!({"pooler": {"enabled": true}, "restartToken": "now"});
-    assert!(restarts(failed(Given::bound().declaring(pooler))));
+    assert!(restarts(failed(GivenCompute::bound().declaring(pooler))));
     assert!(restarts(failed(
         sent(resized(), NOW, &["size"]).declaring(json!({"restartToken": "now"}))
     )));

@@ -1,4 +1,6 @@
-//! Claims of other resources: bindings, the order of claims, and the order of creates.
+//! Claims of other resources: bindings, and the order of claims.
+
+mod creates;
 
 use super::*;
 use crate::api;
@@ -8,9 +10,9 @@ const HERE: &str = "https://platform.example/v2";
 
 /// A Compute on the platform `HERE`.
 #[derive(Clone, Debug)]
-struct Resource(api::Compute);
+struct ClaimingCompute(api::Compute);
 
-impl Resource {
+impl ClaimingCompute {
     fn new(name: &str) -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let metadata = json!({"namespace": "shop", "name": name, "uid": name});
@@ -170,34 +172,15 @@ impl Resource {
     }
 }
 
-fn other_than(type_: ComputeType) -> ComputeType {
-    match type_ {
-        ComputeType::ReadWrite => ComputeType::ReadOnly,
-        ComputeType::ReadOnly => ComputeType::ReadWrite,
-    }
-}
-
-fn creates(by: &str, evidence: Evidence) -> Reservations {
-    Reservations {
-        creates: vec![(holder(by), evidence)],
-        ..Reservations::default()
-    }
-}
-
-/// The resource whose create comes first.
-fn by(claims: &Claims) -> Option<&str> {
-    claims.creating.as_ref().map(|rival| rival.by.name.as_str())
-}
-
 #[test]
 fn what_is_declared_or_wished_for_claims_nothing() {
-    let mine = Resource::new("mine");
+    let mine = ClaimingCompute::new("mine");
     let declared =
-        Resource::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
+        ClaimingCompute::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
     let wishing = [
-        Resource::new("bound").bound("ep-1", -60).wishing(),
-        Resource::new("creating").creating(-60).wishing(),
-        Resource::new("unanswered").unanswered(-60).wishing(),
+        ClaimingCompute::new("bound").bound("ep-1", -60).wishing(),
+        ClaimingCompute::new("creating").creating(-60).wishing(),
+        ClaimingCompute::new("unanswered").unanswered(-60).wishing(),
     ];
     for other in &wishing {
         assert_eq!(
@@ -220,9 +203,9 @@ fn what_is_declared_or_wished_for_claims_nothing() {
 /// Another resource may import a compute that a create made in addition.
 #[test]
 fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
-    let mine = Resource::new("mine");
+    let mine = ClaimingCompute::new("mine");
     let create = mine.create(-60, Evidence::ByMark);
-    let theirs = Resource::new("theirs")
+    let theirs = ClaimingCompute::new("theirs")
         .bound("ep-1", -60)
         .recording(|identity| identity.made = vec![create]);
     assert_eq!(mine.with([&theirs]).marks, BTreeMap::new());
@@ -230,11 +213,14 @@ fn the_mark_of_a_create_that_has_made_a_compute_keeps_nothing_from_others() {
 
 #[test]
 fn nothing_is_claimed_of_another_platform_or_project() {
-    for mine in [Resource::new("mine"), Resource::new("mine").replica()] {
+    for mine in [
+        ClaimingCompute::new("mine"),
+        ClaimingCompute::new("mine").replica(),
+    ] {
         let type_ = mine.0.spec.type_;
         let others = || {
             let others = ["a", "b", "c"]
-                .map(|name| Resource::new(name).declaring(|spec| spec.type_ = type_));
+                .map(|name| ClaimingCompute::new(name).declaring(|spec| spec.type_ = type_));
             let [bound, creating, unanswered] = others;
             [
                 bound.bound("ep-1", -60),
@@ -246,15 +232,17 @@ fn nothing_is_claimed_of_another_platform_or_project() {
             assert_ne!(mine.with([&other]), Claims::default());
             assert_eq!(mine.with([&there.on_another_platform()]), Claims::default());
         }
-        let bound = Resource::new("bound").of_project("p-2").bound("ep-1", -60);
+        let bound = ClaimingCompute::new("bound")
+            .of_project("p-2")
+            .bound("ep-1", -60);
         assert_eq!(mine.with([&bound]), Claims::default());
     }
 }
 
 #[test]
 fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
-    let first = Resource::new("first").bound("ep-1", -60);
-    let second = Resource::new("second").bound("ep-1", -30);
+    let first = ClaimingCompute::new("first").bound("ep-1", -60);
+    let second = ClaimingCompute::new("second").bound("ep-1", -30);
     let claim = |name: &str, first| {
         BTreeMap::from([(
             "ep-1".to_owned(),
@@ -265,7 +253,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         )])
     };
     assert_eq!(
-        Resource::new("mine").with([&second, &first]).bound,
+        ClaimingCompute::new("mine").with([&second, &first]).bound,
         claim("first", true)
     );
     assert_eq!(
@@ -274,7 +262,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         "nobody is in one's own way"
     );
     assert_eq!(second.with([&first]).bound, claim("first", true));
-    let [a, b] = ["a", "b"].map(|uid| Resource::new(uid).bound("ep-1", -60));
+    let [a, b] = ["a", "b"].map(|uid| ClaimingCompute::new(uid).bound("ep-1", -60));
     assert_eq!(
         (a.with([&b]).bound, b.with([&a]).bound),
         (claim("b", false), claim("a", true)),
@@ -285,7 +273,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         ..Default::default()
     };
     assert_eq!(
-        Resource::new("mine")
+        ClaimingCompute::new("mine")
             .among(Evidence::ByMark, [], &about_to_be)
             .bound,
         claim("faster", true)
@@ -298,8 +286,8 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
 
 #[test]
 fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
-    let mine = Resource::new("mine");
-    let other = || Resource::new("other");
+    let mine = ClaimingCompute::new("mine");
+    let other = || ClaimingCompute::new("other");
     for (what, other, has_it) in [
         ("bound there", other().bound("ep-1", -60), true),
         (
@@ -350,7 +338,7 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
     }
     // The computes of both are missing.
     let [first, second] = [("first", -60), ("second", -30)]
-        .map(|(name, since)| Resource::new(name).bound(name, since));
+        .map(|(name, since)| ClaimingCompute::new(name).bound(name, since));
     assert_eq!(first.with([&second]).primary, None);
     assert_eq!(second.with([&first]).primary, Some(holder("first")));
 }
@@ -358,12 +346,12 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
 #[test]
 fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
     let bound = |uid: &str, project: &str| {
-        let mut unreadable = Resource::new("unreadable").of_project(project);
+        let mut unreadable = ClaimingCompute::new("unreadable").of_project(project);
         let own = unreadable.0.metadata.uid.replace(uid.to_owned());
         let mut unreadable = unreadable.bound("ep-1", -60);
         unreadable.0.metadata.uid = own;
         let unreadable = unreadable.wishing();
-        Resource::new("mine")
+        ClaimingCompute::new("mine")
             .among(
                 Evidence::ByMark,
                 [unreadable.unreadable()],
@@ -381,207 +369,20 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
 }
 
 #[test]
-fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
-    let other = || Resource::new("other");
-    for (what, other, of_primaries, of_replicas) in [
-        ("an unresolved one", other().creating(0), true, true),
-        (
-            "changed in the spec since",
-            other().creating(0).elsewhere(),
-            true,
-            true,
-        ),
-        (
-            "on another branch",
-            other().elsewhere().creating(0),
-            false,
-            false,
-        ),
-        (
-            "resolved",
-            other().creating(0).bound("ep-1", 0),
-            false,
-            false,
-        ),
-        ("none", other(), false, false),
-    ] {
-        for (mine, waits) in [
-            (Resource::new("mine"), of_primaries),
-            (Resource::new("mine").replica(), of_replicas),
-        ] {
-            let type_ = mine.0.spec.type_;
-            let alike = other.clone().declaring(|spec| spec.type_ = type_);
-            assert_eq!(mine.with([&alike]).creating.is_some(), waits, "{what}");
-            let unlike = other
-                .clone()
-                .declaring(|spec| spec.type_ = other_than(type_));
-            assert_eq!(
-                mine.with([&unlike]).creating,
-                None,
-                "{what}, of the other type"
-            );
-            let outside = Other {
-                admitted: false,
-                ..alike.as_other()
-            };
-            let claims = mine.among(Evidence::ByBaseline, [outside], &Reservations::default());
-            assert_eq!(
-                claims.creating, None,
-                "{what}, and its account does not admit it"
-            );
-        }
-    }
-    let begun = Resource::new("mine").among(
-        Evidence::ByBaseline,
-        [],
-        &creates("other", Evidence::ByBaseline),
-    );
-    assert_eq!(by(&begun), Some("other"), "begun in this process");
-}
-
-#[test]
-fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
-    let by = |mine: &Resource, other: &Resource| {
-        mine.with([other]).unanswered.map(|rival| rival.by.name)
-    };
-    let (mine, other) = (
-        Resource::new("mine"),
-        Resource::new("other").unanswered(-60),
-    );
-    assert_eq!(by(&mine, &other).as_deref(), Some("other"));
-    assert_eq!(
-        by(&mine, &Resource::new("other").unanswered(-86_400)),
-        None,
-        "a day later"
-    );
-    assert_eq!(
-        by(&mine, &Resource::new("other").elsewhere().unanswered(-60)),
-        None,
-        "on another branch"
-    );
-    assert_eq!(
-        by(&mine.clone().replica(), &other.clone().replica()),
-        None,
-        "there may be many"
-    );
-    let outside = Other {
-        admitted: false,
-        ..other.as_other()
-    };
-    assert_eq!(
-        mine.among(Evidence::ByMark, [outside], &Reservations::default())
-            .unanswered,
-        None
-    );
-    // If two wait for each other, one has to continue.
-    let earlier = Resource::new("earlier").unanswered(-90);
-    assert_eq!(
-        (by(&earlier, &other), by(&other, &earlier).as_deref()),
-        (None, Some("earlier"))
-    );
-    assert_eq!(
-        by(&Resource::new("bound").bound("ep-1", -30), &other),
-        None,
-        "whose compute is missing"
-    );
-    assert_eq!(
-        mine.with([&other]).marks,
-        [("mark-other".to_owned(), holder("other"))].into()
-    );
-    assert_eq!(
-        mine.with([&other.bound("ep-1", -30)]).marks,
-        BTreeMap::new(),
-        "what it made besides may be imported"
-    );
-}
-
-#[test]
-fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are_not() {
-    let intending = |name: &str, since, evidence| {
-        let resource = Resource::new(name).replica();
-        let create = resource.create(since, evidence);
-        resource.recording(|identity| identity.intent = Some(create))
-    };
-    let mine = Resource::new("mine").replica();
-    for (now, theirs, waits) in [
-        (Evidence::ByMark, Evidence::ByMark, false),
-        (Evidence::ByMark, Evidence::ByBaseline, true),
-        (Evidence::ByBaseline, Evidence::ByMark, true),
-        (Evidence::ByBaseline, Evidence::ByBaseline, true),
-    ] {
-        let recorded = mine.among(
-            now,
-            [intending("other", 0, theirs).as_other()],
-            &Reservations::default(),
-        );
-        assert_eq!(recorded.creating.is_some(), waits, "{now:?} and {theirs:?}");
-        let begun = mine.among(now, [], &creates("other", theirs));
-        assert_eq!(
-            begun.creating.is_some(),
-            waits,
-            "{now:?} and {theirs:?} in this process"
-        );
-        let primary = Resource::new("mine").among(now, [], &creates("other", theirs));
-        assert!(primary.creating.is_some(), "a branch has one primary");
-    }
-    let (by_mark, by_baseline) = (
-        intending("mark", 0, Evidence::ByMark),
-        intending("baseline", 0, Evidence::ByBaseline),
-    );
-    let mine = intending("mine", 5, Evidence::ByMark);
-    assert_eq!(
-        mine.with([&by_mark]).creating,
-        None,
-        "nor with an intent of its own"
-    );
-    assert_eq!(by(&mine.with([&by_mark, &by_baseline])), Some("baseline"));
-}
-
-#[test]
-fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
-    let [c, b, a] =
-        [("c", 3), ("b", 1), ("a", 1)].map(|(name, since)| Resource::new(name).creating(since));
-    let all = [&a, &b, &c];
-    assert_eq!(a.with(all).creating, None);
-    assert_eq!(
-        by(&b.with(all)),
-        Some("a"),
-        "the UID decides within one moment"
-    );
-    assert_eq!(by(&c.with(all)), Some("a"));
-    let marks = [
-        ("mark-a".to_owned(), holder("a")),
-        ("mark-b".to_owned(), holder("b")),
-    ];
-    assert_eq!(c.with(all).marks, marks.into());
-    assert_eq!(
-        c.clone().replica().with(all).creating,
-        None,
-        "what is not of one type is not mixed up"
-    );
-    let begun = a.among(
-        Evidence::ByBaseline,
-        [],
-        &creates("d", Evidence::ByBaseline),
-    );
-    assert_eq!(begun.creating, None, "what is begun now is later");
-}
-
-#[test]
 fn what_matters_to_one_is_found_by_what_the_others_claim() {
-    let mine = Resource::new("mine")
+    let mine = ClaimingCompute::new("mine")
         .elsewhere()
         .creating(0)
         .declaring(|spec| spec.branch_id = BRANCH.into());
     let relevant_subjects = |identity: &ComputeIdentity| {
         relevant_subjects(&mine.0.spec, identity, &["ep-1".to_owned()].into())
     };
-    let bound = Resource::new("mine").bound("ep-1", 0).recorded();
-    let unanswered = Resource::new("mine")
+    let bound = ClaimingCompute::new("mine").bound("ep-1", 0).recorded();
+    let unanswered = ClaimingCompute::new("mine")
         .unanswered(0)
         .bound("ep-1", 0)
         .recorded();
-    let other = || Resource::new("other");
+    let other = || ClaimingCompute::new("other");
     for (what, other, concerns) in [
         (
             "creating on the branch",
@@ -630,15 +431,17 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
 /// dbplane's finalizer is gone, and another controller's finalizer keeps the object.
 #[test]
 fn what_is_released_claims_nothing() {
-    let mine = Resource::new("mine");
+    let mine = ClaimingCompute::new("mine");
     let theirs = "example.com/theirs";
     for gone in [
-        Resource::new("gone").bound("ep-1", -100),
-        Resource::new("gone").bound("ep-1", -100).unanswered(-200),
-        Resource::new("gone").creating(-100),
-        Resource::new("gone").unanswered(-100),
-        Resource::new("gone").replica().bound("ep-1", -100),
-        Resource::new("gone").replica().creating(-100),
+        ClaimingCompute::new("gone").bound("ep-1", -100),
+        ClaimingCompute::new("gone")
+            .bound("ep-1", -100)
+            .unanswered(-200),
+        ClaimingCompute::new("gone").creating(-100),
+        ClaimingCompute::new("gone").unanswered(-100),
+        ClaimingCompute::new("gone").replica().bound("ep-1", -100),
+        ClaimingCompute::new("gone").replica().creating(-100),
     ] {
         let kept = gone.clone().deleting(&[theirs, names::FINALIZER]);
         let reader = if gone.0.spec.type_ == ComputeType::ReadOnly {
@@ -664,6 +467,6 @@ fn what_is_released_claims_nothing() {
         );
     }
     // If the resource is not being deleted, dbplane's finalizer is written again.
-    let stripped = Resource::new("stripped").bound("ep-1", -100);
+    let stripped = ClaimingCompute::new("stripped").bound("ep-1", -100);
     assert!(mine.with([&stripped]).bound.contains_key("ep-1"));
 }

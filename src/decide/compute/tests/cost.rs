@@ -16,7 +16,7 @@ const MOST_LOOKS: usize = 110;
 
 /// The maximum that the definition admits: entries that change no setting, restarts and a window,
 /// all with these times.
-fn worst((start, end): (&str, Value), zone: &str) -> Given {
+fn worst(start: &str, end: &Value, zone: &str) -> GivenCompute {
     let entry = |number: usize| {
         let mut entry = json!({"name": format!("e-{number}"), "start": start, "timeZone": zone, "size": {"fixed": 1}});
         entry
@@ -25,7 +25,7 @@ fn worst((start, end): (&str, Value), zone: &str) -> Given {
             .extend(end.as_object().unwrap().clone());
         entry
     };
-    let given = Given::bound().declaring(json!({
+    let given = GivenCompute::bound().declaring(json!({
         "size": {"fixed": 1},
         "scaleToZero": {"after": "5m"},
         "schedules": (0..16).map(entry).collect::<Vec<_>>(),
@@ -40,7 +40,7 @@ fn worst((start, end): (&str, Value), zone: &str) -> Given {
     given.identity(|identity| identity.restart.as_mut().unwrap().maintained = Some(maintained))
 }
 
-fn pass(given: &Given) {
+fn pass(given: &GivenCompute) {
     given.decide();
     status(
         &Report::ready("fine"),
@@ -68,7 +68,7 @@ fn no_spec_makes_a_pass_look_for_many_times() {
         ("0 3 L 12 *", until("0 3 1 1 *")),
     ] {
         for zone in ["UTC", "Europe/Berlin", "Africa/Casablanca"] {
-            let given = worst(times.clone(), zone);
+            let given = worst(times.0, &times.1, zone);
             let mut memory = Memory::default();
             let (evaluations, looks) =
                 work_of(|| foresee(&mut memory, &given.spec, GENERATION, given.now));
@@ -97,7 +97,8 @@ fn no_spec_makes_a_pass_look_for_many_times() {
 #[test]
 fn schedules_alone_cost_nothing_until_something_changes() {
     let office = json!({"name": "office", "start": "0 9 * * MON-FRI", "end": "0 18 * * MON-FRI", "size": {"fixed": 4}});
-    let given = Given::bound().declaring(json!({"size": {"fixed": 1}, "schedules": [office]}));
+    let given =
+        GivenCompute::bound().declaring(json!({"size": {"fixed": 1}, "schedules": [office]}));
     let mut memory = Memory::default();
     foresee(&mut memory, &given.spec, GENERATION, given.now);
     let given = given.remembering(|remembered| *remembered = memory);

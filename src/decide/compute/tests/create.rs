@@ -1,9 +1,11 @@
 //! A Compute without a binding and an intent.
 
+mod rivals;
+
 use super::*;
 use crate::decide::Action;
 
-fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
+fn creates(given: &GivenCompute) -> (CreateIntent, NewCompute, RestartRecord) {
     match given.step() {
         ComputeStep::Create {
             intent,
@@ -15,7 +17,7 @@ fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
     }
 }
 
-fn binds(given: &Given, id: &str, origin: Origin) {
+fn binds(given: &GivenCompute, id: &str, origin: Origin) {
     match given.step() {
         ComputeStep::Bind {
             binding, restart, ..
@@ -58,7 +60,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
             compute.branch_id = "br-dev".into()
         }),
     ];
-    let given = Given::new().seeing(others).declaring(
+    let given = GivenCompute::new().seeing(others).declaring(
         json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}),
     );
     let (intent, new, restart) = creates(&given);
@@ -96,7 +98,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
 
 #[test]
 fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
-    let given = Given::new()
+    let given = GivenCompute::new()
         .declaring(json!({"restartToken": "one"}))
         .observing(|observed| observed.restart_annotation = Some("two".into()));
     let restart = creates(&given).2;
@@ -109,14 +111,16 @@ fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
 #[test]
 fn the_existing_replicas_are_the_baseline_of_a_new_one() {
     let made = |id, second| with(replica(id), |compute| compute.created_at = second);
-    let given = Given::new().declaring(json!({"type": "ReadOnly"})).seeing([
-        compute("ep-1"),
-        made("ep-2", Some(at(-60))),
-        made("ep-3", Some(at(-90))),
-        with(replica("ep-4"), |compute| {
-            compute.branch_id = "br-dev".into()
-        }),
-    ]);
+    let given = GivenCompute::new()
+        .declaring(json!({"type": "ReadOnly"}))
+        .seeing([
+            compute("ep-1"),
+            made("ep-2", Some(at(-60))),
+            made("ep-3", Some(at(-90))),
+            with(replica("ep-4"), |compute| {
+                compute.branch_id = "br-dev".into()
+            }),
+        ]);
     let (intent, new, _) = creates(&given);
     assert_eq!(
         intent.baseline,
@@ -128,7 +132,8 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
 
 #[test]
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
-    let given = Given::new().observing(|observed| observed.name_support = NameSupport::Offered);
+    let given =
+        GivenCompute::new().observing(|observed| observed.name_support = NameSupport::Offered);
     let (intent, new, _) = creates(&given);
     assert_eq!(
         new.name.as_deref(),
@@ -139,14 +144,16 @@ fn a_platform_that_shows_names_is_given_one_that_is_unique() {
         intent.baseline.is_some(),
         "whether it keeps names is not known yet"
     );
-    let keeps =
-        creates(&Given::new().observing(|observed| observed.name_support = NameSupport::Kept)).0;
+    let keeps = creates(
+        &GivenCompute::new().observing(|observed| observed.name_support = NameSupport::Kept),
+    )
+    .0;
     assert_eq!((keeps.mark, keeps.baseline), (intent.mark, None));
 }
 
 #[test]
 fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
-    let given = Given::new().seeing([compute("ep-1")]);
+    let given = GivenCompute::new().seeing([compute("ep-1")]);
     given.rest().stalled(
         Reason::PrimaryExists,
         &["ep-1", BRANCH, "spec.existing to Adopt"],
@@ -172,7 +179,7 @@ fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
 
 #[test]
 fn a_compute_that_is_named_is_imported_wherever_it_is() {
-    let given = Given::new().declaring(json!({"computeID": "ep-9"}));
+    let given = GivenCompute::new().declaring(json!({"computeID": "ep-9"}));
     given
         .rest()
         .stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
@@ -186,7 +193,7 @@ fn a_compute_that_is_named_is_imported_wherever_it_is() {
         Reason::BindingConflict,
         &["ep-9 is a read replica", "ReadWrite"],
     );
-    let wanted = Given::new()
+    let wanted = GivenCompute::new()
         .declaring(json!({"computeID": "ep-9", "type": "ReadOnly"}))
         .seeing([compute("ep-9")]);
     wanted.rest().stalled(
@@ -196,181 +203,8 @@ fn a_compute_that_is_named_is_imported_wherever_it_is() {
 }
 
 #[test]
-fn what_another_resource_is_bound_to_is_not_adopted() {
-    for (what, given) in [
-        (
-            "adopted",
-            Given::new()
-                .declaring(json!({"existing": "Adopt"}))
-                .seeing([compute("ep-1")]),
-        ),
-        ("refused", Given::new().seeing([compute("ep-1")])),
-        (
-            "observed",
-            Given::new()
-                .declaring(json!({"management": "Observe"}))
-                .seeing([compute("ep-1")]),
-        ),
-        (
-            "imported",
-            Given::new()
-                .declaring(json!({"computeID": "ep-1"}))
-                .seeing([compute("ep-1")]),
-        ),
-    ] {
-        for older in [true, false] {
-            let reported = given.clone().claimed("ep-1", older).rest();
-            reported.stalled(
-                Reason::ClaimedByAnother,
-                &["Compute shop/other", "ep-1", "Delete one"],
-            );
-            assert_eq!(reported.wake, Wake::At(at(30)), "{what}");
-        }
-    }
-}
-
-#[test]
-fn a_branch_has_the_primary_of_one_resource() {
-    let rival =
-        |given: Given| given.observing(|observed| observed.claims.primary = Some(holder("first")));
-    rival(Given::new())
-        .rest()
-        .stalled(Reason::ClaimedByAnother, &["Compute shop/first", BRANCH]);
-    creates(&rival(Given::new().declaring(json!({"type": "ReadOnly"}))));
-    binds(
-        &rival(
-            Given::new()
-                .declaring(json!({"computeID": "ep-1"}))
-                .seeing([compute("ep-1")]),
-        ),
-        "ep-1",
-        Origin::Imported,
-    );
-}
-
-#[test]
-fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
-    let by = || Holder {
-        namespace: "evil".into(),
-        name: "secret-plan".into(),
-    };
-    let claimed = Claim {
-        by: by(),
-        first: true,
-    };
-    let given = Given::new()
-        .seeing([compute("ep-1")])
-        .declaring(json!({"existing": "Adopt"}));
-    for given in [
-        given
-            .clone()
-            .observing(|seen| seen.claims.primary = Some(by())),
-        given
-            .clone()
-            .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
-        Given::bound()
-            .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
-    ] {
-        let report = given.decide().report.unwrap();
-        let Health::Stalled(Reason::ClaimedByAnother, text) = &report.health else {
-            panic!("{report:?}")
-        };
-        assert!(
-            text.contains("A resource of another namespace already has") && !text.contains("evil"),
-            "{text}"
-        );
-        assert_eq!(report.holder.as_deref(), Some("Compute evil/secret-plan"));
-    }
-    let rival = Rival {
-        by: by(),
-        ..rival("first", -60)
-    };
-    let waiting = given.observing(|seen| seen.claims.creating = Some(rival));
-    assert_eq!(
-        waiting.decide().report.unwrap().holder.as_deref(),
-        Some("Compute evil/secret-plan")
-    );
-    let waiting = waiting.rest();
-    let text = format!(
-        "Waiting for a resource of another namespace, whose create on branch {BRANCH} comes first."
-    );
-    assert_eq!(waiting.health, Health::Progressing(Reason::Creating, text));
-}
-
-/// The primary on the branch may be the result of the other resource's create, which is not bound
-/// yet.
-#[test]
-fn what_another_resource_may_have_created_is_not_adopted() {
-    let given = Given::new()
-        .seeing([compute("ep-1")])
-        .declaring(json!({"existing": "Adopt"}));
-    binds(&given, "ep-1", Origin::Adopted);
-    let behind = given
-        .clone()
-        .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
-    behind.rest().progressing(Reason::Creating);
-    // An unanswered create may have made it, unless its mark would show that.
-    let unanswered = |evidence| {
-        let rival = Rival {
-            evidence,
-            ..rival("first", -1)
-        };
-        given
-            .clone()
-            .observing(|observed| observed.claims.unanswered = Some(rival))
-    };
-    unanswered(Evidence::ByBaseline)
-        .rest()
-        .progressing(Reason::Creating);
-    binds(&unanswered(Evidence::ByMark), "ep-1", Origin::Adopted);
-    unanswered(Evidence::ByMark)
-        .seeing([])
-        .rest()
-        .progressing(Reason::Creating);
-    let marked = [with(compute("ep-1"), |compute| {
-        compute.name = Some("theirs".into())
-    })];
-    let named = Given::new()
-        .declaring(json!({"computeID": "ep-1"}))
-        .seeing(marked);
-    binds(&named, "ep-1", Origin::Imported);
-    let named = named.observing(|observed| {
-        observed.claims.marks = [("theirs".to_owned(), holder("first"))].into()
-    });
-    named.rest().progressing(Reason::ConfirmingCreate);
-}
-
-#[test]
-fn a_create_waits_its_turn_on_the_branch() {
-    let given =
-        Given::new().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
-    let reported = given.rest();
-    reported.progressing(Reason::Creating);
-    reported.until(at(5));
-}
-
-/// With fifty waiting, a change of turn must not cause fifty writes.
-#[test]
-fn whose_create_it_is_is_told_where_it_takes_long() {
-    for (begun, told) in [
-        (-1, "another Compute"),
-        (-9, "another Compute"),
-        (-10, "Compute shop/first"),
-    ] {
-        let given =
-            Given::new().observing(|seen| seen.claims.creating = Some(rival("first", begun)));
-        let message = format!("Waiting for {told}, whose create on branch {BRANCH} comes first.");
-        assert_eq!(
-            given.rest().health,
-            Health::Progressing(Reason::Creating, message),
-            "{begun}"
-        );
-    }
-}
-
-#[test]
 fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
-    let given = Given::new().failed(Action::Create, refused());
+    let given = GivenCompute::new().failed(Action::Create, refused());
     let reported = given.rest();
     reported.stalled(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
@@ -388,7 +222,7 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
         status: 429,
         retry_after: Some(Duration::from_secs(40)),
     };
-    let reported = Given::new().failed(Action::Create, throttled).rest();
+    let reported = GivenCompute::new().failed(Action::Create, throttled).rest();
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(40));
 }
@@ -406,7 +240,7 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
         (-59, placed(-100), true),
         (-60, placed(-100), false),
     ];
-    let intent = creates(&Given::new()).0;
+    let intent = creates(&GivenCompute::new()).0;
     let by_mark = CreateIntent {
         baseline: None,
         ..intent.clone()
@@ -426,80 +260,36 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
 
 #[test]
 fn only_who_creates_by_a_mark_rests_on_an_older_list() {
+    let may = |declared: Value, computes: &[Compute], names| {
+        let spec = GivenCompute::new().declaring(declared).spec;
+        may_rest_on_older_list(&spec, &ComputeIdentity::default(), computes, names)
+    };
     let primary = [compute("ep-1")];
-    let intended = || Given::intended().observed.identity.unwrap();
-    let fresh = ComputeIdentity::default;
-    for (what, declared, identity, computes, names, expected) in [
-        (
-            "a replica",
-            json!({"type": "ReadOnly"}),
-            fresh(),
-            &primary[..],
-            NameSupport::Kept,
-            true,
-        ),
-        (
-            "a primary",
-            json!({}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            true,
-        ),
-        (
-            "where there may be no names",
-            json!({"type": "ReadOnly"}),
-            fresh(),
-            &[],
-            NameSupport::Offered,
-            false,
-        ),
-        (
-            "where the list has a primary",
-            json!({}),
-            fresh(),
-            &primary,
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who would adopt one",
-            json!({"existing": "Adopt"}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who only looks",
-            json!({"management": "Observe"}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who names one",
-            json!({"computeID": "ep-2"}),
-            fresh(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
-        (
-            "who has a record",
-            json!({}),
-            intended(),
-            &[],
-            NameSupport::Kept,
-            false,
-        ),
+    let a_replica = || json!({"type": "ReadOnly"});
+    assert!(may(a_replica(), &primary, NameSupport::Kept));
+    assert!(
+        !may(a_replica(), &[], NameSupport::Offered),
+        "there may be no names"
+    );
+    let a_primary = || json!({});
+    assert!(may(a_primary(), &[], NameSupport::Kept));
+    assert!(
+        !may(a_primary(), &primary, NameSupport::Kept),
+        "the list has a primary"
+    );
+    for declared in [
+        json!({"existing": "Adopt"}),
+        json!({"management": "Observe"}),
+        json!({"computeID": "ep-2"}),
     ] {
-        let spec = Given::new().declaring(declared).spec;
-        assert_eq!(
-            may_rest_on_older_list(&spec, &identity, (computes, names)),
-            expected,
-            "{what}"
+        assert!(
+            !may(declared.clone(), &[], NameSupport::Kept),
+            "{declared} may bind to an existing compute"
         );
     }
+    let intended = GivenCompute::intended().observed.identity.unwrap();
+    assert!(
+        !may_rest_on_older_list(&GivenCompute::new().spec, &intended, &[], NameSupport::Kept),
+        "it has a record"
+    );
 }

@@ -1,11 +1,13 @@
 //! A Compute that is being deleted.
 
+mod project;
+
 use super::*;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Brake};
 use crate::domain::Form;
 
-fn deleting(given: Given) -> Given {
+fn deleting(given: GivenCompute) -> GivenCompute {
     given.observing(|observed| observed.meta.deleting = true)
 }
 
@@ -15,7 +17,7 @@ fn orphan() -> Value {
 
 #[test]
 fn the_compute_is_deleted_first() {
-    let given = deleting(Given::bound());
+    let given = deleting(GivenCompute::bound());
     assert_eq!(given.step(), ComputeStep::Delete { id: "ep-1".into() });
     assert_eq!(
         given.seeing([]).step(),
@@ -27,7 +29,7 @@ fn the_compute_is_deleted_first() {
 #[test]
 fn a_protected_compute_waits_for_a_person() {
     let protection = |on: bool| json!({"deletionProtection": on});
-    let given = deleting(Given::bound()).declaring(protection(true));
+    let given = deleting(GivenCompute::bound()).declaring(protection(true));
     given.rest().stalled(
         Reason::DeletionProtected,
         &["ep-1", "kubectl -n shop patch compute orders", "Orphan"],
@@ -41,10 +43,10 @@ fn a_protected_compute_waits_for_a_person() {
         given.declaring(orphan()).step(),
         ComputeStep::RemoveFinalizer
     );
-    let open = deleting(Given::intended()).declaring(protection(true));
+    let open = deleting(GivenCompute::intended()).declaring(protection(true));
     open.rest()
         .stalled(Reason::DeletionProtected, &["a compute"]);
-    let nothing = deleting(Given::new())
+    let nothing = deleting(GivenCompute::new())
         .declaring(protection(true))
         .observing(|seen| seen.meta.has_finalizer = true);
     assert_eq!(
@@ -57,7 +59,7 @@ fn a_protected_compute_waits_for_a_person() {
 #[test]
 fn every_origin_is_deleted_unless_orphaned() {
     for origin in [Origin::Created, Origin::Adopted, Origin::Imported] {
-        let given = deleting(Given::bound().binding(|binding| binding.origin = origin));
+        let given = deleting(GivenCompute::bound().binding(|binding| binding.origin = origin));
         assert!(
             matches!(given.step(), ComputeStep::Delete { .. }),
             "{origin:?}"
@@ -74,9 +76,9 @@ fn every_origin_is_deleted_unless_orphaned() {
 fn orphaning_needs_neither_account_nor_platform() {
     for leave in [orphan(), json!({"management": "Observe"})] {
         for given in [
-            Given::bound(),
-            Given::intended(),
-            Given::new().observing(|seen| seen.meta.has_finalizer = true),
+            GivenCompute::bound(),
+            GivenCompute::intended(),
+            GivenCompute::new().observing(|seen| seen.meta.has_finalizer = true),
         ] {
             let given = deleting(given.declaring(leave.clone())).observing(|observed| {
                 observed.account = AccountView::Missing {
@@ -91,26 +93,28 @@ fn orphaning_needs_neither_account_nor_platform() {
 
 #[test]
 fn nothing_was_ever_asked_for() {
-    let given = deleting(Given::new()).observing(|observed| {
+    let given = deleting(GivenCompute::new()).observing(|observed| {
         observed.meta.has_finalizer = true;
         observed.account = AccountView::Missing {
             name: "Account prod".into(),
         };
     });
     assert_eq!(given.step(), ComputeStep::RemoveFinalizer);
-    deleting(Given::new()).rest().progressing(Reason::Deleting);
+    deleting(GivenCompute::new())
+        .rest()
+        .progressing(Reason::Deleting);
 }
 
 #[test]
 fn a_paused_resource_waits() {
-    let given = deleting(Given::bound()).observing(|observed| observed.meta.paused = true);
+    let given = deleting(GivenCompute::bound()).observing(|observed| observed.meta.paused = true);
     given.rest().paused();
     given.declaring(orphan()).rest().paused();
 }
 
 #[test]
 fn a_delete_that_is_refused_keeps_the_resource() {
-    let given = deleting(Given::bound()).failed(Action::Delete, refused());
+    let given = deleting(GivenCompute::bound()).failed(Action::Delete, refused());
     let reported = given.rest();
     reported.stalled(
         Reason::Refused,
@@ -134,8 +138,8 @@ fn a_delete_that_is_refused_keeps_the_resource() {
 
 #[test]
 fn a_delete_that_was_confirmed_is_shown_by_the_list() {
-    let given =
-        deleting(Given::bound()).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
+    let given = deleting(GivenCompute::bound())
+        .remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
     let reported = given.rest();
     reported.progressing(Reason::Deleting);
     reported.until(at(60));
@@ -149,7 +153,7 @@ fn a_delete_that_was_confirmed_is_shown_by_the_list() {
 #[test]
 fn a_list_that_may_lag_behind_the_create_proves_nothing() {
     let young = deleting(
-        Given::bound()
+        GivenCompute::bound()
             .binding(|binding| binding.at = at(-10))
             .seeing([]),
     );
@@ -167,17 +171,19 @@ fn a_list_that_may_lag_behind_the_create_proves_nothing() {
 #[test]
 fn the_compute_that_another_resource_had_first_is_not_deleted() {
     assert_eq!(
-        deleting(Given::bound()).claimed("ep-1", true).step(),
+        deleting(GivenCompute::bound()).claimed("ep-1", true).step(),
         ComputeStep::RemoveFinalizer
     );
     assert!(matches!(
-        deleting(Given::bound()).claimed("ep-1", false).step(),
+        deleting(GivenCompute::bound())
+            .claimed("ep-1", false)
+            .step(),
         ComputeStep::Delete { .. }
     ));
     let outside = |seen: &mut ComputeObserved| {
         seen.claims.outside = [("ep-1".to_owned(), holder("outside"))].into()
     };
-    let step = deleting(Given::bound()).observing(outside).step();
+    let step = deleting(GivenCompute::bound()).observing(outside).step();
     let ComputeStep::RemoveFinalizerReportingStrays { event } = step else {
         panic!("{step:?}")
     };
@@ -186,7 +192,7 @@ fn the_compute_that_another_resource_had_first_is_not_deleted() {
         "{event}"
     );
     // The other resource's spec has named the result of this resource's open create.
-    let created = Given::intended()
+    let created = GivenCompute::intended()
         .seeing([compute("ep-1")])
         .remembering(|memory| memory.created = Some("ep-1".into()));
     assert!(matches!(
@@ -201,7 +207,7 @@ fn the_compute_that_another_resource_had_first_is_not_deleted() {
 
 #[test]
 fn an_unresolved_create_is_resolved_first() {
-    let given = deleting(Given::intended());
+    let given = deleting(GivenCompute::intended());
     let reported = given.rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(50));
@@ -220,13 +226,13 @@ fn an_unresolved_create_is_resolved_first() {
 /// reported.
 #[test]
 fn what_a_create_may_have_made_is_left_and_reported_and_a_person_can_decide() {
-    let older = |given: Given| given.intent(|intent| intent.newest = Some(at(-60)));
+    let older = |given: GivenCompute| given.intent(|intent| intent.newest = Some(at(-60)));
     let given = |computes: Vec<Compute>| {
-        deleting(Given::intended())
+        deleting(GivenCompute::intended())
             .declaring(json!({"type": "ReadOnly", "size": {"fixed": 1}}))
             .seeing(computes)
     };
-    let asking = |given: Given| {
+    let asking = |given: GivenCompute| {
         given.intent(|intent| {
             intent.asked = Some(Settings {
                 max: cu(4.),
@@ -267,7 +273,7 @@ fn what_a_create_may_have_made_is_left_and_reported_and_a_person_can_decide() {
 
 #[test]
 fn a_compute_id_that_names_nothing_does_not_make_an_open_create_forgotten() {
-    let given = deleting(Given::intended()).declaring(json!({"computeID": "ep-9"}));
+    let given = deleting(GivenCompute::intended()).declaring(json!({"computeID": "ep-9"}));
     given.rest().until(at(50));
     assert_eq!(given.clone().after(50).step(), ComputeStep::RemoveFinalizer);
     for given in [
@@ -285,7 +291,8 @@ fn a_compute_id_that_names_nothing_does_not_make_an_open_create_forgotten() {
 
 #[test]
 fn without_its_account_the_resource_waits_and_names_what_to_do() {
-    let given = |account| deleting(Given::bound()).observing(|observed| observed.account = account);
+    let given =
+        |account| deleting(GivenCompute::bound()).observing(|observed| observed.account = account);
     let missing = given(AccountView::Missing {
         name: "Account prod".into(),
     });
@@ -308,8 +315,9 @@ fn without_its_account_the_resource_waits_and_names_what_to_do() {
 
 #[test]
 fn a_failed_snapshot_does_not_count_as_deletion() {
-    let given =
-        |snapshot| deleting(Given::bound()).observing(|observed| observed.snapshot = snapshot);
+    let given = |snapshot| {
+        deleting(GivenCompute::bound()).observing(|observed| observed.snapshot = snapshot)
+    };
     given(SnapshotState::Failed(lost()))
         .rest()
         .unknown(Reason::PlatformUnreachable);
@@ -328,7 +336,7 @@ fn an_invalid_record_blocks_only_what_would_be_deleted() {
         InvalidAnnotation::Unreadable("expected value".into()),
         InvalidAnnotation::Edited,
     ] {
-        let given = deleting(Given::bound()).with_invalid_record(&problem);
+        let given = deleting(GivenCompute::bound()).with_invalid_record(&problem);
         given
             .rest()
             .stalled(Reason::BindingConflict, &["dbplane.dev/record"]);
@@ -343,14 +351,16 @@ fn an_invalid_record_blocks_only_what_would_be_deleted() {
 fn a_copied_record_is_dropped_and_its_compute_kept() {
     let copied = InvalidAnnotation::CopiedFrom("shop/other".into());
     assert_eq!(
-        deleting(Given::bound()).with_invalid_record(&copied).step(),
+        deleting(GivenCompute::bound())
+            .with_invalid_record(&copied)
+            .step(),
         ComputeStep::RemoveFinalizer
     );
 }
 
 #[test]
 fn a_paused_deletion_stays_paused_whatever_is_observed() {
-    let paused = deleting(Given::bound())
+    let paused = deleting(GivenCompute::bound())
         .observing(|observed| observed.meta.brake = Brake::Paused("wait".into()));
     for given in [
         paused.clone(),
@@ -433,10 +443,10 @@ fn only_an_answer_to_the_delete_beside_a_list_without_the_compute_shows_that_it_
         lost(),
     ];
     for fault in faults {
-        let unreadable = deleting(Given::bound())
+        let unreadable = deleting(GivenCompute::bound())
             .observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()));
         unreadable.rest();
-        let unanswered = deleting(Given::bound()).failed(Action::Delete, fault);
+        let unanswered = deleting(GivenCompute::bound()).failed(Action::Delete, fault);
         unanswered.rest();
         assert!(matches!(
             unanswered.clone().after(3600).step(),
@@ -448,106 +458,4 @@ fn only_an_answer_to_the_delete_beside_a_list_without_the_compute_shows_that_it_
             .remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)));
         assert_eq!(answered.step(), ComputeStep::RemoveFinalizer);
     }
-}
-
-/// The platform does not know the project, and the account's checks show that it is gone.
-fn without_project() -> Given {
-    deleting(Given::bound()).observing(|seen| {
-        seen.project_gone = true;
-        seen.snapshot = SnapshotState::Failed(Fault::NotFound {
-            message: "project not found".into(),
-        });
-    })
-}
-
-#[test]
-fn a_compute_is_released_with_its_project() {
-    let ComputeStep::ReleaseWithProject { event } = without_project().step() else {
-        panic!("another step")
-    };
-    mentions(&event, &["p-1", "ep-1", "transferred"]);
-    let open = deleting(Given::intended()).observing(|seen| {
-        (seen.project_gone, seen.snapshot) = (true, without_project().observed.snapshot);
-    });
-    assert!(matches!(
-        open.step(),
-        ComputeStep::ReleaseWithProject { .. }
-    ));
-}
-
-#[test]
-fn a_compute_stays_where_something_of_the_evidence_is_missing() {
-    let text = || "no".to_owned();
-    let failed = |fault: Fault| {
-        without_project().observing(|seen| seen.snapshot = SnapshotState::Failed(fault))
-    };
-    for (what, given) in [
-        (
-            "the checks do not show it",
-            without_project().observing(|seen| seen.project_gone = false),
-        ),
-        (
-            "not allowed",
-            failed(Fault::Forbidden {
-                status: 404,
-                message: text(),
-            }),
-        ),
-        (
-            "a gateway",
-            failed(Fault::Gateway {
-                status: 404,
-                form: Form::Foreign,
-                message: text(),
-            }),
-        ),
-        (
-            "a failure",
-            failed(Fault::Server {
-                status: 500,
-                message: text(),
-            }),
-        ),
-        (
-            "not read",
-            without_project().observing(|seen| seen.snapshot = SnapshotState::Pending),
-        ),
-        (
-            "another platform",
-            without_project()
-                .observing(|seen| seen.platform = Some("https://there".into()))
-                .binding(|binding| binding.platform = Some("https://here".into())),
-        ),
-        (
-            "another project",
-            without_project().binding(|binding| binding.project = "p-2".into()),
-        ),
-        (
-            "protected",
-            without_project().declaring(json!({"deletionProtection": true})),
-        ),
-        (
-            "paused",
-            without_project().observing(|seen| seen.meta.paused = true),
-        ),
-        (
-            "the account cannot be used",
-            without_project().observing(|seen| {
-                seen.account = AccountView::Missing {
-                    name: "Account prod".into(),
-                };
-            }),
-        ),
-        (
-            "not being deleted",
-            without_project().observing(|seen| seen.meta.deleting = false),
-        ),
-    ] {
-        assert_eq!(given.decide().step, None, "{what}");
-    }
-    // A list that can be read is evidence that the project exists.
-    assert!(matches!(
-        without_project().seeing([compute("ep-1")]).step(),
-        ComputeStep::Delete { .. }
-    ));
 }

@@ -1,8 +1,10 @@
 //! A bound Compute.
 
+mod missing;
+
 use super::*;
 use crate::decide::Action;
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 
 #[test]
 fn nothing_is_done_where_everything_is_as_declared() {
@@ -22,7 +24,7 @@ fn nothing_is_done_where_everything_is_as_declared() {
             "can be used",
         ),
     ] {
-        let reported = Given::bound().seeing([compute]).rest();
+        let reported = GivenCompute::bound().seeing([compute]).rest();
         reported.in_sync();
         assert_eq!(reported.wake, Wake::OnChange);
         assert!(
@@ -39,7 +41,7 @@ fn a_start_is_waited_for_and_not_for_ever() {
             compute.current_state = ComputeState::Init
         })
     };
-    let young = Given::bound()
+    let young = GivenCompute::bound()
         .binding(|binding| binding.at = at(-10))
         .seeing([init()]);
     let reported = young.rest();
@@ -51,9 +53,9 @@ fn a_start_is_waited_for_and_not_for_ever() {
     assert_eq!(late.wake, Wake::OnChange);
 }
 
-fn in_states(current: &str, pending: Option<&str>) -> Given {
+fn in_states(current: &str, pending: Option<&str>) -> GivenCompute {
     let state = |word: &str| ComputeState::from(word.to_owned());
-    Given::bound().seeing([with(compute("ep-1"), |seen| {
+    GivenCompute::bound().seeing([with(compute("ep-1"), |seen| {
         (seen.current_state, seen.pending_state) = (state(current), pending.map(state));
     })])
 }
@@ -108,7 +110,7 @@ fn what_we_changed_is_not_ready_until_it_is_settled() {
     let pending = with(compute("ep-1"), |compute| {
         compute.pending_state = Some(ComputeState::Active)
     });
-    let given = Given::bound().seeing([pending]);
+    let given = GivenCompute::bound().seeing([pending]);
     given.rest().ready();
     given
         .remembering(|memory| memory.changing = true)
@@ -118,12 +120,18 @@ fn what_we_changed_is_not_ready_until_it_is_settled() {
 
 #[test]
 fn a_snapshot_is_recorded_in_memory() {
-    let given = Given::bound().declaring(json!({"size": {"fixed": 2}}));
+    let given = GivenCompute::bound().declaring(json!({"size": {"fixed": 2}}));
     let mut memory = Memory::default();
     memory.changing = true;
     let mut remember = |found: Option<Compute>, now| {
         let shown = found.as_ref().map_or(Shown::Absent, Shown::Entry);
-        remember(&mut memory, (&given.spec, GENERATION), None, &shown, now);
+        remember(
+            &mut memory,
+            version(&given.spec, GENERATION),
+            None,
+            &shown,
+            now,
+        );
         (memory.changing, memory.missing_since)
     };
     let pending = with(compute("ep-1"), |compute| {
@@ -152,15 +160,39 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     deleted.deleted = Some(("ep-1".into(), NOW));
     let plain = Memory::default();
     for (given, deleting, memory, seen, expected) in [
-        (Given::new(), false, &plain, None, false),
-        (Given::intended(), false, &plain, None, true),
-        (Given::bound(), false, &plain, Some(compute("ep-1")), false),
-        (Given::bound(), false, &plain, Some(idle("ep-1")), false),
-        (Given::bound(), false, &plain, Some(pending()), true),
-        (Given::bound(), false, &plain, Some(init()), true),
-        (Given::bound(), false, &plain, None, true),
-        (Given::bound(), true, &plain, Some(compute("ep-1")), false),
-        (Given::bound(), true, &deleted, Some(compute("ep-1")), true),
+        (GivenCompute::new(), false, &plain, None, false),
+        (GivenCompute::intended(), false, &plain, None, true),
+        (
+            GivenCompute::bound(),
+            false,
+            &plain,
+            Some(compute("ep-1")),
+            false,
+        ),
+        (
+            GivenCompute::bound(),
+            false,
+            &plain,
+            Some(idle("ep-1")),
+            false,
+        ),
+        (GivenCompute::bound(), false, &plain, Some(pending()), true),
+        (GivenCompute::bound(), false, &plain, Some(init()), true),
+        (GivenCompute::bound(), false, &plain, None, true),
+        (
+            GivenCompute::bound(),
+            true,
+            &plain,
+            Some(compute("ep-1")),
+            false,
+        ),
+        (
+            GivenCompute::bound(),
+            true,
+            &deleted,
+            Some(compute("ep-1")),
+            true,
+        ),
     ] {
         let identity = given.observed.identity.unwrap();
         let shown = identity
@@ -175,204 +207,9 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     }
 }
 
-/// The list has lacked the compute since this time, and the platform has answered that it does not
-/// exist.
-fn gone(since: Timestamp) -> Given {
-    Given::bound().seeing([]).remembering(|memory| {
-        (memory.missing_since, memory.asked) = (
-            Some(since),
-            Some(Asked {
-                at: since,
-                exists: false,
-            }),
-        );
-    })
-}
-
-#[test]
-fn a_missing_compute_is_recreated_after_the_settle_time() {
-    let given = Given::bound()
-        .seeing([])
-        .remembering(|memory| memory.missing_since = Some(NOW));
-    for seconds in [0, 59] {
-        let reported = given.clone().after(seconds).rest();
-        reported.unknown(Reason::ComputeNotFound);
-        reported.until(at(60));
-    }
-    let given = given.remembering(|memory| {
-        memory.asked = Some(Asked {
-            at: at(60),
-            exists: false,
-        })
-    });
-    assert!(matches!(
-        given.clone().after(60).step(),
-        ComputeStep::Create { .. }
-    ));
-    let adopted = given
-        .clone()
-        .binding(|binding| binding.origin = Origin::Adopted);
-    assert!(matches!(
-        adopted.after(60).step(),
-        ComputeStep::Create { .. }
-    ));
-    // Someone may have created another primary in the meantime.
-    let taken = given.seeing([compute("ep-2")]).after(60);
-    taken.rest().stalled(Reason::PrimaryExists, &["ep-2"]);
-    match taken.declaring(json!({"existing": "Adopt"})).step() {
-        ComputeStep::Bind { binding, .. } => {
-            assert_eq!(
-                (binding.id.as_str(), binding.origin),
-                ("ep-2", Origin::Adopted)
-            )
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for_it() {
-    let given = Given::bound()
-        .seeing([])
-        .remembering(|memory| memory.missing_since = Some(NOW))
-        .after(60);
-    assert_eq!(given.step(), ComputeStep::Ask { id: "ep-1".into() });
-    let asked = |at, exists| {
-        given
-            .clone()
-            .remembering(|memory| memory.asked = Some(Asked { at, exists }))
-    };
-    let there = asked(at(60), true);
-    let reported = there.rest();
-    reported.unknown(Reason::ComputeNotFound);
-    reported.until(at(120));
-    assert_eq!(
-        there.after(120).step(),
-        ComputeStep::Ask { id: "ep-1".into() }
-    );
-    assert_eq!(
-        asked(at(-1), false).step(),
-        ComputeStep::Ask { id: "ep-1".into() },
-        "that was before"
-    );
-    let refused = given.clone().failed(Action::Ask, refused());
-    refused.rest().stalled(Reason::Refused, &["422"]);
-    assert_eq!(
-        refused.after(3600).step(),
-        ComputeStep::Ask { id: "ep-1".into() }
-    );
-    let observed = given.clone().declaring(json!({"management": "Observe"}));
-    observed.rest().stalled(Reason::ComputeNotFound, &["ep-1"]);
-    let mut memory = asked(at(60), false).observed.memory;
-    remember(
-        &mut memory,
-        (&given.spec, GENERATION),
-        None,
-        &Shown::Entry(&compute("ep-1")),
-        at(61),
-    );
-    assert_eq!(
-        (memory.asked, memory.missing_since),
-        (None, None),
-        "it was listed again"
-    );
-}
-
-#[test]
-fn nothing_is_recreated_where_the_project_could_not_be_read() {
-    for fault in [
-        Fault::Unauthorized {
-            message: "revoked".into(),
-        },
-        Fault::Forbidden {
-            status: 403,
-            message: "not yours".into(),
-        },
-        Fault::Forbidden {
-            status: 404,
-            message: "not allowed".into(),
-        },
-        Fault::NotFound {
-            message: "project not found".into(),
-        },
-        Fault::Transport {
-            message: "refused".into(),
-        },
-        Fault::Server {
-            status: 500,
-            message: "broken".into(),
-        },
-        Fault::Throttled {
-            status: 503,
-            retry_after: None,
-        },
-        lost(),
-    ] {
-        for given in [Given::bound(), Given::intended(), Given::new()] {
-            let given = given.remembering(|memory| memory.missing_since = Some(at(-9999)));
-            let choice = given
-                .observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()))
-                .decide();
-            assert_eq!(choice.step, None, "{fault:?}");
-        }
-    }
-}
-
-#[test]
-fn what_other_credentials_did_not_see_proves_nothing() {
-    let given = gone(at(-300));
-    assert!(matches!(given.step(), ComputeStep::Create { .. }));
-    given
-        .remembering(Memory::credentials_changed)
-        .rest()
-        .unknown(Reason::ComputeNotFound);
-}
-
-#[test]
-fn absence_before_the_binding_does_not_count() {
-    let given = gone(at(-300));
-    let young = given.clone().binding(|binding| binding.at = at(-10));
-    let reported = young.rest();
-    reported.unknown(Reason::ComputeNotFound);
-    reported.until(at(50));
-    assert!(matches!(given.step(), ComputeStep::Create { .. }));
-}
-
-#[test]
-fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
-    for given in [
-        gone(NOW).binding(|binding| binding.origin = Origin::Imported),
-        gone(NOW)
-            .binding(|binding| binding.origin = Origin::Imported)
-            .declaring(json!({"computeID": "ep-1"})),
-        gone(NOW).declaring(json!({"computeID": "ep-1"})),
-        gone(NOW).binding(|binding| binding.origin = Origin::Observed),
-        gone(NOW).declaring(json!({"management": "Observe"})),
-    ] {
-        given.rest().unknown(Reason::ComputeNotFound);
-        given
-            .after(60)
-            .rest()
-            .stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);
-    }
-}
-
-#[test]
-fn a_missing_compute_is_only_reported_where_the_spec_says_so() {
-    let given = gone(NOW)
-        .declaring(json!({"onMissing": "Report"}))
-        .after(60);
-    given.rest().stalled(
-        Reason::ComputeNotFound,
-        &["ep-1", "kubectl -n shop patch compute orders", "Recreate"],
-    );
-    // The compute may reappear, such as after a restore on the platform.
-    given.seeing([compute("ep-1")]).rest().in_sync();
-}
-
 #[test]
 fn a_contradicting_binding_is_not_acted_on() {
-    let differing = || Given::bound().declaring(json!({"size": {"fixed": 4}}));
+    let differing = || GivenCompute::bound().declaring(json!({"size": {"fixed": 4}}));
     differing()
         .binding(|binding| binding.project = "p-2".into())
         .rest()
@@ -403,7 +240,7 @@ fn a_binding_is_recorded_with_the_branch_that_the_compute_was_moved_to() {
     let moved = with(compute("ep-1"), |compute| {
         compute.branch_id = "br-dev".into()
     });
-    let given = Given::bound()
+    let given = GivenCompute::bound()
         .declaring(json!({"branchID": "br-dev"}))
         .seeing([moved]);
     let ComputeStep::RecordBinding { binding } = given.step() else {
@@ -423,12 +260,12 @@ fn an_account_of_another_platform_says_nothing_of_the_compute() {
         "https://there.example/api/v2",
     );
     let on = |platform: &str| {
-        let given = Given::bound().binding(|binding| binding.platform = Some(here.into()));
+        let given = GivenCompute::bound().binding(|binding| binding.platform = Some(here.into()));
         given.observing(|observed| observed.platform = Some(platform.into()))
     };
     on(here).rest().in_sync();
     let words = ["ep-1", here, there, "spec.accountRef", "Orphan"];
-    let deleting = |given: Given| given.observing(|observed| observed.meta.deleting = true);
+    let deleting = |given: GivenCompute| given.observing(|observed| observed.meta.deleting = true);
     for seconds in [0, 7200] {
         on(there)
             .seeing([])
@@ -449,7 +286,7 @@ fn an_account_of_another_platform_says_nothing_of_the_compute() {
     deleting(on(there))
         .rest()
         .stalled(Reason::BindingConflict, &words);
-    let open = Given::intended().intent(|intent| intent.platform = Some(here.into()));
+    let open = GivenCompute::intended().intent(|intent| intent.platform = Some(here.into()));
     let open = open
         .observing(|observed| observed.platform = Some(there.into()))
         .after(7200);
@@ -462,7 +299,7 @@ fn an_account_of_another_platform_says_nothing_of_the_compute() {
 
 #[test]
 fn the_finalizer_is_added_before_the_compute_is_changed() {
-    let given = Given::bound()
+    let given = GivenCompute::bound()
         .declaring(json!({"size": {"fixed": 4}}))
         .observing(|observed| observed.meta.has_finalizer = false);
     assert_eq!(given.step(), ComputeStep::Restore { record: None });
@@ -470,7 +307,7 @@ fn the_finalizer_is_added_before_the_compute_is_changed() {
 
 #[test]
 fn an_observed_compute_is_never_changed() {
-    let given = Given::bound()
+    let given = GivenCompute::bound()
         .declaring(json!({"management": "Observe", "restartToken": "now", "connection": {"secretName": "db"}}))
         .observing(|observed| {
             observed.meta.has_finalizer = false;

@@ -11,21 +11,21 @@ const HALF_AN_HOUR: i64 = 1800;
 const DAY: i64 = 86400;
 
 /// The schedule is followed up to yesterday's time, when no restart was due.
-fn declared(restart: &Value) -> Given {
+fn declared(restart: &Value) -> GivenCompute {
     let time = at(-HALF_AN_HOUR - DAY);
     followed(
-        Given::bound().declaring(json!({"maintenance": {"restart": restart}})),
+        GivenCompute::bound().declaring(json!({"maintenance": {"restart": restart}})),
         time,
         None,
     )
     .seeing([started(-30 * DAY)])
 }
 
-fn daily() -> Given {
+fn daily() -> GivenCompute {
     declared(&json!({"schedule": DAILY}))
 }
 
-fn followed(given: Given, time: Timestamp, made: Option<Timestamp>) -> Given {
+fn followed(given: GivenCompute, time: Timestamp, made: Option<Timestamp>) -> GivenCompute {
     given.identity(|identity| {
         let restart = identity.restart.as_mut().unwrap();
         restart.at = made.unwrap_or(at(-30 * DAY));
@@ -43,7 +43,7 @@ fn started(seconds: i64) -> Compute {
     })
 }
 
-fn record(given: &Given) -> RestartRecord {
+fn record(given: &GivenCompute) -> RestartRecord {
     match given.step() {
         ComputeStep::Restart { record, .. } => record,
         ComputeStep::Change {
@@ -55,14 +55,14 @@ fn record(given: &Given) -> RestartRecord {
     }
 }
 
-fn restarts(given: &Given) -> Maintained {
+fn restarts(given: &GivenCompute) -> Maintained {
     let record = record(given);
     assert!(record.calling.is_some(), "{record:?}");
     record.maintained.unwrap()
 }
 
 /// The next restart and the missed time.
-fn status_of(given: &Given) -> MaintenanceStatus {
+fn status_of(given: &GivenCompute) -> MaintenanceStatus {
     let status = status(
         &Report::ready("fine"),
         &given.spec,
@@ -93,7 +93,7 @@ fn it_restarts_once_for_each_time() {
 
 #[test]
 fn a_new_schedule_counts_from_now_on() {
-    let new = |given: Given| {
+    let new = |given: GivenCompute| {
         let before = given
             .observed
             .identity
@@ -107,7 +107,8 @@ fn a_new_schedule_counts_from_now_on() {
         let maintained = record.maintained.unwrap();
         (maintained.schedule, maintained.time, maintained.made)
     };
-    let first = Given::bound().declaring(json!({"maintenance": {"restart": {"schedule": DAILY}}}));
+    let first =
+        GivenCompute::bound().declaring(json!({"maintenance": {"restart": {"schedule": DAILY}}}));
     assert_eq!(new(first), (DAILY.into(), at(-HALF_AN_HOUR), None));
     let other = daily().declaring(
         json!({"maintenance": {"restart": {"schedule": "0 8 * * *", "timeZone": "Europe/Berlin"}}}),
@@ -129,7 +130,8 @@ fn a_new_schedule_counts_from_now_on() {
 
 #[test]
 fn a_new_compute_is_not_restarted_for_times_before_it() {
-    let given = Given::new().declaring(json!({"maintenance": {"restart": {"schedule": DAILY}}}));
+    let given =
+        GivenCompute::new().declaring(json!({"maintenance": {"restart": {"schedule": DAILY}}}));
     let ComputeStep::Create { restart, .. } = given.step() else {
         panic!("no create")
     };
@@ -250,7 +252,7 @@ fn it_is_not_made_after_its_deadline() {
     restarts(&daily().after(hour - 1));
     let missed = daily().after(hour);
     missed.rest().in_sync();
-    let status = |given: &Given| {
+    let status = |given: &GivenCompute| {
         (
             status_of(given).missed,
             status_of(given).next_restart.unwrap(),
@@ -343,7 +345,7 @@ fn a_schedule_that_cannot_be_read_is_reported() {
 
 #[test]
 fn what_is_long_overdue_is_made_within_its_deadline() {
-    let given = Given::bound().declaring(
+    let given = GivenCompute::bound().declaring(
         json!({"maintenance": {"restart": {"schedule": "0 20 * * *", "startingDeadline": "168h"}}}),
     );
     let unseen = with(compute("ep-1"), |compute| compute.started_at = None);

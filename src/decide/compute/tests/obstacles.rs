@@ -31,7 +31,7 @@ fn nothing_is_done_with_an_invalid_record() {
             ["copied from shop/other", forget],
         ),
     ] {
-        for given in [Given::new(), Given::bound()] {
+        for given in [GivenCompute::new(), GivenCompute::bound()] {
             given
                 .with_invalid_record(&problem)
                 .rest()
@@ -43,7 +43,7 @@ fn nothing_is_done_with_an_invalid_record() {
 #[test]
 fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
     let text = || Some("the record".to_owned());
-    let losing = |given: Given| {
+    let losing = |given: GivenCompute| {
         given.observing(|observed| {
             observed.meta.record = text();
             observed.meta.record_lost = true;
@@ -51,7 +51,7 @@ fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
             observed.account = AccountView::Pending;
         })
     };
-    for given in [Given::bound(), Given::intended()] {
+    for given in [GivenCompute::bound(), GivenCompute::intended()] {
         assert_eq!(
             losing(given.clone()).step(),
             ComputeStep::Restore { record: text() }
@@ -72,13 +72,14 @@ fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
         let paused = losing(given).observing(|observed| observed.meta.paused = true);
         paused.rest().paused();
     }
-    let observing = losing(Given::bound()).declaring(json!({"management": "Observe"}));
+    let observing = losing(GivenCompute::bound()).declaring(json!({"management": "Observe"}));
     assert_eq!(
         observing.decide(),
         Decision::silent(),
         "nothing is held that is only observed"
     );
-    let nothing = losing(Given::new()).observing(|observed| observed.meta.record_lost = false);
+    let nothing =
+        losing(GivenCompute::new()).observing(|observed| observed.meta.record_lost = false);
     assert_eq!(
         nothing.decide(),
         Decision::silent(),
@@ -89,9 +90,9 @@ fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
 #[test]
 fn a_paused_resource_is_left_alone() {
     for given in [
-        Given::new(),
-        Given::intended(),
-        Given::bound().declaring(json!({"size": {"fixed": 4}})),
+        GivenCompute::new(),
+        GivenCompute::intended(),
+        GivenCompute::bound().declaring(json!({"size": {"fixed": 4}})),
     ] {
         let given = given.observing(|observed| observed.meta.paused = true);
         let reported = given.rest();
@@ -129,14 +130,14 @@ fn an_account_that_cannot_be_used_is_reported() {
             "not for project p-1. Ask whoever",
         ),
     ] {
-        let given = Given::bound().observing(|observed| observed.account = account);
+        let given = GivenCompute::bound().observing(|observed| observed.account = account);
         given.rest().stalled(reason, &["Account prod", words]);
     }
     let account = AccountView::NotReady {
         name: name(),
         message: "the key was revoked".into(),
     };
-    let reported = Given::bound()
+    let reported = GivenCompute::bound()
         .observing(|observed| observed.account = account)
         .rest();
     reported.unknown(Reason::AccountNotReady);
@@ -148,8 +149,10 @@ fn an_account_that_cannot_be_used_is_reported() {
 
 #[test]
 fn nothing_is_reported_before_something_is_known() {
-    let account = Given::bound().observing(|observed| observed.account = AccountView::Pending);
-    let snapshot = Given::bound().observing(|observed| observed.snapshot = SnapshotState::Pending);
+    let account =
+        GivenCompute::bound().observing(|observed| observed.account = AccountView::Pending);
+    let snapshot =
+        GivenCompute::bound().observing(|observed| observed.snapshot = SnapshotState::Pending);
     for given in [account, snapshot] {
         assert_eq!(given.decide(), Decision::silent());
     }
@@ -158,7 +161,7 @@ fn nothing_is_reported_before_something_is_known() {
 #[test]
 fn a_failed_snapshot_is_not_an_empty_one() {
     let given = |fault| {
-        Given::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault))
+        GivenCompute::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault))
     };
     given(lost()).rest().unknown(Reason::PlatformUnreachable);
     given(Fault::Unauthorized {
@@ -194,21 +197,22 @@ fn an_intent_that_may_be_written_is_looked_for_at_the_end_of_the_settle_time() {
         name: "Account prod".into(),
         message: "it is being deleted.".into(),
     };
-    let given = Given::new().observing(|observed| observed.account = missing);
+    let given = GivenCompute::new().observing(|observed| observed.account = missing);
     assert_eq!(given.rest().wake, Wake::OnChange);
 }
 
 #[test]
 fn an_ageing_snapshot_is_used_until_it_is_too_old() {
-    let aging = |given: Given| given.observing(|observed| observed.stale_from = Some(at(20)));
-    let reported = aging(Given::bound()).rest();
+    let aging =
+        |given: GivenCompute| given.observing(|observed| observed.stale_from = Some(at(20)));
+    let reported = aging(GivenCompute::bound()).rest();
     reported.in_sync();
     reported.until(at(20));
     let starting = with(compute("ep-1"), |compute| {
         compute.current_state = ComputeState::Init
     });
     aging(
-        Given::bound()
+        GivenCompute::bound()
             .binding(|binding| binding.at = at(-590))
             .seeing([starting]),
     )

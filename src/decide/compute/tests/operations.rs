@@ -21,13 +21,13 @@ fn pending() -> Compute {
 }
 
 /// This compute as snapshots have shown it since NOW.
-fn seen(compute: Compute) -> Given {
-    let given = Given::bound().seeing([compute.clone()]);
+fn seen(compute: Compute) -> GivenCompute {
+    let given = GivenCompute::bound().seeing([compute.clone()]);
     let spec = given.spec.clone();
     given.remembering(|memory| {
         remember(
             memory,
-            (&spec, GENERATION),
+            version(&spec, GENERATION),
             None,
             &Shown::Entry(&compute),
             NOW,
@@ -127,7 +127,7 @@ fn an_answer_that_shows_a_failure_is_reported_where_operations_are_not_listed() 
         .remembering(|memory| {
             remember(
                 memory,
-                (&spec, GENERATION),
+                version(&spec, GENERATION),
                 None,
                 &Shown::Entry(&compute("ep-1")),
                 NOW,

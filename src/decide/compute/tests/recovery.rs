@@ -1,5 +1,7 @@
 //! An intent without a binding: the outcome of the create.
 
+mod marks;
+
 use super::*;
 use crate::decide::Action;
 use crate::domain::Form;
@@ -7,8 +9,8 @@ use crate::domain::Form;
 /// The mark of an intent.
 const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
-fn marked() -> Given {
-    Given::intended()
+fn marked() -> GivenCompute {
+    GivenCompute::intended()
         .intent(|intent| intent.mark = Some(MARK.into()))
         .observing(|seen| seen.name_support = NameSupport::Kept)
 }
@@ -17,7 +19,7 @@ fn named(id: &str, name: &str) -> Compute {
     with(compute(id), |compute| compute.name = Some(name.into()))
 }
 
-fn finds(given: &Given, id: &str) {
+fn finds(given: &GivenCompute, id: &str) {
     match given.step() {
         ComputeStep::Bind {
             binding, restart, ..
@@ -33,12 +35,12 @@ fn finds(given: &Given, id: &str) {
     }
 }
 
-fn gives_up(given: &Given) {
+fn gives_up(given: &GivenCompute) {
     assert!(matches!(given.step(), ComputeStep::DropIntent { .. }));
 }
 
 /// The create asked for 1 CU and for suspension after ten minutes.
-fn asking() -> Given {
+fn asking() -> GivenCompute {
     let size = (cu(1.), cu(1.));
     let asked = Settings {
         min: size.0,
@@ -46,7 +48,7 @@ fn asking() -> Given {
         suspend_after: Some(SuspendAfter::Seconds(600)),
         ..Settings::default()
     };
-    Given::intended().intent(|intent| intent.asked = Some(asked))
+    GivenCompute::intended().intent(|intent| intent.asked = Some(asked))
 }
 
 fn suspending(after: Option<SuspendAfter>) -> Compute {
@@ -58,7 +60,7 @@ fn suspending(after: Option<SuspendAfter>) -> Compute {
 #[test]
 fn the_new_one_that_matches_is_bound() {
     finds(
-        &Given::intended().seeing([compute("ep-0"), compute("ep-1")]),
+        &GivenCompute::intended().seeing([compute("ep-0"), compute("ep-1")]),
         "ep-1",
     );
     for seen in [None, Some(SuspendAfter::Seconds(600))] {
@@ -71,7 +73,7 @@ fn the_new_one_that_matches_is_bound() {
 #[test]
 fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_absence() {
     let made = |id: &str, second| with(compute(id), |compute| compute.created_at = second);
-    let intended = |newest| Given::intended().intent(|intent| intent.newest = newest);
+    let intended = |newest| GivenCompute::intended().intent(|intent| intent.newest = newest);
     for (newest, created, is_new) in [
         (Some(at(-60)), Some(at(-61)), false),
         (Some(at(-60)), Some(at(-3660)), false),
@@ -83,29 +85,28 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
         (None, Some(at(-61)), true),
     ] {
         let given = intended(newest).seeing([made("ep-1", created)]);
-        match is_new {
-            true => finds(&given, "ep-1"),
-            false => {
-                given.clone().rest().stalled(
-                    Reason::AmbiguousCreate,
-                    &["ep-1", "dbplane.dev/not-created=ep-1"],
-                );
-                given
-                    .clone()
+        if is_new {
+            finds(&given, "ep-1");
+        } else {
+            given.clone().rest().stalled(
+                Reason::AmbiguousCreate,
+                &["ep-1", "dbplane.dev/not-created=ep-1"],
+            );
+            given
+                .clone()
+                .after(3600)
+                .rest()
+                .stalled(Reason::AmbiguousCreate, &["ep-1"]);
+            given
+                .clone()
+                .claimed("ep-1", false)
+                .rest()
+                .progressing(Reason::ConfirmingCreate);
+            gives_up(
+                &given
                     .after(3600)
-                    .rest()
-                    .stalled(Reason::AmbiguousCreate, &["ep-1"]);
-                given
-                    .clone()
-                    .claimed("ep-1", false)
-                    .rest()
-                    .progressing(Reason::ConfirmingCreate);
-                gives_up(
-                    &given
-                        .after(3600)
-                        .observing(|seen| seen.not_created = ["ep-1".to_owned()].into()),
-                );
-            }
+                    .observing(|seen| seen.not_created = ["ep-1".to_owned()].into()),
+            );
         }
     }
     let older = made("ep-1", Some(at(-61)));
@@ -133,31 +134,6 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
 }
 
 #[test]
-fn a_conflict_is_looked_up_by_the_mark() {
-    let conflict = || Fault::Conflict {
-        message: "read_write endpoint already exists".into(),
-    };
-    let refused = |given: Given| given.failed(Action::Create, conflict());
-    // A proxy sent the create twice: the first request made the compute, and the answer is for the
-    // second.
-    finds(&refused(marked()).seeing([named("ep-1", MARK)]), "ep-1");
-    // The compute may still appear later.
-    let step = refused(marked())
-        .seeing([named("ep-1", "somebody-elses")])
-        .step();
-    let ComputeStep::DropIntent { unanswered } = step else {
-        panic!("{step:?}")
-    };
-    assert_eq!(unanswered.len(), 1);
-    // Without marks, an existing compute more likely belongs to somebody else.
-    let step = refused(Given::intended()).seeing([compute("ep-1")]).step();
-    assert!(
-        matches!(&step, ComputeStep::DropIntent { unanswered } if unanswered.is_empty()),
-        "{step:?}"
-    );
-}
-
-#[test]
 fn the_requested_settings_count_and_not_a_later_spec() {
     let since =
         json!({"size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true}});
@@ -173,7 +149,7 @@ fn the_requested_settings_count_and_not_a_later_spec() {
 
 #[test]
 fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
-    let earlier = || Given::intended().intent(|intent| intent.asked = None);
+    let earlier = || GivenCompute::intended().intent(|intent| intent.asked = None);
     finds(
         &earlier()
             .declaring(json!({"size": {"fixed": 4}}))
@@ -198,28 +174,28 @@ fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them(
         )
     };
     let given = || {
-        Given::intended().intent(|intent| {
+        GivenCompute::intended().intent(|intent| {
             intent.asked = Some(Settings {
                 postgres: settings(&[("work_mem", "64MB")]),
                 ..Settings::default()
             });
         })
     };
-    let showing = |values: Option<&[(&str, &str)]>, seen: Given| {
+    let showing = |values: Option<&[(&str, &str)]>, seen: GivenCompute| {
         let shown = with(compute("ep-1"), |compute| {
             compute.support.settings = values.is_some();
             compute.settings.postgres = settings(values.unwrap_or_default());
         });
         seen.seeing([shown])
     };
-    let returned = |given: Given| {
+    let returned = |given: GivenCompute| {
         given.observing(|seen| seen.returned = vec![settings(&[("work_mem", "64MB")])])
     };
-    let elsewhere = |given: Given| {
+    let elsewhere = |given: GivenCompute| {
         given
             .observing(|seen| seen.returned = vec![settings(&[("work_mem", "1GB"), ("a", "64MB")])])
     };
-    let ambiguous = |given: Given| given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    let ambiguous = |given: GivenCompute| given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
     for values in [
         &[("work_mem", "64MB")][..],
         &[("work_mem", "65536kB")],
@@ -253,7 +229,7 @@ fn values_of_database_settings_count_where_the_platform_was_seen_to_return_them(
 #[test]
 fn nothing_new_is_a_proof_only_after_the_settle_time() {
     for seen in [vec![], vec![compute("ep-0")], vec![replica("ep-5")]] {
-        let given = Given::intended().seeing(seen);
+        let given = GivenCompute::intended().seeing(seen);
         let reported = given.rest();
         reported.progressing(Reason::ConfirmingCreate);
         reported.until(at(50));
@@ -264,7 +240,7 @@ fn nothing_new_is_a_proof_only_after_the_settle_time() {
 
 #[test]
 fn the_snapshot_has_to_be_late_enough_not_the_clock() {
-    let mut given = Given::intended();
+    let mut given = GivenCompute::intended();
     given.now = at(500);
     given.rest().progressing(Reason::ConfirmingCreate);
 }
@@ -287,7 +263,7 @@ fn one_that_does_not_match_is_reported_and_not_bound() {
 
 #[test]
 fn several_are_reported_and_none_is_bound() {
-    let given = Given::intended().declaring(json!({"type": "ReadOnly"}));
+    let given = GivenCompute::intended().declaring(json!({"type": "ReadOnly"}));
     let given = given.seeing([replica("ep-0"), replica("ep-1"), replica("ep-2")]);
     given
         .rest()
@@ -297,7 +273,7 @@ fn several_are_reported_and_none_is_bound() {
 
 #[test]
 fn the_answer_is_remembered_where_only_the_binding_could_not_be_written() {
-    let given = Given::intended().declaring(json!({"type": "ReadOnly"}));
+    let given = GivenCompute::intended().declaring(json!({"type": "ReadOnly"}));
     let given = given.seeing([replica("ep-1"), replica("ep-2")]);
     finds(
         &given.remembering(|memory| memory.created = Some("ep-2".into())),
@@ -343,7 +319,7 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
             false,
         ),
     ] {
-        let choice = Given::intended()
+        let choice = GivenCompute::intended()
             .failed(Action::Create, fault.clone())
             .decide();
         assert_eq!(
@@ -355,108 +331,11 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
 }
 
 #[test]
-fn the_mark_decides_where_the_platform_keeps_names() {
-    finds(
-        &marked().seeing([
-            named("ep-1", "another"),
-            compute("ep-3"),
-            named("ep-2", MARK),
-        ]),
-        "ep-2",
-    );
-    // The mark alone identifies it.
-    let elsewhere = with(named("ep-2", MARK), |compute| {
-        compute.branch_id = "br-dev".into()
-    });
-    let asked = Settings {
-        max: cu(8.),
-        ..Settings::default()
-    };
-    finds(
-        &marked()
-            .intent(|intent| intent.asked = Some(asked))
-            .seeing([elsewhere]),
-        "ep-2",
-    );
-}
-
-#[test]
-fn of_two_with_the_mark_the_one_is_bound_that_nobody_has() {
-    let given = marked().seeing([named("ep-1", MARK), named("ep-2", MARK)]);
-    finds(&given, "ep-1");
-    finds(&given.claimed("ep-1", false), "ep-2");
-}
-
-#[test]
-fn without_the_mark_a_compute_is_not_bound_where_the_platform_keeps_names() {
-    for seen in [named("ep-1", "another"), compute("ep-1")] {
-        let given = marked().seeing([seen]);
-        let reported = given.rest();
-        reported.progressing(Reason::ConfirmingCreate);
-        reported.until(at(50));
-        gives_up(&given.after(50));
-    }
-}
-
-#[test]
-fn without_names_the_baseline_decides_once_a_mark_would_have_shown() {
-    let offered = |seen: Vec<Compute>| {
-        marked()
-            .observing(|observed| observed.name_support = NameSupport::Offered)
-            .seeing(seen)
-    };
-    let reported = offered(vec![compute("ep-1")]).rest();
-    reported.progressing(Reason::ConfirmingCreate);
-    reported.until(at(50));
-    finds(&offered(vec![compute("ep-1")]).after(50), "ep-1");
-    offered(vec![compute("ep-1"), compute("ep-2")])
-        .after(50)
-        .rest()
-        .stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
-    gives_up(&offered(vec![]).after(50));
-}
-
-#[test]
-fn without_names_nothing_tells_what_a_create_by_its_mark_alone_has_made() {
-    let given = |seen: Vec<Compute>| {
-        let given = marked()
-            .intent(|intent| intent.baseline = None)
-            .seeing(seen);
-        given
-            .observing(|observed| observed.name_support = NameSupport::Offered)
-            .after(50)
-    };
-    given(vec![compute("ep-1")])
-        .rest()
-        .stalled(Reason::AmbiguousCreate, &["ep-1"]);
-    finds(&given(vec![compute("ep-1"), named("ep-2", MARK)]), "ep-2");
-    gives_up(&given(vec![]));
-}
-
-#[test]
-fn a_compute_with_another_name_is_not_bound() {
-    let given = Given::intended().seeing([named("ep-1", "a person's")]);
-    given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
-    let anothers = |observed: &mut ComputeObserved| {
-        observed
-            .claims
-            .marks
-            .extend([("another's".to_owned(), holder("other"))])
-    };
-    finds(
-        &Given::intended()
-            .seeing([named("ep-1", "another's"), compute("ep-2")])
-            .observing(anothers),
-        "ep-2",
-    );
-}
-
-#[test]
 fn an_earlier_create_on_the_branch_is_resolved_first() {
-    let behind = |given: Given| {
+    let behind = |given: GivenCompute| {
         given.observing(|observed| observed.claims.creating = Some(rival("first", -1)))
     };
-    let reported = behind(Given::intended().seeing([compute("ep-1")])).rest();
+    let reported = behind(GivenCompute::intended().seeing([compute("ep-1")])).rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(5));
     assert!(
@@ -464,17 +343,17 @@ fn an_earlier_create_on_the_branch_is_resolved_first() {
         "{reported:?}"
     );
     // If the creates cannot be confused, no resource waits.
-    behind(Given::intended()).rest().until(at(50));
-    gives_up(&behind(Given::intended()).after(50));
+    behind(GivenCompute::intended()).rest().until(at(50));
+    gives_up(&behind(GivenCompute::intended()).after(50));
     finds(&behind(marked()).seeing([named("ep-2", MARK)]), "ep-2");
-    let deleting = behind(Given::intended().seeing([compute("ep-1")]))
+    let deleting = behind(GivenCompute::intended().seeing([compute("ep-1")]))
         .observing(|seen| seen.meta.deleting = true);
     deleting.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn an_earlier_refusal_does_not_count_for_a_later_create() {
-    let given = Given::intended()
+    let given = GivenCompute::intended()
         .intent(|intent| intent.at = at(1))
         .failed(Action::Create, refused());
     given.rest().progressing(Reason::ConfirmingCreate);
@@ -482,7 +361,7 @@ fn an_earlier_refusal_does_not_count_for_a_later_create() {
 
 #[test]
 fn the_intents_branch_counts_after_the_spec_changed_it() {
-    let given = Given::intended()
+    let given = GivenCompute::intended()
         .declaring(json!({"branchID": "br-dev"}))
         .seeing([compute("ep-1")]);
     finds(&given, "ep-1");
@@ -490,11 +369,11 @@ fn the_intents_branch_counts_after_the_spec_changed_it() {
 
 #[test]
 fn an_import_leaves_an_open_create_on_record() {
-    let unanswered = |given: &Given| match given.step() {
+    let unanswered = |given: &GivenCompute| match given.step() {
         ComputeStep::Bind { unanswered, .. } => unanswered.len(),
         other => panic!("{other:?}"),
     };
-    let importing = |id: &str| Given::intended().declaring(json!({"computeID": id}));
+    let importing = |id: &str| GivenCompute::intended().declaring(json!({"computeID": id}));
     let before = with(compute("ep-0"), |compute| compute.branch_id = BRANCH.into());
     let elsewhere = with(compute("ep-7"), |compute| {
         compute.branch_id = "br-dev".into()
@@ -524,7 +403,7 @@ fn an_import_leaves_an_open_create_on_record() {
 
 #[test]
 fn a_person_can_name_the_compute() {
-    let given = Given::intended()
+    let given = GivenCompute::intended()
         .declaring(json!({"computeID": "ep-2"}))
         .seeing([compute("ep-1"), compute("ep-2")]);
     match given.step() {
@@ -545,7 +424,9 @@ fn an_answer_that_is_not_the_platforms_leaves_the_create_open_and_is_shown() {
         form: Form::Foreign,
         message: "an HTML page".to_owned(),
     };
-    let given = Given::intended().failed(Action::Create, blocked).seeing([]);
+    let given = GivenCompute::intended()
+        .failed(Action::Create, blocked)
+        .seeing([]);
     let report = given.decide().report.unwrap();
     let Health::Progressing(Reason::ConfirmingCreate, text) = report.health else {
         panic!("{report:?}")

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::decide::Action;
-use crate::decide::identity::{Answered, BeforeRestart, InVain};
+use crate::decide::identity::{BeforeRestart, InVain, RestartAnswer};
 
-fn asked() -> Given {
-    Given::bound().declaring(json!({"restartToken": "one"}))
+fn asked() -> GivenCompute {
+    GivenCompute::bound().declaring(json!({"restartToken": "one"}))
 }
 
 /// The record before the restart for this token was called.
@@ -17,7 +17,7 @@ fn earlier() -> RestartRecord {
 }
 
 /// A restart that was recorded 10 s ago; its outcome is not recorded.
-fn calling(seen: Compute) -> Given {
+fn calling(seen: Compute) -> GivenCompute {
     let before = BeforeRestart::of(&compute("ep-1"), &earlier());
     let record = RestartRecord {
         calling: Some(before),
@@ -29,7 +29,7 @@ fn calling(seen: Compute) -> Given {
 }
 
 /// As `calling`, with this answer, on a platform that does not show when computes start.
-fn undated(seen: Compute, answered: Option<Answered>) -> Given {
+fn undated(seen: Compute, answered: Option<RestartAnswer>) -> GivenCompute {
     let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
     calling(undated(seen)).identity(|identity| {
         let before = BeforeRestart::of(&undated(compute("ep-1")), &earlier());
@@ -37,7 +37,7 @@ fn undated(seen: Compute, answered: Option<Answered>) -> Given {
     })
 }
 
-fn restarts(given: &Given) -> RestartRecord {
+fn restarts(given: &GivenCompute) -> RestartRecord {
     match given.step() {
         ComputeStep::Restart { id, record } => {
             assert_eq!(id, "ep-1");
@@ -48,7 +48,7 @@ fn restarts(given: &Given) -> RestartRecord {
 }
 
 /// The record that is written, and the compute whose restart is reported by an event.
-fn recorded(given: &Given) -> (RestartRecord, Option<String>) {
+fn recorded(given: &GivenCompute) -> (RestartRecord, Option<String>) {
     match given.step() {
         ComputeStep::RecordRestart { record, restarted } => (record, restarted),
         other => panic!("{other:?}"),
@@ -56,24 +56,24 @@ fn recorded(given: &Given) -> (RestartRecord, Option<String>) {
 }
 
 /// The record that is written without an event.
-fn notes(given: &Given) -> RestartRecord {
+fn notes(given: &GivenCompute) -> RestartRecord {
     let (record, restarted) = recorded(given);
     assert_eq!(restarted, None);
     record
 }
 
 /// The restart is recorded as made, and reported by an event.
-fn made(given: &Given) {
+fn made(given: &GivenCompute) {
     assert_eq!(recorded(given), (done("one", at(-10)), Some("ep-1".into())));
 }
 
-fn waits(given: &Given) {
+fn waits(given: &GivenCompute) {
     let reported = given.rest();
     reported.progressing(Reason::Restarting);
     reported.until(at(50));
 }
 
-fn unclear(given: &Given) {
+fn unclear(given: &GivenCompute) {
     let record = notes(given);
     assert!(
         record.calling.as_ref().is_some_and(|before| before.unclear),
@@ -117,8 +117,8 @@ fn a_new_token_restarts_an_active_compute() {
     let record = restarts(&asked());
     assert_eq!((record.token.as_str(), record.at), ("one", NOW));
     assert_eq!(record.calling.unwrap().started_at, Some(at(-3600)));
-    let annotated =
-        Given::bound().observing(|observed| observed.restart_annotation = Some("two".into()));
+    let annotated = GivenCompute::bound()
+        .observing(|observed| observed.restart_annotation = Some("two".into()));
     assert_eq!(restarts(&annotated).annotation, "two");
     let both = asked().observing(|observed| observed.restart_annotation = Some("two".into()));
     let record = restarts(&both);
@@ -143,7 +143,7 @@ fn a_removed_token_restarts_nothing() {
         ..done("one", at(-60))
     };
     let given = |record: &RestartRecord| {
-        Given::bound().identity(|identity| identity.restart = Some(record.clone()))
+        GivenCompute::bound().identity(|identity| identity.restart = Some(record.clone()))
     };
     given(&both).rest().in_sync();
     given(&both)
@@ -269,9 +269,12 @@ fn what_has_other_causes_too_shows_nothing() {
         waits(&undated(seen, None));
     }
     assert_eq!(
-        undated(pending(ComputeState::Active), Some(Answered::ForCompute))
-            .decide()
-            .step,
+        undated(
+            pending(ComputeState::Active),
+            Some(RestartAnswer::ForCompute)
+        )
+        .decide()
+        .step,
         None
     );
     // A platform that shows start times would show this start.
@@ -283,13 +286,13 @@ fn what_has_other_causes_too_shows_nothing() {
             .calling
             .as_mut()
             .unwrap()
-            .answered = Some(Answered::ForCompute);
+            .answered = Some(RestartAnswer::ForCompute);
     }));
 }
 
 #[test]
 fn where_starts_are_not_dated_an_answer_and_a_change_show_it_together() {
-    for answered in [Answered::Plainly, Answered::ForCompute] {
+    for answered in [RestartAnswer::Plainly, RestartAnswer::ForCompute] {
         made(&undated(updated(), Some(answered)));
         let odd = with(updated(), |seen| {
             seen.current_state = ComputeState::Other("failed".into())
@@ -305,9 +308,9 @@ fn what_nothing_shows_is_reported_and_not_called_again() {
     for given in [
         undated(updated(), None),
         undated(unreadable(), None),
-        undated(unreadable(), Some(Answered::Plainly)),
+        undated(unreadable(), Some(RestartAnswer::Plainly)),
         // The platform has answered that it restarts this compute.
-        undated(compute("ep-1"), Some(Answered::ForCompute)),
+        undated(compute("ep-1"), Some(RestartAnswer::ForCompute)),
     ] {
         unclear(&given.after(50));
     }
@@ -342,7 +345,7 @@ fn without_any_sign_it_is_called_again_after_the_settle_time() {
     for given in [
         calling(compute("ep-1")),
         undated(compute("ep-1"), None),
-        undated(compute("ep-1"), Some(Answered::Plainly)),
+        undated(compute("ep-1"), Some(RestartAnswer::Plainly)),
     ] {
         waits(&given.clone().after(49));
         let given = given.after(50);

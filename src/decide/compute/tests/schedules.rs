@@ -4,8 +4,8 @@ use super::*;
 use crate::api::{ComputeStatus, ScheduleStatus};
 
 /// NOW is 08:00 UTC on a Friday, and 09:00 in Berlin.
-fn scheduled(entries: &Value) -> Given {
-    Given::bound().declaring(
+fn scheduled(entries: &Value) -> GivenCompute {
+    GivenCompute::bound().declaring(
         json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": entries}),
     )
 }
@@ -22,15 +22,15 @@ fn office(more: &Value) -> Value {
     entry
 }
 
-fn on(given: &Given, time: &str) -> Given {
-    Given {
+fn on(given: &GivenCompute, time: &str) -> GivenCompute {
+    GivenCompute {
         now: time.parse().unwrap(),
         ..given.clone()
     }
 }
 
 /// The size and the suspension that apply.
-fn applies(given: &Given, time: &str) -> String {
+fn applies(given: &GivenCompute, time: &str) -> String {
     let spec = on(given, time).in_force();
     let size = spec.size.unwrap().fixed.unwrap();
     let scale = spec.scale_to_zero.unwrap();
@@ -40,7 +40,7 @@ fn applies(given: &Given, time: &str) -> String {
     )
 }
 
-fn shown(given: &Given, time: &str) -> ScheduleStatus {
+fn shown(given: &GivenCompute, time: &str) -> ScheduleStatus {
     let given = on(given, time);
     let status = status(
         &Report::ready("fine"),
@@ -162,7 +162,7 @@ fn what_comes_next_is_shown_and_waited_for() {
         during.next.unwrap(),
         "2027-01-15T17:00:00Z size 1, scaleToZero after 300s (no schedule)"
     );
-    let nothing = Given::bound();
+    let nothing = GivenCompute::bound();
     let status = status(
         &Report::ready("fine"),
         &nothing.spec,
@@ -224,7 +224,7 @@ fn what_is_remembered_is_what_would_be_worked_out() {
             .clone()
             .remembering(|remembered| *remembered = memory.clone());
         assert_eq!(remembering.decide(), fresh.decide(), "{}", fresh.now);
-        let status = |given: &Given| shown(given, &fresh.now.to_string());
+        let status = |given: &GivenCompute| shown(given, &fresh.now.to_string());
         assert_eq!(status(&remembering), status(&fresh), "{}", fresh.now);
     }
 }
@@ -262,7 +262,7 @@ fn what_was_in_force_before_is_no_drift() {
     let mut memory = Memory::default();
     remember(
         &mut memory,
-        (&before.spec, GENERATION),
+        version(&before.spec, GENERATION),
         None,
         &Shown::Entry(&compute("ep-1")),
         before.now,
@@ -276,7 +276,7 @@ fn what_was_in_force_before_is_no_drift() {
     // A change by somebody else during the entry is drift.
     remember(
         &mut memory,
-        (&during.spec, GENERATION),
+        version(&during.spec, GENERATION),
         None,
         &Shown::Entry(&sized(4.)),
         during.now,
@@ -301,7 +301,8 @@ fn an_immediate_entry_waits_for_nothing() {
     let other =
         json!({"name": "other", "start": "0 20 * * *", "duration": "1h", "size": {"fixed": 8}});
     let given = scheduled(&json!([immediate, other])).declaring(idle);
-    let changes = |given: &Given| matches!(given.decide().step, Some(ComputeStep::Change { .. }));
+    let changes =
+        |given: &GivenCompute| matches!(given.decide().step, Some(ComputeStep::Change { .. }));
     assert!(changes(&given));
     // The end of the entry is immediate as well; a size that the entry did not set waits.
     let evening = on(&given, "2027-01-15T18:00:00Z");
@@ -327,7 +328,7 @@ fn an_observed_compute_is_compared_with_what_applies() {
 #[test]
 fn a_compute_is_created_as_declared_for_that_time() {
     let mut given = scheduled(&json!([office(&json!({}))]));
-    given.observed = Given::new().observed;
+    given.observed = GivenCompute::new().observed;
     let ComputeStep::Create { new, .. } = given.step() else {
         panic!("no create")
     };
@@ -373,7 +374,7 @@ fn what_never_comes_is_reported_wherever_it_is() {
             "spec.disruption.window never opens",
         ),
     ] {
-        let given = Given::bound().declaring(spec);
+        let given = GivenCompute::bound().declaring(spec);
         given.rest().refused(Reason::InvalidSchedule, &[text]);
         let paths: Vec<_> = unfollowed(&given.spec, "spec")
             .into_iter()
@@ -386,9 +387,12 @@ fn what_never_comes_is_reported_wherever_it_is() {
         restart("0 0 29 2 *"),
         window("0 0 29 2 *"),
     ] {
-        assert_eq!(unfollowed(&Given::bound().declaring(spec).spec, "spec"), []);
+        assert_eq!(
+            unfollowed(&GivenCompute::bound().declaring(spec).spec, "spec"),
+            []
+        );
     }
-    let all = Given::bound()
+    let all = GivenCompute::bound()
         .declaring(restart(never))
         .declaring(window(never));
     all.rest().refused(

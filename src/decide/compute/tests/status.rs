@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::api::{ComputeStatus, LastOperation, RestartStatus};
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 
-fn status_of(given: &Given, old: &ComputeStatus) -> ComputeStatus {
+fn status_of(given: &GivenCompute, old: &ComputeStatus) -> ComputeStatus {
     status(
         &Report::ready("fine"),
         &given.spec,
@@ -14,8 +14,8 @@ fn status_of(given: &Given, old: &ComputeStatus) -> ComputeStatus {
     )
 }
 
-fn active_at(time: Timestamp, state: ComputeState) -> Given {
-    Given::bound().seeing([with(compute("ep-1"), |compute| {
+fn active_at(time: Timestamp, state: ComputeState) -> GivenCompute {
+    GivenCompute::bound().seeing([with(compute("ep-1"), |compute| {
         compute.current_state = state;
         compute.last_active = Some(time);
     })])
@@ -29,7 +29,7 @@ fn it_shows_what_was_seen() {
         compute.pending_state = Some(ComputeState::Idle);
     });
     let status = status_of(
-        &Given::bound().seeing([compute("ep-0"), seen]),
+        &GivenCompute::bound().seeing([compute("ep-0"), seen]),
         &ComputeStatus::default(),
     );
     assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
@@ -62,12 +62,12 @@ fn it_shows_what_was_seen() {
 #[test]
 fn it_shows_what_waits_and_since_when() {
     let waiting = |until| {
-        Some(Waiting {
+        Some(PostponedChanges {
             changes: "size".into(),
             until,
         })
     };
-    let shown = |given: &Given, waiting: Option<Waiting>| {
+    let shown = |given: &GivenCompute, waiting: Option<PostponedChanges>| {
         let report = Report {
             waiting,
             ..Report::ready("fine")
@@ -81,19 +81,19 @@ fn it_shows_what_waits_and_since_when() {
         )
         .waiting
     };
-    let new = shown(&Given::bound(), waiting(Some(at(60)))).unwrap();
+    let new = shown(&GivenCompute::bound(), waiting(Some(at(60)))).unwrap();
     assert_eq!(
         (new.changes.as_str(), new.since, new.until),
         ("size", NOW, Some(at(60)))
     );
-    let given = Given::bound().observing(|seen| seen.waiting_since = Some(at(-60)));
+    let given = GivenCompute::bound().observing(|seen| seen.waiting_since = Some(at(-60)));
     assert_eq!(shown(&given, waiting(None)).unwrap().since, at(-60));
     assert_eq!(shown(&given, None), None);
 }
 
 #[test]
 fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
-    let given = Given::bound();
+    let given = GivenCompute::bound();
     assert_eq!(status_of(&given, &ComputeStatus::default()).binding, None);
     let given = given.observing(|observed| observed.connection_secret = Some("orders-db".into()));
     let status = status_of(&given, &ComputeStatus::default());
@@ -102,14 +102,14 @@ fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
         Some("orders-db")
     );
     // The Secret is not read while the resource is being deleted.
-    let deleting = Given::bound().observing(|observed| observed.meta.deleting = true);
+    let deleting = GivenCompute::bound().observing(|observed| observed.meta.deleting = true);
     assert_eq!(status_of(&deleting, &status).binding, status.binding);
 }
 
 #[test]
 fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
     let status = status_of(
-        &Given::bound().seeing([replica("ep-1")]),
+        &GivenCompute::bound().seeing([replica("ep-1")]),
         &ComputeStatus::default(),
     );
     assert_eq!(status.type_, Some(ComputeType::ReadOnly));
@@ -117,9 +117,9 @@ fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
 
 #[test]
 fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
-    let old = status_of(&Given::bound(), &ComputeStatus::default());
+    let old = status_of(&GivenCompute::bound(), &ComputeStatus::default());
     for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
-        let given = Given::bound().observing(|observed| observed.snapshot = snapshot);
+        let given = GivenCompute::bound().observing(|observed| observed.snapshot = snapshot);
         let status = status_of(&given, &old);
         assert_eq!(
             (status.host, status.state),
@@ -127,7 +127,7 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
         );
     }
     // A list without the compute proves nothing.
-    let missing = status_of(&Given::bound().seeing([]), &old);
+    let missing = status_of(&GivenCompute::bound().seeing([]), &old);
     assert_eq!(
         (missing.host, missing.state),
         (old.host.clone(), old.state.clone())
@@ -137,130 +137,106 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
         (gone.compute_id.as_deref(), gone.host, gone.state),
         (Some("ep-1"), None, None)
     );
-    let invalid = Given::bound()
+    let invalid = GivenCompute::bound()
         .observing(|seen| seen.identity = Err(InvalidAnnotation::CopiedFrom("other".into())));
     assert_eq!(status_of(&invalid, &old).host, old.host);
-    let unbound = status_of(&Given::new(), &old);
+    let unbound = status_of(&GivenCompute::new(), &old);
     assert_eq!((unbound.compute_id, unbound.last_operation), (None, None));
 }
 
 /// The platform has answered that the compute does not exist.
-fn gone() -> Given {
-    Given::bound().seeing([]).remembering(|memory| {
+fn gone() -> GivenCompute {
+    GivenCompute::bound().seeing([]).remembering(|memory| {
         memory.missing_since = Some(NOW);
-        memory.asked = Some(Asked {
+        memory.asked = Some(ExistenceAnswer {
             at: NOW,
             exists: false,
         });
     })
 }
 
-#[test]
-fn it_shows_whether_the_compute_was_last_seen_to_serve() {
-    let in_state = |state: ComputeState| {
-        Given::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)])
-    };
-    let odd = || ComputeState::Other("failed".into());
-    let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
-    let not_admitted = || {
-        Given::bound().observing(|seen| {
-            seen.account = AccountView::NamespaceNotAllowed {
-                name: "ClusterAccount prod".into(),
-            };
-            seen.snapshot = SnapshotState::Pending;
-        })
-    };
-    let pending = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Pending);
-    let elsewhere = || {
-        gone().observing(|seen| {
-            let identity = seen.identity.as_mut().unwrap();
-            identity.binding.as_mut().unwrap().platform = Some("https://one.example".into());
-            seen.platform = Some("https://other.example".into());
-        })
-    };
-    let old = |serving, since| ComputeStatus {
+fn status_with(serving: Option<bool>, since: Option<Timestamp>) -> ComputeStatus {
+    ComputeStatus {
         last_seen_serving: serving,
         unseen_since: since,
         ..ComputeStatus::default()
+    }
+}
+
+/// `last_seen_serving` and `unseen_since` after a pass.
+fn serving(given: &GivenCompute, old: &ComputeStatus) -> (Option<bool>, Option<Timestamp>) {
+    let shown = status_of(given, old);
+    (shown.last_seen_serving, shown.unseen_since)
+}
+
+#[test]
+fn it_shows_whether_the_compute_was_last_seen_to_serve() {
+    let in_state = |state: ComputeState| {
+        GivenCompute::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)])
     };
-    let (serves, starts) = (old(Some(true), None), old(Some(false), None));
-    let (before, now) = (Some(at(-60)), Some(NOW));
+    let odd = || in_state(ComputeState::Other("failed".into()));
+    let serves = status_with(Some(true), None);
+    let starts = status_with(Some(false), None);
+    let never_seen = ComputeStatus::default();
+    let unseen = status_with(Some(false), Some(at(-60)));
     for (what, given, old, expected) in [
-        ("active", Given::bound(), &starts, (Some(true), None)),
-        (
-            "idle",
-            in_state(ComputeState::Idle),
-            &starts,
-            (Some(true), None),
-        ),
+        ("active", GivenCompute::bound(), &starts, Some(true)),
+        ("idle", in_state(ComputeState::Idle), &starts, Some(true)),
         (
             "starting",
             in_state(ComputeState::Init),
             &serves,
-            (Some(false), None),
+            Some(false),
         ),
-        (
-            "a state that is not known",
-            in_state(odd()),
-            &serves,
-            (Some(true), None),
-        ),
-        (
-            "one after it started",
-            in_state(odd()),
-            &starts,
-            (Some(false), None),
-        ),
-        (
-            "one that was never seen before",
-            in_state(odd()),
-            &ComputeStatus::default(),
-            (None, None),
-        ),
-        (
-            "seen again",
-            Given::bound(),
-            &old(Some(false), before),
-            (Some(true), None),
-        ),
+        ("a state that is not known", odd(), &serves, Some(true)),
+        ("one after it started", odd(), &starts, Some(false)),
+        ("one that was never seen before", odd(), &never_seen, None),
+        ("seen again", GivenCompute::bound(), &unseen, Some(true)),
+        ("gone", gone(), &serves, Some(false)),
+        ("no compute", GivenCompute::new(), &serves, Some(false)),
+    ] {
+        assert_eq!(serving(&given, old), (expected, None), "{what}");
+    }
+}
+
+#[test]
+fn it_shows_since_when_the_compute_is_not_seen() {
+    let failed =
+        || GivenCompute::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
+    let pending = || GivenCompute::bound().observing(|seen| seen.snapshot = SnapshotState::Pending);
+    let not_admitted = pending().observing(|seen| {
+        seen.account = AccountView::NamespaceNotAllowed {
+            name: "ClusterAccount prod".into(),
+        };
+    });
+    let elsewhere = gone().observing(|seen| {
+        let identity = seen.identity.as_mut().unwrap();
+        identity.binding.as_mut().unwrap().platform = Some("https://one.example".into());
+        seen.platform = Some("https://other.example".into());
+    });
+    let not_listed = GivenCompute::bound().seeing([]);
+    let serves = status_with(Some(true), None);
+    let starts = status_with(Some(false), None);
+    let never_seen = ComputeStatus::default();
+    let (before, now) = (Some(at(-60)), Some(NOW));
+    let unseen = status_with(Some(true), before);
+    for (what, given, old, expected) in [
         ("503", failed(), &serves, (Some(true), now)),
-        (
-            "503 for a while",
-            failed(),
-            &old(Some(true), before),
-            (Some(true), before),
-        ),
+        ("503 for a while", failed(), &unseen, (Some(true), before)),
         ("503 while it starts", failed(), &starts, (Some(false), now)),
-        (
-            "503 and an old status",
-            failed(),
-            &ComputeStatus::default(),
-            (None, now),
-        ),
-        ("not admitted", not_admitted(), &serves, (Some(true), now)),
+        ("503 and an old status", failed(), &never_seen, (None, now)),
+        ("not admitted", not_admitted, &serves, (Some(true), now)),
         ("the first list", pending(), &serves, (Some(true), None)),
         (
             "the first list after a failure",
             pending(),
-            &old(Some(true), before),
+            &unseen,
             (Some(true), before),
         ),
-        (
-            "not in the list",
-            Given::bound().seeing([]),
-            &serves,
-            (Some(true), now),
-        ),
-        ("another platform", elsewhere(), &serves, (Some(true), now)),
-        ("gone", gone(), &serves, (Some(false), None)),
-        ("no compute", Given::new(), &serves, (Some(false), None)),
+        ("not in the list", not_listed, &serves, (Some(true), now)),
+        ("another platform", elsewhere, &serves, (Some(true), now)),
     ] {
-        let shown = status_of(&given, old);
-        assert_eq!(
-            (shown.last_seen_serving, shown.unseen_since),
-            expected,
-            "{what}"
-        );
+        assert_eq!(serving(&given, old), expected, "{what}");
     }
 }
 
@@ -315,7 +291,10 @@ fn fractions_of_seconds_are_left_out() {
         compute.current_state = ComputeState::Idle;
         (compute.last_active, compute.created_at) = (Some(time), Some(time));
     });
-    let status = status_of(&Given::bound().seeing([seen]), &ComputeStatus::default());
+    let status = status_of(
+        &GivenCompute::bound().seeing([seen]),
+        &ComputeStatus::default(),
+    );
     assert_eq!(
         (status.last_active, status.created_at),
         (Some(NOW), Some(NOW))
@@ -336,10 +315,11 @@ fn the_last_operation_outlives_the_memory() {
         ..ComputeStatus::default()
     };
     assert_eq!(
-        status_of(&Given::bound(), &old).last_operation,
+        status_of(&GivenCompute::bound(), &old).last_operation,
         Some(operation("old"))
     );
-    let given = Given::bound().remembering(|memory| memory.last_operation = Some(operation("new")));
+    let given =
+        GivenCompute::bound().remembering(|memory| memory.last_operation = Some(operation("new")));
     assert_eq!(
         status_of(&given, &old).last_operation,
         Some(operation("new"))
@@ -347,7 +327,7 @@ fn the_last_operation_outlives_the_memory() {
 }
 
 /// The restart in the status that follows `old`.
-fn restart_of(given: &Given, old: Option<&RestartStatus>) -> Option<RestartStatus> {
+fn restart_of(given: &GivenCompute, old: Option<&RestartStatus>) -> Option<RestartStatus> {
     let old = old.cloned().map(Box::new);
     status_of(
         given,
@@ -370,13 +350,13 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
         ..RestartRecord::default()
     };
     let given = |record| {
-        Given::bound()
+        GivenCompute::bound()
             .declaring(json!({"restartToken": "one"}))
             .identity(|it| it.restart = record)
     };
     let times = |shown: &RestartStatus| (shown.requested_at, shown.completed_at);
     let asked = restart_of(
-        &given(Given::bound().observed.identity.unwrap().restart),
+        &given(GivenCompute::bound().observed.identity.unwrap().restart),
         None,
     )
     .unwrap();
@@ -431,7 +411,7 @@ fn it_keeps_what_was_seen_last_where_the_record_is_invalid() {
         record: Some("the record".into()),
         ..ComputeStatus::default()
     };
-    let given = Given::bound().with_invalid_record(&InvalidAnnotation::HandOver);
+    let given = GivenCompute::bound().with_invalid_record(&InvalidAnnotation::HandOver);
     let report = Report::stalled(Reason::BindingConflict, "a");
     let status = status(&report, &given.spec, &given.observed, &old, given.now);
     let (conditions, observed_generation) = (status.conditions.clone(), status.observed_generation);
@@ -450,18 +430,20 @@ fn it_keeps_what_was_seen_last_where_the_record_is_invalid() {
 
 #[test]
 fn an_observed_compute_shows_no_restarts() {
-    let given = Given::bound().declaring(json!({"restartToken": "one", "management": "Observe"}));
+    let given =
+        GivenCompute::bound().declaring(json!({"restartToken": "one", "management": "Observe"}));
     assert_eq!(restart_of(&given, None), None);
 }
 
 #[test]
 fn a_request_to_look_again_is_handled_once_the_platform_was_looked_at() {
-    let given = Given::bound().observing(|observed| observed.meta.reconcile = Some("two".into()));
+    let given =
+        GivenCompute::bound().observing(|observed| observed.meta.reconcile = Some("two".into()));
     let old = ComputeStatus {
         last_handled_reconcile_at: Some("one".into()),
         ..ComputeStatus::default()
     };
-    let handled = |given: &Given| status_of(given, &old).last_handled_reconcile_at.unwrap();
+    let handled = |given: &GivenCompute| status_of(given, &old).last_handled_reconcile_at.unwrap();
     assert_eq!(handled(&given), "two");
     for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
         assert_eq!(
@@ -473,5 +455,5 @@ fn a_request_to_look_again_is_handled_once_the_platform_was_looked_at() {
             "one"
         );
     }
-    assert_eq!(handled(&Given::bound()), "one");
+    assert_eq!(handled(&GivenCompute::bound()), "one");
 }

@@ -1,5 +1,7 @@
 //! Strays of unanswered creates: an unbound resource binds to one, a bound resource reports it.
 
+mod deleting;
+
 use super::*;
 use crate::decide::Action;
 
@@ -22,20 +24,20 @@ fn record(mark: Option<&str>) -> CreateIntent {
     }
 }
 
-fn recording(given: Given, records: impl IntoIterator<Item = CreateIntent>) -> Given {
+fn recording(given: GivenCompute, records: impl IntoIterator<Item = CreateIntent>) -> GivenCompute {
     let given = given.observing(|observed| observed.meta.has_finalizer = true);
     given.identity(|identity| identity.unanswered = records.into_iter().collect())
 }
 
 /// An unbound resource with an unanswered create of 100 s ago.
-fn empty() -> Given {
-    recording(Given::new(), [record(None)])
+fn empty() -> GivenCompute {
+    recording(GivenCompute::new(), [record(None)])
 }
 
 /// A read replica that is bound to ep-1 and has the same unanswered create.
-fn bound() -> Given {
+fn bound() -> GivenCompute {
     let given = recording(
-        Given::bound().declaring(json!({"type": "ReadOnly"})),
+        GivenCompute::bound().declaring(json!({"type": "ReadOnly"})),
         [record(None)],
     );
     given.seeing([replica("ep-0"), replica("ep-1")])
@@ -45,11 +47,11 @@ fn named(compute: Compute, name: &str) -> Compute {
     with(compute, |compute| compute.name = Some(name.into()))
 }
 
-fn keeping_names(given: Given) -> Given {
+fn keeping_names(given: GivenCompute) -> GivenCompute {
     given.observing(|observed| observed.name_support = NameSupport::Kept)
 }
 
-fn takes(given: &Given, id: &str) -> Vec<CreateIntent> {
+fn takes(given: &GivenCompute, id: &str) -> Vec<CreateIntent> {
     match given.step() {
         ComputeStep::Bind {
             binding,
@@ -63,7 +65,7 @@ fn takes(given: &Given, id: &str) -> Vec<CreateIntent> {
     }
 }
 
-fn creates(given: &Given) -> CreateIntent {
+fn creates(given: &GivenCompute) -> CreateIntent {
     match given.step() {
         ComputeStep::Create { intent, .. } => intent,
         other => panic!("{other:?}"),
@@ -72,7 +74,7 @@ fn creates(given: &Given) -> CreateIntent {
 
 #[test]
 fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_is_not() {
-    let given = Given::intended();
+    let given = GivenCompute::intended();
     let intent = given.observed.identity.clone().unwrap().intent.unwrap();
     assert_eq!(
         given.clone().after(50).step(),
@@ -159,14 +161,15 @@ fn what_does_not_match_a_record_is_ignored() {
 
 #[test]
 fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
-    let older = |given: Given| {
+    let older = |given: GivenCompute| {
         let record = CreateIntent {
             newest: Some(at(-60)),
             ..record(None)
         };
         recording(given, [record]).seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")])
     };
-    let empty = older(Given::new().declaring(json!({"type": "ReadOnly"}))).claimed("ep-1", false);
+    let empty =
+        older(GivenCompute::new().declaring(json!({"type": "ReadOnly"}))).claimed("ep-1", false);
     empty.rest().stalled(
         Reason::AmbiguousCreate,
         &["ep-9", "dbplane.dev/not-created=ep-9"],
@@ -185,7 +188,7 @@ fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
 fn what_carries_the_mark_is_bound_whatever_else_there_is() {
     let given = |record| {
         keeping_names(recording(
-            Given::new().declaring(json!({"type": "ReadOnly"})),
+            GivenCompute::new().declaring(json!({"type": "ReadOnly"})),
             [record],
         ))
     };
@@ -219,7 +222,7 @@ fn what_may_be_anothers_is_not_bound_before_that_is_resolved() {
 
 #[test]
 fn the_next_create_carries_the_same_mark() {
-    let given = recording(Given::new(), [record(None), record(Some(MARK))]);
+    let given = recording(GivenCompute::new(), [record(None), record(Some(MARK))]);
     assert_eq!(
         creates(&keeping_names(given.clone())).mark.as_deref(),
         Some(MARK)
@@ -239,7 +242,7 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
         ..record(None)
     };
     let given = recording(
-        Given::intended().intent(|stands| *stands = intent.clone()),
+        GivenCompute::intended().intent(|stands| *stands = intent.clone()),
         [record(None)],
     );
     let seen = given.seeing([named(compute("ep-9"), MARK)]);
@@ -250,17 +253,17 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
             .iter_mut()
             .for_each(|known| known.extend(["ep-9".to_owned()]))
     };
-    let earlier = recording(Given::intended().intent(known), [record(None)]);
+    let earlier = recording(GivenCompute::intended().intent(known), [record(None)]);
     takes(&earlier.seeing([compute("ep-9")]), "ep-9");
     let answered = seen.remembering(|memory| memory.created = Some("ep-9".into()));
     assert_eq!(takes(&answered, "ep-9"), vec![record(None)]);
-    let alone = Given::intended().seeing([compute("ep-9")]);
+    let alone = GivenCompute::intended().seeing([compute("ep-9")]);
     assert_eq!(takes(&alone, "ep-9"), vec![]);
 }
 
 #[test]
 fn what_people_exclude_is_not_the_result_of_a_create() {
-    let excluding = |given: Given, ids: &[&str]| {
+    let excluding = |given: GivenCompute, ids: &[&str]| {
         given.observing(|observed| {
             observed.not_created = ids.iter().map(|id| (*id).to_owned()).collect()
         })
@@ -342,110 +345,4 @@ fn a_record_is_dropped_after_a_day_without_a_report() {
             unanswered: vec![young]
         }
     );
-}
-
-mod deleting {
-    use super::*;
-
-    fn deleting(given: Given) -> Given {
-        given.observing(|observed| observed.meta.deleting = true)
-    }
-
-    /// The platform has confirmed the delete of the bound compute.
-    fn deleted(given: Given) -> Given {
-        deleting(given).remembering(|memory| memory.deleted = Some(("ep-1".into(), NOW)))
-    }
-
-    #[test]
-    fn a_marked_compute_is_deleted_with_the_resource() {
-        let marked = named(replica("ep-9"), MARK);
-        let given = |given: Given| {
-            deleting(recording(
-                given.declaring(json!({"type": "ReadOnly"})),
-                [record(Some(MARK))],
-            ))
-        };
-        takes(
-            &deleted(given(Given::bound())).seeing([marked.clone()]),
-            "ep-9",
-        );
-        takes(&given(empty()).seeing([marked.clone()]), "ep-9");
-        let first = given(Given::bound()).seeing([replica("ep-1"), marked.clone()]);
-        assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
-        let orphaned = first.declaring(json!({"deletion": "Orphan"}));
-        assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
-        let bound = given(Given::bound())
-            .binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
-        let bound = bound
-            .remembering(|memory| memory.deleted = Some(("ep-1".into(), at(-2))))
-            .seeing([marked]);
-        assert_eq!(
-            bound.step(),
-            ComputeStep::Delete { id: "ep-9".into() },
-            "another was deleted before"
-        );
-    }
-
-    #[test]
-    fn a_matching_compute_is_reported_and_not_deleted() {
-        for given in [
-            deleting(empty()).seeing([compute("ep-9")]),
-            deleted(bound()).seeing([replica("ep-9")]),
-        ] {
-            let ComputeStep::RemoveFinalizerReportingStrays { event } = given.step() else {
-                panic!("another step")
-            };
-            mentions(&event, &["ep-9", "billed", "console", "spec.computeID"]);
-        }
-        assert_eq!(
-            deleting(empty())
-                .claimed("ep-9", false)
-                .seeing([compute("ep-9")])
-                .step(),
-            ComputeStep::RemoveFinalizer
-        );
-    }
-
-    /// A user named a compute while a create was open. That compute is deleted, but the create may
-    /// still be carried out.
-    #[test]
-    fn a_create_whose_settle_time_is_not_over_is_waited_for() {
-        let young = CreateIntent {
-            at: at(-10),
-            ..record(None)
-        };
-        let until = later(at(-10), SETTLE);
-        let given = deleted(recording(bound(), [young.clone()])).seeing([replica("ep-0")]);
-        given.rest().progressing(Reason::ConfirmingCreate);
-        given.rest().until(until);
-        assert_eq!(given.clone().after(49).rest().wake, Wake::At(until));
-        assert_eq!(given.clone().after(50).step(), ComputeStep::RemoveFinalizer);
-        // The record may come from a process with another clock. A process measures the settle time
-        // from when it first saw the record.
-        let seen = given.remembering(|memory| memory.note_unresolved(Some(young.at), NOW));
-        seen.rest().until(later(NOW, SETTLE));
-    }
-
-    #[test]
-    fn a_record_alone_delays_no_deletion() {
-        assert_eq!(deleting(empty()).step(), ComputeStep::RemoveFinalizer);
-        let missing = AccountView::Missing {
-            name: "Account prod".into(),
-        };
-        assert_eq!(
-            deleting(empty())
-                .observing(|seen| seen.account = missing)
-                .step(),
-            ComputeStep::RemoveFinalizer
-        );
-        let failed = SnapshotState::Failed(lost());
-        assert_eq!(
-            deleting(empty())
-                .observing(|seen| seen.snapshot = failed)
-                .step(),
-            ComputeStep::RemoveFinalizer
-        );
-        let pending = deleting(empty()).observing(|seen| seen.snapshot = SnapshotState::Pending);
-        assert_eq!(pending.decide(), Decision::silent());
-    }
 }

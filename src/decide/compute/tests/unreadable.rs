@@ -1,13 +1,13 @@
 //! Lists with unreadable entries, which prove less.
 
 use super::*;
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 use crate::domain::UnreadableEntry;
 
 const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
 /// The list has one more entry, of which only this identifier can be read.
-fn hiding(mut given: Given, id: Option<&str>) -> Given {
+fn hiding(mut given: GivenCompute, id: Option<&str>) -> GivenCompute {
     let entry = UnreadableEntry {
         id: id.map(str::to_owned),
         field: "branch_id".to_owned(),
@@ -23,7 +23,7 @@ fn odd() -> [Option<&'static str>; 2] {
     [Some("ep-odd"), None]
 }
 
-fn waits(given: &Given) {
+fn waits(given: &GivenCompute) {
     let reported = given.rest();
     reported.unknown(Reason::UnreadableEntries);
     let Health::Unknown(_, text) = reported.health else {
@@ -35,18 +35,18 @@ fn waits(given: &Given) {
     );
 }
 
-fn keeping_names(given: Given) -> Given {
+fn keeping_names(given: GivenCompute) -> GivenCompute {
     given.observing(|seen| seen.name_support = NameSupport::Kept)
 }
 
-fn creates(given: &Given) -> CreateIntent {
+fn creates(given: &GivenCompute) -> CreateIntent {
     match given.step() {
         ComputeStep::Create { intent, .. } => intent,
         other => panic!("{other:?}"),
     }
 }
 
-fn finds(given: &Given, id: &str) {
+fn finds(given: &GivenCompute, id: &str) {
     assert!(
         matches!(given.step(), ComputeStep::Bind { binding, .. } if binding.id == id),
         "{:?}",
@@ -54,15 +54,18 @@ fn finds(given: &Given, id: &str) {
     );
 }
 
-fn deleted(given: Given) -> Given {
+fn deleted(given: GivenCompute) -> GivenCompute {
     given.observing(|seen| (seen.meta.deleting, seen.meta.has_finalizer) = (true, true))
 }
 
 #[test]
 fn others_that_can_be_read_are_kept_as_declared() {
     for id in odd() {
-        hiding(Given::bound(), id).rest().in_sync();
-        let changed = hiding(Given::bound().declaring(json!({"size": {"fixed": 2}})), id);
+        hiding(GivenCompute::bound(), id).rest().in_sync();
+        let changed = hiding(
+            GivenCompute::bound().declaring(json!({"size": {"fixed": 2}})),
+            id,
+        );
         assert!(matches!(changed.step(), ComputeStep::Change { .. }));
     }
 }
@@ -70,12 +73,12 @@ fn others_that_can_be_read_are_kept_as_declared() {
 #[test]
 fn a_bound_compute_that_may_be_the_entry_is_not_missing() {
     for id in [Some("ep-1"), None] {
-        let given = hiding(Given::bound().seeing([compute("ep-0")]), id);
+        let given = hiding(GivenCompute::bound().seeing([compute("ep-0")]), id);
         // The platform's answer from before the entry became unreadable.
         let given = given.remembering(|memory| {
             (memory.missing_since, memory.asked) = (
                 Some(at(-600)),
-                Some(Asked {
+                Some(ExistenceAnswer {
                     at: at(-500),
                     exists: false,
                 }),
@@ -102,19 +105,19 @@ fn a_bound_compute_that_may_be_the_entry_is_not_missing() {
             "{id:?}"
         );
     }
-    let other = hiding(Given::bound().seeing([]), Some("ep-odd"));
+    let other = hiding(GivenCompute::bound().seeing([]), Some("ep-odd"));
     other.rest().unknown(Reason::ComputeNotFound);
 }
 
 #[test]
 fn absence_is_not_counted_while_an_entry_may_be_the_compute() {
-    let given = Given::bound();
+    let given = GivenCompute::bound();
     let mut memory = Memory::default();
     let entry = UnreadableEntry {
         id: None,
         field: "id".to_owned(),
     };
-    let declared = (&given.spec, GENERATION);
+    let declared = version(&given.spec, GENERATION);
     for (shown, missing) in [
         (Shown::Absent, Some(at(0))),
         (Shown::Unclear(&entry), None),
@@ -140,7 +143,7 @@ fn without_names_nothing_is_created_beside_an_entry_that_cannot_be_read() {
             json!({"type": "ReadOnly"}),
             json!({"existing": "Adopt"}),
         ] {
-            let given = Given::new().declaring(declared);
+            let given = GivenCompute::new().declaring(declared);
             waits(&hiding(given.clone(), id));
             // The create sends a name, but the platform may ignore it.
             let offered = given.observing(|seen| seen.name_support = NameSupport::Offered);
@@ -153,7 +156,10 @@ fn without_names_nothing_is_created_beside_an_entry_that_cannot_be_read() {
 fn a_create_that_is_told_by_its_mark_is_made_and_the_absence_of_a_primary_is_not_known() {
     for id in odd() {
         for declared in [json!({}), json!({"type": "ReadOnly"})] {
-            let intent = creates(&hiding(keeping_names(Given::new()).declaring(declared), id));
+            let intent = creates(&hiding(
+                keeping_names(GivenCompute::new()).declaring(declared),
+                id,
+            ));
             assert!(intent.baseline.is_none() && intent.mark.is_some());
         }
         for declared in [
@@ -161,25 +167,27 @@ fn a_create_that_is_told_by_its_mark_is_made_and_the_absence_of_a_primary_is_not
             json!({"management": "Observe"}),
         ] {
             waits(&hiding(
-                keeping_names(Given::new()).declaring(declared.clone()),
+                keeping_names(GivenCompute::new()).declaring(declared.clone()),
                 id,
             ));
             finds(
                 &hiding(
-                    Given::new().declaring(declared).seeing([compute("ep-7")]),
+                    GivenCompute::new()
+                        .declaring(declared)
+                        .seeing([compute("ep-7")]),
                     id,
                 ),
                 "ep-7",
             );
         }
-        let exists = hiding(Given::new().seeing([compute("ep-7")]), id);
+        let exists = hiding(GivenCompute::new().seeing([compute("ep-7")]), id);
         exists.rest().stalled(Reason::PrimaryExists, &["ep-7"]);
     }
 }
 
 #[test]
 fn an_imported_compute_that_may_be_the_entry_is_waited_for() {
-    let given = Given::new().declaring(json!({"computeID": "ep-9"}));
+    let given = GivenCompute::new().declaring(json!({"computeID": "ep-9"}));
     for id in [Some("ep-9"), None] {
         waits(&hiding(given.clone(), id));
     }
@@ -192,12 +200,12 @@ fn an_imported_compute_that_may_be_the_entry_is_waited_for() {
 #[test]
 fn what_a_create_has_made_is_not_concluded_beside_an_entry_that_may_be_it() {
     let marked = || {
-        keeping_names(Given::intended())
+        keeping_names(GivenCompute::intended())
             .intent(|intent| (intent.mark, intent.baseline) = (Some(MARK.into()), None))
     };
     let named = with(compute("ep-2"), |compute| compute.name = Some(MARK.into()));
     for id in odd() {
-        for given in [Given::intended(), marked()] {
+        for given in [GivenCompute::intended(), marked()] {
             // The result may still appear.
             hiding(given.clone(), id)
                 .rest()
@@ -209,14 +217,17 @@ fn what_a_create_has_made_is_not_concluded_beside_an_entry_that_may_be_it() {
             ));
         }
         // The matching compute may be somebody else's, and the unreadable entry may be the result.
-        waits(&hiding(Given::intended().seeing([compute("ep-2")]), id));
+        waits(&hiding(
+            GivenCompute::intended().seeing([compute("ep-2")]),
+            id,
+        ));
         finds(&hiding(marked().seeing([named.clone()]), id), "ep-2");
-        let answered = Given::intended()
+        let answered = GivenCompute::intended()
             .seeing([compute("ep-2")])
             .remembering(|it| it.created = Some("ep-2".into()));
         finds(&hiding(answered, id), "ep-2");
         let refused = hiding(
-            Given::intended().failed(crate::decide::Action::Create, super::refused()),
+            GivenCompute::intended().failed(crate::decide::Action::Create, super::refused()),
             id,
         );
         assert!(
@@ -226,43 +237,54 @@ fn what_a_create_has_made_is_not_concluded_beside_an_entry_that_may_be_it() {
     }
     // The platform's answer named the unreadable entry.
     waits(&hiding(
-        Given::intended().remembering(|memory| memory.created = Some("ep-odd".into())),
+        GivenCompute::intended().remembering(|memory| memory.created = Some("ep-odd".into())),
         Some("ep-odd"),
     ));
 }
 
 #[test]
 fn an_entry_that_was_there_before_or_is_somebody_elses_is_not_what_a_create_has_made() {
-    let over = |given: Given, id| hiding(given.after(50), Some(id));
-    let gives_up = |given: Given| {
+    let over = |given: GivenCompute, id| hiding(given.after(50), Some(id));
+    let gives_up = |given: GivenCompute| {
         assert!(
             matches!(given.step(), ComputeStep::DropIntent { .. }),
             "{:?}",
             given.decide()
         )
     };
-    gives_up(over(Given::intended(), "ep-0"));
-    gives_up(over(Given::intended().claimed("ep-odd", false), "ep-odd"));
+    gives_up(over(GivenCompute::intended(), "ep-0"));
     gives_up(over(
-        Given::intended().observing(|seen| seen.not_created = ["ep-odd".to_owned()].into()),
+        GivenCompute::intended().claimed("ep-odd", false),
+        "ep-odd",
+    ));
+    gives_up(over(
+        GivenCompute::intended().observing(|seen| seen.not_created = ["ep-odd".to_owned()].into()),
         "ep-odd",
     ));
 }
 
 #[test]
 fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
-    let record = || Given::intended().observed.identity.unwrap().intent.unwrap();
-    let recording = |given: Given| given.identity(|identity| identity.unanswered = vec![record()]);
+    let record = || {
+        GivenCompute::intended()
+            .observed
+            .identity
+            .unwrap()
+            .intent
+            .unwrap()
+    };
+    let recording =
+        |given: GivenCompute| given.identity(|identity| identity.unanswered = vec![record()]);
     for id in odd() {
-        let empty =
-            keeping_names(recording(Given::new())).observing(|seen| seen.meta.has_finalizer = true);
+        let empty = keeping_names(recording(GivenCompute::new()))
+            .observing(|seen| seen.meta.has_finalizer = true);
         waits(&hiding(empty.clone(), id));
         creates(&empty);
         // The record of a bound resource stays, and there is nothing to report.
-        let bound = hiding(recording(Given::bound()).after(25 * 3600), id);
+        let bound = hiding(recording(GivenCompute::bound()).after(25 * 3600), id);
         bound.rest().in_sync();
     }
-    let over = recording(Given::bound()).after(25 * 3600);
+    let over = recording(GivenCompute::bound()).after(25 * 3600);
     assert!(
         matches!(over.step(), ComputeStep::RecordUnanswered { unanswered } if unanswered.is_empty())
     );
@@ -270,8 +292,8 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
 
 #[test]
 fn a_deletion_is_sent_and_its_end_is_not_concluded() {
-    let gone = |id| hiding(deleted(Given::bound().seeing([compute("ep-0")])), id);
-    let was_deleted = |given: Given, second| {
+    let gone = |id| hiding(deleted(GivenCompute::bound().seeing([compute("ep-0")])), id);
+    let was_deleted = |given: GivenCompute, second| {
         given.remembering(|memory| memory.deleted = Some(("ep-1".into(), at(second))))
     };
     for id in [Some("ep-1"), None] {
@@ -301,11 +323,11 @@ fn a_deletion_is_sent_and_its_end_is_not_concluded() {
         ComputeStep::RemoveFinalizer
     );
     for id in odd() {
-        let begun = deleted(Given::intended());
+        let begun = deleted(GivenCompute::intended());
         waits(&hiding(begun.clone().after(50), id));
         assert_eq!(begun.after(50).step(), ComputeStep::RemoveFinalizer);
         assert_eq!(
-            hiding(deleted(Given::new()), id).step(),
+            hiding(deleted(GivenCompute::new()), id).step(),
             ComputeStep::RemoveFinalizer,
             "nothing was begun"
         );
@@ -314,9 +336,10 @@ fn a_deletion_is_sent_and_its_end_is_not_concluded() {
 
 #[test]
 fn what_a_backup_names_is_not_taken_for_gone() {
-    let binding = Given::bound().observed.identity.unwrap().binding;
-    let intent = Given::intended().observed.identity.unwrap().intent;
-    let wishing = |wish: ComputeIdentity| Given::new().observing(|seen| seen.wish = Some(wish));
+    let binding = GivenCompute::bound().observed.identity.unwrap().binding;
+    let intent = GivenCompute::intended().observed.identity.unwrap().intent;
+    let wishing =
+        |wish: ComputeIdentity| GivenCompute::new().observing(|seen| seen.wish = Some(wish));
     let bound = || {
         wishing(ComputeIdentity {
             binding: binding.clone(),

@@ -2,16 +2,16 @@
 //! wants another resource's compute.
 
 use super::*;
-use crate::decide::memory::Asked;
+use crate::decide::memory::ExistenceAnswer;
 
 const PLATFORM: &str = "https://platform.example/api/v2";
 /// The name that this cluster gives a compute of the resource.
 const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
 /// A resource without a record in its status.
-fn wishing(wish: ComputeIdentity) -> Given {
+fn wishing(wish: ComputeIdentity) -> GivenCompute {
     let platform = Some(PLATFORM.to_owned());
-    Given::new().observing(|seen| (seen.wish, seen.platform) = (Some(wish), platform))
+    GivenCompute::new().observing(|seen| (seen.wish, seen.platform) = (Some(wish), platform))
 }
 
 fn binding(id: &str) -> Binding {
@@ -30,7 +30,7 @@ fn binding(id: &str) -> Binding {
     }
 }
 
-fn bound_to(binding: Binding) -> Given {
+fn bound_to(binding: Binding) -> GivenCompute {
     wishing(ComputeIdentity {
         binding: Some(binding),
         ..ComputeIdentity::default()
@@ -51,7 +51,7 @@ fn create(mark: Option<&str>) -> CreateIntent {
 }
 
 /// The two places of a create in a wish: the intent, or the unanswered creates.
-fn creating(create: &CreateIntent) -> [Given; 2] {
+fn creating(create: &CreateIntent) -> [GivenCompute; 2] {
     let intent = ComputeIdentity {
         intent: Some(create.clone()),
         ..ComputeIdentity::default()
@@ -63,7 +63,7 @@ fn creating(create: &CreateIntent) -> [Given; 2] {
     [intent, unanswered].map(wishing)
 }
 
-fn deleted(given: Given) -> Given {
+fn deleted(given: GivenCompute) -> GivenCompute {
     given.observing(|observed| (observed.meta.deleting, observed.meta.has_finalizer) = (true, true))
 }
 
@@ -198,7 +198,7 @@ fn one_list_without_the_compute_proves_nothing() {
         .remembering(|memory| memory.missing_since = Some(NOW))
         .after(60);
     assert_eq!(missing.step(), ComputeStep::Ask { id: "ep-1".into() });
-    let asked = |exists| Some(Asked { at: at(60), exists });
+    let asked = |exists| Some(ExistenceAnswer { at: at(60), exists });
     missing
         .clone()
         .remembering(|memory| memory.asked = asked(true))
@@ -215,7 +215,7 @@ fn one_list_without_the_compute_proves_nothing() {
     let asked = |exists| {
         given
             .clone()
-            .remembering(|memory| memory.asked = Some(Asked { at: NOW, exists }))
+            .remembering(|memory| memory.asked = Some(ExistenceAnswer { at: NOW, exists }))
     };
     asked(true).rest().unknown(Reason::ComputeNotFound);
     assert_eq!(asked(false).step(), ComputeStep::RemoveFinalizer);
@@ -286,23 +286,25 @@ fn a_create_that_is_wished_for_binds_and_deletes_nothing_but_what_carries_a_mark
         ),
     ] {
         for given in creating(&create(mark)) {
-            let given = given.seeing([seen.clone()]);
-            let given = [given.clone(), given.after(7200)];
-            for given in
-                given.map(|given| given.observing(|seen| seen.name_support = NameSupport::Kept))
-            {
-                for given in [given.clone(), deleted(given.clone())] {
-                    let binds = matches!(given.decide().step, Some(ComputeStep::Bind { .. }));
-                    assert_eq!(binds, found, "{what}: {:?}", given.decide());
-                }
-                if !found {
-                    assert_eq!(
-                        deleted(given).step(),
-                        ComputeStep::RemoveFinalizer,
-                        "{what}"
-                    );
-                }
-            }
+            binds_only_if(found, &given.seeing([seen.clone()]), what);
+        }
+    }
+}
+
+/// Now and after two hours, and while the resource is being deleted.
+fn binds_only_if(found: bool, given: &GivenCompute, what: &str) {
+    for given in [given.clone(), given.clone().after(7200)] {
+        let given = given.observing(|seen| seen.name_support = NameSupport::Kept);
+        for given in [given.clone(), deleted(given.clone())] {
+            let binds = matches!(given.decide().step, Some(ComputeStep::Bind { .. }));
+            assert_eq!(binds, found, "{what}: {:?}", given.decide());
+        }
+        if !found {
+            assert_eq!(
+                deleted(given).step(),
+                ComputeStep::RemoveFinalizer,
+                "{what}"
+            );
         }
     }
 }

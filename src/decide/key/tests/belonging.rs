@@ -14,7 +14,7 @@ fn on(platform: &str, records: KeyRecords) -> KeyRecords {
 }
 
 /// Key 1 is in use, and its platform is not recorded.
-fn homeless(given: Given) -> Given {
+fn homeless(given: GivenKey) -> GivenKey {
     given.but(|_, seen| {
         seen.identity = Ok(ProjectKeyIdentity {
             records: records(1),
@@ -32,7 +32,7 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
         listed(1, &[(1, &key(1).name)]),
     ];
     for listing in listings {
-        for given in [Given::in_use(), Given::deleting()] {
+        for given in [GivenKey::in_use(), GivenKey::deleting()] {
             let away = given
                 .records(on(ELSEWHERE, records(1)))
                 .listing(listing.clone());
@@ -53,20 +53,20 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
         platform: Some(ELSEWHERE.to_owned()),
         ..intent(NAME, 0)
     };
-    Given::new()
+    GivenKey::new()
         .intent(begun.clone())
         .stalls(1, Reason::BindingConflict, &[ELSEWHERE]);
     let recorded = KeyRecords::default().succeeded_by(key(1), &begun);
     assert_eq!(recorded.platform.as_deref(), Some(ELSEWHERE));
     // Without a key there is nothing to disclose.
     assert_eq!(
-        Given::new()
+        GivenKey::new()
             .records(on(ELSEWHERE, KeyRecords::default()))
             .step(1),
         KeyStep::PrepareSecret
     );
     // The secret of a key that has just arrived is still kept.
-    let arrived = Given::new()
+    let arrived = GivenKey::new()
         .intent(begun)
         .secret(KeySecretView::Ours(SecretContents::Nothing));
     let arrived = arrived.but(|_, seen| {
@@ -81,7 +81,7 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
 #[test]
 fn a_new_key_is_recorded_with_its_platform() {
     let choice = {
-        let given = Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
+        let given = GivenKey::new().secret(KeySecretView::Ours(SecretContents::Nothing));
         decide(&given.spec, &given.observed, at(1))
     };
     let Some(KeyStep::CreateKey { intent, .. }) = choice.step else {
@@ -92,7 +92,7 @@ fn a_new_key_is_recorded_with_its_platform() {
 
 #[test]
 fn a_record_without_a_platform_gets_the_one_that_lists_its_key() {
-    for given in [Given::in_use(), Given::deleting()] {
+    for given in [GivenKey::in_use(), GivenKey::deleting()] {
         assert_eq!(homeless(given.clone()).step(1), KeyStep::ListKeys);
         let found = homeless(given.clone()).listing(listed(1, &[(1, &key(1).name)]));
         let KeyStep::RecordIdentity { identity } = found.step(1) else {
@@ -131,8 +131,8 @@ fn theirs() -> KeyIdentity {
 }
 
 /// The decision for a resource in deletion whose annotation names these keys.
-fn deleted(records: KeyRecords, listing: KeyListing) -> Choice {
-    let given = Given::deleting()
+fn deleted(records: KeyRecords, listing: KeyListing) -> KeyDecision {
+    let given = GivenKey::deleting()
         .records(from_secret(records))
         .listing(listing);
     given.decide(1)
@@ -191,7 +191,7 @@ fn no_annotation_has_a_key_of_another_resource_revoked() {
             );
         }
     }
-    let begun = Given::deleting()
+    let begun = GivenKey::deleting()
         .records(KeyRecords::default())
         .intent(intent(&theirs.name, 0));
     let (given_up, _) = record(begun.listing(listed(1, &[(9, &theirs.name)])).step(1));
@@ -225,7 +225,7 @@ fn a_restored_key_of_its_own_is_revoked_where_the_platform_lists_it() {
     };
     let listing = listed(1, &[(1, &before.name)]);
     assert_eq!(deleted(records.clone(), listing.clone()).step, None);
-    let recorded = Given::deleting().records(records).listing(listing);
+    let recorded = GivenKey::deleting().records(records).listing(listing);
     assert!(matches!(recorded.step(1), KeyStep::Revoke { id: 1, .. }));
 }
 
@@ -235,7 +235,7 @@ fn what_only_an_annotation_names_stays_marked_so() {
         previous: vec![retired(5, 0)],
         ..records(1)
     });
-    let later = Given::in_use()
+    let later = GivenKey::in_use()
         .records(marked)
         .listing(listed(100, &[(5, "ci-0ther0-vpzc5qrz22arf-00000005")]));
     let not_offered = later.clone().listing(KeyListing::NotOffered);
@@ -247,7 +247,7 @@ fn what_only_an_annotation_names_stays_marked_so() {
 
 #[test]
 fn an_annotation_is_recorded_in_the_status_before_anything_is_done() {
-    let wish = Given::in_use()
+    let wish = GivenKey::in_use()
         .records(from_secret(records(1)))
         .but(|_, seen| seen.is_wish = true);
     let KeyStep::RecordIdentity { identity } = wish.step(1) else {

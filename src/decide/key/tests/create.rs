@@ -1,12 +1,14 @@
 //! Tests of the creation of a key and its Secret, with every interruption.
 
+mod unrecorded;
+
 use super::*;
 
 #[test]
 fn finalizer_then_secret_then_key() {
-    let given = Given::new().but(|_, seen| seen.meta.has_finalizer = false);
+    let given = GivenKey::new().but(|_, seen| seen.meta.has_finalizer = false);
     assert_eq!(given.step(0), KeyStep::Restore { record: None });
-    assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
+    assert_eq!(GivenKey::new().step(0), KeyStep::PrepareSecret);
     let unusable = given.but(|_, seen| seen.account = AccountView::Pending);
     assert_eq!(
         unusable.decide(0).step,
@@ -14,7 +16,7 @@ fn finalizer_then_secret_then_key() {
         "there is no key that it would have to stay for"
     );
     let (intent, because) = created(
-        Given::new()
+        GivenKey::new()
             .secret(KeySecretView::Ours(SecretContents::Nothing))
             .step(5),
     );
@@ -32,10 +34,10 @@ fn finalizer_then_secret_then_key() {
 fn a_foreign_secret_is_not_written_and_is_named() {
     let foreign = || KeySecretView::Foreign("Deployment shop's".to_owned());
     let words = ["Secret ci-key", "Deployment shop's", "Delete it"];
-    Given::new()
+    GivenKey::new()
         .secret(foreign())
         .stalls(0, Reason::SecretNotOurs, &words);
-    let unsaved = Given::new()
+    let unsaved = GivenKey::new()
         .secret(foreign())
         .but(|_, seen| seen.unsaved = Some(key(1)));
     unsaved.stalls(0, Reason::SecretNotOurs, &words);
@@ -43,25 +45,26 @@ fn a_foreign_secret_is_not_written_and_is_named() {
 
 #[test]
 fn the_older_resource_creates_the_secret_and_the_owner_keeps_it() {
-    let rival = |given: Given| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
-    rival(Given::new()).stalls(
+    let rival =
+        |given: GivenKey| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
+    rival(GivenKey::new()).stalls(
         0,
         Reason::ClaimedByAnother,
         &["ProjectKey old wants Secret ci-key", "Delete one"],
     );
     let foreign = KeySecretView::Foreign("ProjectKey old's".to_owned());
-    rival(Given::new().secret(foreign)).stalls(
+    rival(GivenKey::new().secret(foreign)).stalls(
         0,
         Reason::ClaimedByAnother,
         &["Secret ci-key is ProjectKey old's"],
     );
-    let (health, _, _) = rival(Given::in_use()).reported(1);
+    let (health, _, _) = rival(GivenKey::in_use()).reported(1);
     assert!(matches!(health, Health::Ready(..)), "{health:?}");
 }
 
 #[test]
 fn the_accounts_problem_is_reported() {
-    let with = |account: AccountView| Given::new().but(|_, seen| seen.account = account);
+    let with = |account: AccountView| GivenKey::new().but(|_, seen| seen.account = account);
     let none = AccountView::Usable { organization: None };
     with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationID"]);
     let missing = AccountView::Missing {
@@ -84,7 +87,7 @@ fn the_accounts_problem_is_reported() {
 
 #[test]
 fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
-    let paused = Given::new().but(|_, seen| seen.meta.paused = true);
+    let paused = GivenKey::new().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(0).0, Health::Paused(_)));
     let unsaved = paused.but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(unsaved.step(0), KeyStep::SaveSecret);
@@ -93,7 +96,7 @@ fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
 #[test]
 fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
     let given = || {
-        Given::new().intent(intent(NAME, 0)).but(|_, seen| {
+        GivenKey::new().intent(intent(NAME, 0)).but(|_, seen| {
             seen.unsaved = Some(KeyIdentity {
                 name: NAME.to_owned(),
                 ..key(1)
@@ -115,9 +118,9 @@ fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
 
 #[test]
 fn failures_before_the_call_delay_it() {
-    let ready = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
+    let ready = || GivenKey::new().secret(KeySecretView::Ours(SecretContents::Nothing));
     assert!(matches!(
-        Given::new().secret_failed(10).reported(10).0,
+        GivenKey::new().secret_failed(10).reported(10).0,
         Health::Stalled(Reason::SecretNotWritten, _)
     ));
     assert!(matches!(
@@ -142,328 +145,6 @@ fn failures_before_the_call_delay_it() {
     assert_eq!(throttled.reported(10).2, Wake::At(at(27)));
 }
 
-/// An intent that a process left behind. It began at second 0; the settle time is a minute.
-fn begun() -> Given {
-    Given::new()
-        .secret(KeySecretView::Ours(SecretContents::Nothing))
-        .intent(intent(NAME, 0))
-}
-
-#[test]
-fn an_intent_whose_key_reached_the_secret_is_recorded() {
-    let arrived = KeyIdentity {
-        name: NAME.to_owned(),
-        ..key(4)
-    };
-    let view = KeySecretView::Ours(SecretContents::Key {
-        key: arrived.clone(),
-        as_declared: true,
-    });
-    let (records, _) = record(begun().secret(view).step(1));
-    let restored = [NAME.to_owned()].into();
-    assert_eq!(
-        records,
-        KeyRecords {
-            current: Some(arrived),
-            restored,
-            ..KeyRecords::default()
-        }
-    );
-}
-
-#[test]
-fn an_intent_is_looked_up_by_its_unique_name() {
-    assert_eq!(begun().step(1), KeyStep::ListKeys);
-    // The key exists: it is recorded as lost, which ends the intent, then revoked and replaced.
-    let exists = listed(1, &[(3, "ci"), (4, NAME)]);
-    let (records, event) = record(begun().listing(exists.clone()).step(2));
-    let lost = vec![LostKey {
-        id: Some(4),
-        ..lost(NAME)
-    }];
-    assert_eq!(
-        (&records, event),
-        (
-            &KeyRecords {
-                lost: lost.clone(),
-                ..KeyRecords::default()
-            },
-            None
-        )
-    );
-    let given_up = Given::new()
-        .records(records)
-        .secret(KeySecretView::Ours(SecretContents::Nothing));
-    let without = KeyRecords::default();
-    assert_eq!(
-        given_up.clone().listing(exists.clone()).step(2),
-        KeyStep::Revoke {
-            id: 4,
-            name: NAME.to_owned(),
-            records: without.clone(),
-            in_use: None
-        }
-    );
-    created(given_up.records(without).step(2));
-    let replaced = Given::in_use()
-        .records(KeyRecords {
-            lost,
-            ..self::records(1)
-        })
-        .listing(exists);
-    assert_eq!(
-        replaced.step(2),
-        KeyStep::Revoke {
-            id: 4,
-            name: NAME.to_owned(),
-            records: self::records(1),
-            in_use: None
-        }
-    );
-    // Not listed yet: the call may still be in progress.
-    let early = begun().listing(listed(1, &[(3, "ci")]));
-    let (health, _, wake) = early.reported(2);
-    assert!(matches!(
-        health,
-        Health::Progressing(Reason::ConfirmingCreate, _)
-    ));
-    assert_eq!(wake, Wake::At(at(60)));
-    // A list from before the end of the settle time proves nothing; a new one is needed.
-    assert_eq!(early.step(60), KeyStep::ListKeys);
-    let (records, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
-    assert_eq!(
-        (records, event),
-        (
-            KeyRecords {
-                unanswered: Some(at(0)),
-                ..KeyRecords::default()
-            },
-            None
-        )
-    );
-}
-
-#[test]
-fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
-    // The clock of the recording process was behind: by that clock the settle time ended long ago.
-    let seen = begun()
-        .listing(listed(5000, &[]))
-        .but(|_, seen| seen.memory.note_unresolved(Some(at(0)), at(4990)));
-    assert_eq!(seen.reported(5000).2, Wake::At(at(5050)));
-}
-
-#[test]
-fn keys_are_not_listed_again_and_again_while_that_fails() {
-    let failing = begun().failed(Action::ListKeys, unanswered(), 10);
-    let (health, _, wake) = failing.reported(10);
-    assert!(matches!(
-        health,
-        Health::Unknown(Reason::PlatformUnreachable, _)
-    ));
-    assert_eq!(wake, Wake::At(at(11)));
-    assert_eq!(failing.step(11), KeyStep::ListKeys);
-}
-
-#[test]
-fn where_nothing_can_be_listed_the_key_is_reported_and_replaced() {
-    // The other process that recorded it may be about to create the key and to save it.
-    let begun = || begun().listing(KeyListing::NotOffered);
-    let (health, _, wake) = begun().reported(59);
-    assert!(matches!(
-        health,
-        Health::Progressing(Reason::ConfirmingCreate, _)
-    ));
-    assert_eq!(wake, Wake::At(at(60)));
-    let own = begun().failed(Action::CreateKey, unanswered(), 1);
-    assert_eq!(
-        record(own.step(1)),
-        record(begun().step(60)),
-        "its own secret is lost for certain"
-    );
-    let (records, event) = record(begun().step(60));
-    assert_eq!(
-        records
-            .lost
-            .iter()
-            .map(|key| key.name.as_str())
-            .collect::<Vec<_>>(),
-        [NAME]
-    );
-    assert!(event.unwrap().contains(NAME));
-    let next = Given::new()
-        .records(records)
-        .secret(KeySecretView::Ours(SecretContents::Nothing));
-    created(next.listing(KeyListing::NotOffered).step(1));
-}
-
-#[test]
-fn a_refusal_needs_no_list() {
-    for fault in [
-        refused(),
-        Fault::Throttled {
-            status: 429,
-            retry_after: None,
-        },
-        Fault::Transport {
-            message: "refused".into(),
-        },
-    ] {
-        let (records, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
-        assert_eq!((records, event), (KeyRecords::default(), None));
-    }
-    // These answers leave the outcome unknown. So does 409, because a proxy may have sent the
-    // request twice.
-    let conflict = || Fault::Conflict {
-        message: "choose another unique name".to_owned(),
-    };
-    for fault in [
-        unanswered(),
-        Fault::Server {
-            status: 503,
-            message: "later".into(),
-        },
-        conflict(),
-    ] {
-        assert_eq!(
-            begun().failed(Action::CreateKey, fault, 1).step(1),
-            KeyStep::ListKeys
-        );
-    }
-    let minimal = begun()
-        .failed(Action::CreateKey, conflict(), 1)
-        .listing(KeyListing::NotOffered);
-    assert_eq!(record(minimal.step(1)).0, KeyRecords::default());
-}
-
-fn other_key() -> Fault {
-    Fault::OtherKey {
-        id: 9,
-        message: "which is not called what was asked for".to_owned(),
-    }
-}
-
-#[test]
-fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
-    let other = || begun().failed(Action::CreateKey, other_key(), 1);
-    assert_eq!(other().step(1), KeyStep::ListKeys);
-    // The answer was for another request: the key with the right name is given up, revoked and
-    // replaced.
-    let (records, event) = record(
-        other()
-            .listing(listed(1, &[(4, NAME), (9, "theirs")]))
-            .step(1),
-    );
-    assert_eq!(
-        (records.lost, event),
-        (
-            vec![LostKey {
-                id: Some(4),
-                ..lost(NAME)
-            }],
-            None
-        )
-    );
-    // A key of another project has the name, and is revoked too.
-    let (records, _) = record(other().listing(listed(1, &[(9, NAME)])).step(1));
-    let lost_key = LostKey {
-        id: Some(9),
-        ..lost(NAME)
-    };
-    assert_eq!(records.lost, std::slice::from_ref(&lost_key));
-    let waiting = KeyRecords {
-        lost: vec![lost_key],
-        ..self::records(1)
-    };
-    let revoked = Given::in_use()
-        .records(waiting)
-        .listing(listed(1, &[(9, NAME)]));
-    assert_eq!(
-        revoked.step(2),
-        KeyStep::Revoke {
-            id: 9,
-            name: NAME.to_owned(),
-            records: self::records(1),
-            in_use: None
-        }
-    );
-}
-
-#[test]
-fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
-    let another = LostKey {
-        id: Some(9),
-        because: LostBecause::OtherKey,
-        ..lost(NAME)
-    };
-    for listing in [
-        listed(1, &[(9, "cut")]),
-        listed(1, &[]),
-        KeyListing::NotOffered,
-    ] {
-        let given = || {
-            begun()
-                .failed(Action::CreateKey, other_key(), 1)
-                .listing(listing.clone())
-        };
-        let (records, event) = record(given().step(1));
-        assert_eq!(records.lost, std::slice::from_ref(&another));
-        assert!(event.unwrap().contains("with key 9"));
-        // Each attempt may leave one more key, so attempts become rare.
-        let next = given()
-            .but(|_, seen| seen.identity = Ok(ProjectKeyIdentity::default()))
-            .records(records);
-        next.stalls(2, Reason::Refused, &["key 9"]);
-        assert_eq!(next.reported(2).2, Wake::At(at(31)));
-        created(next.step(31));
-    }
-    // The number alone is not enough to revoke it: the key may belong to somebody else.
-    let records = KeyRecords {
-        lost: vec![another],
-        ..self::records(1)
-    };
-    let (_, sync, _) = Given::in_use()
-        .records(records.clone())
-        .listing(listed(1, &[(9, "cut")]))
-        .reported(2);
-    assert!(
-        matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it"))
-    );
-    let deleting = Given::deleting()
-        .records(KeyRecords {
-            current: None,
-            ..records
-        })
-        .listing(listed(1, &[(9, "cut")]));
-    deleting.stalls(2, Reason::BindingConflict, &["Key 9", "does not revoke it"]);
-}
-
-#[test]
-fn a_successor_looks_for_the_name_alone() {
-    // Another process received the answer. That key is unknown here, and none got the name within
-    // the settle time.
-    let (records, _) = record(begun().listing(listed(60, &[(9, "cut")])).step(60));
-    assert_eq!(
-        records,
-        KeyRecords {
-            unanswered: Some(at(0)),
-            ..KeyRecords::default()
-        }
-    );
-}
-
-#[test]
-fn the_outcome_of_this_processs_attempt_is_not_that_of_anothers() {
-    let later = KeyIntent {
-        at: at(1),
-        ..begun().observed.identity.unwrap().intent.unwrap()
-    };
-    // This process failed to create a key, and another leader began to create this one.
-    let others = begun()
-        .failed(Action::CreateKey, refused(), 2)
-        .intent(later);
-    assert_eq!(others.step(2), KeyStep::ListKeys);
-}
-
 #[test]
 fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let mine = || KeyIdentity {
@@ -478,12 +159,12 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         lost: vec![lost.clone()],
         ..KeyRecords::default()
     };
-    let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
+    let contents = |given: GivenKey| given.but(|_, seen| seen.unsaved = Some(mine()));
     let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved {
         records: records.clone(),
     };
     assert_eq!(
-        contents(Given::new().records(given_up.clone())).step(1),
+        contents(GivenKey::new().records(given_up.clone())).step(1),
         left(&given_up)
     );
     // It is already revoked, and its successor is in use or begun: neither is changed.
@@ -492,17 +173,17 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         ..records(5)
     };
     assert_eq!(
-        contents(Given::new().records(records(5)).with_key(5)).step(1),
+        contents(GivenKey::new().records(records(5)).with_key(5)).step(1),
         left(&replaced)
     );
     let successor = || intent("ci-c1u57e-vpzc5qrz22arf-00000008", 1);
     assert_eq!(
-        contents(Given::new().intent(successor())).step(1),
+        contents(GivenKey::new().intent(successor())).step(1),
         left(&given_up)
     );
     assert_eq!(
         contents(
-            Given::deleting()
+            GivenKey::deleting()
                 .records(KeyRecords::default())
                 .intent(successor())
         )
@@ -514,27 +195,27 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         key: mine(),
         as_declared: true,
     });
-    let recorded = |given: Given| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
-    let unused = recorded(Given::new().records(given_up).secret(written));
+    let recorded = |given: GivenKey| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
+    let unused = recorded(GivenKey::new().records(given_up).secret(written));
     assert_eq!(unused.step(1), KeyStep::ListKeys);
     // Nor once it is revoked: a record without the key does not show that it was lost.
     created(unused.records(KeyRecords::default()).step(1));
     // If the annotations were removed altogether, nobody else has the secret.
-    assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
+    assert_eq!(contents(GivenKey::new()).step(1), KeyStep::SaveSecret);
 }
 
 #[test]
 fn annotations_that_were_removed_are_restored_from_the_secret() {
-    let (restored, event) = record(Given::in_use().records(KeyRecords::default()).step(1));
+    let (restored, event) = record(GivenKey::in_use().records(KeyRecords::default()).step(1));
     assert_eq!((restored, event), (from_secret(records(1)), None));
 }
 
 #[test]
 fn no_key_is_created_into_a_secret_that_is_being_deleted() {
-    let going = |given: Given| given.but(|_, seen| seen.secret_deleting = true);
+    let going = |given: GivenKey| given.but(|_, seen| seen.secret_deleting = true);
     for contents in [SecretContents::Nothing, SecretContents::Altered] {
         let (health, _, wake) =
-            going(Given::new().secret(KeySecretView::Ours(contents))).reported(1);
+            going(GivenKey::new().secret(KeySecretView::Ours(contents))).reported(1);
         assert!(
             matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted"))
         );
@@ -542,10 +223,10 @@ fn no_key_is_created_into_a_secret_that_is_being_deleted() {
     }
     // The key in it is usable as long as it exists. A key in memory stays in memory.
     assert!(matches!(
-        going(Given::in_use()).reported(1).0,
+        going(GivenKey::in_use()).reported(1).0,
         Health::Ready(..)
     ));
-    let unsaved = Given::new()
+    let unsaved = GivenKey::new()
         .secret(KeySecretView::Ours(SecretContents::Nothing))
         .but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
@@ -563,7 +244,7 @@ fn given_up(count: i64) -> KeyRecords {
 #[test]
 fn what_was_lost_is_revoked_before_another_key_is_created() {
     let empty = || KeySecretView::Ours(SecretContents::Nothing);
-    let given = Given::new().records(given_up(2)).secret(empty());
+    let given = GivenKey::new().records(given_up(2)).secret(empty());
     assert_eq!(given.step(1), KeyStep::ListKeys);
     let (first, second) = (key(1).name, key(2).name);
     let both = given
@@ -585,7 +266,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
     let refused = both.failed(Action::Revoke, refused(), 1);
     refused.stalls(1, Reason::Forbidden, &["403"]);
     // The same if an altered, deleted or revoked key is to be replaced.
-    let altered = Given::in_use().secret(empty()).records(KeyRecords {
+    let altered = GivenKey::in_use().secret(empty()).records(KeyRecords {
         lost: vec![lost(&second)],
         ..self::records(1)
     });
@@ -596,7 +277,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
 fn where_nothing_can_be_revoked_three_keys_are_left_at_most() {
     let empty = || KeySecretView::Ours(SecretContents::Nothing);
     let given = |count| {
-        Given::new()
+        GivenKey::new()
             .records(given_up(count))
             .secret(empty())
             .listing(KeyListing::NotOffered)

@@ -6,67 +6,50 @@ use crate::decide::Brake;
 
 #[test]
 fn every_key_is_revoked_before_the_finalizer_is_removed() {
-    let all = KeyRecords {
-        previous: vec![retired(5, 9000)],
-        lost: vec![lost(&key(8).name)],
-        ..records(1)
-    };
-    let live = |keys: &[(i64, &str)]| listed(10, keys);
-    let first = Given::deleting().records(all.clone());
-    assert_eq!(first.step(10), KeyStep::ListKeys);
-    let (five, one, eight) = (key(5).name, key(1).name, key(8).name);
+    let [five, one, eight] = [5, 1, 8].map(|id| key(id).name);
     let keys = [
         (5, five.as_str()),
         (1, one.as_str()),
         (8, &eight),
         (9, "laptop"),
     ];
+    let all = KeyRecords {
+        previous: vec![retired(5, 9000)],
+        lost: vec![lost(&eight)],
+        ..records(1)
+    };
     let without_five = KeyRecords {
         previous: vec![],
-        ..all
+        ..all.clone()
     };
-    let step = first.listing(live(&keys)).step(10);
-    assert_eq!(
-        step,
-        KeyStep::Revoke {
-            id: 5,
-            name: five.clone(),
-            records: without_five.clone(),
-            in_use: None
-        }
-    );
     let without_one = KeyRecords {
         current: None,
         ..without_five.clone()
     };
-    let step = Given::deleting()
-        .records(without_five)
-        .listing(live(&keys[1..]))
-        .step(10);
+    let nothing = KeyRecords::default();
     assert_eq!(
-        step,
-        KeyStep::Revoke {
-            id: 1,
-            name: one.clone(),
-            records: without_one.clone(),
-            in_use: None
-        }
+        GivenKey::deleting().records(all.clone()).step(10),
+        KeyStep::ListKeys
     );
-    let step = Given::deleting()
-        .records(without_one)
-        .listing(live(&keys[2..]))
-        .step(10);
+    for (index, before, after) in [
+        (0, &all, &without_five),
+        (1, &without_five, &without_one),
+        (2, &without_one, &nothing),
+    ] {
+        let (id, name) = keys[index];
+        let given = GivenKey::deleting()
+            .records(before.clone())
+            .listing(listed(10, &keys[index..]));
+        let revoke = KeyStep::Revoke {
+            id,
+            name: name.to_owned(),
+            records: after.clone(),
+            in_use: None,
+        };
+        assert_eq!(given.step(10), revoke);
+    }
     assert_eq!(
-        step,
-        KeyStep::Revoke {
-            id: 8,
-            name: eight.clone(),
-            records: KeyRecords::default(),
-            in_use: None
-        }
-    );
-    assert_eq!(
-        Given::deleting().records(KeyRecords::default()).step(10),
+        GivenKey::deleting().records(nothing).step(10),
         KeyStep::RemoveFinalizer
     );
 }
@@ -82,7 +65,7 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
         in_use: None,
     };
     assert_eq!(
-        Given::deleting().listing(listed(10, &keys)).step(10),
+        GivenKey::deleting().listing(listed(10, &keys)).step(10),
         revoke
     );
     // Keys of other resources and other clusters are not revoked.
@@ -99,7 +82,7 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
             in_use: None,
         };
         assert_eq!(
-            Given::deleting()
+            GivenKey::deleting()
                 .listing(listed(10, &[(7, other), (1, &key(1).name)]))
                 .step(10),
             own
@@ -109,24 +92,27 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
 
 #[test]
 fn orphan_leaves_them() {
-    let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
-    assert_eq!(orphan(Given::deleting()).step(1), KeyStep::RemoveFinalizer);
+    let orphan = |given: GivenKey| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
     assert_eq!(
-        orphan(Given::deleting().intent(intent(NAME, 0))).step(1),
+        orphan(GivenKey::deleting()).step(1),
+        KeyStep::RemoveFinalizer
+    );
+    assert_eq!(
+        orphan(GivenKey::deleting().intent(intent(NAME, 0))).step(1),
         KeyStep::RemoveFinalizer
     );
     let gone = AccountView::Missing {
         name: "Account prod".to_owned(),
     };
     assert_eq!(
-        orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1),
+        orphan(GivenKey::deleting().but(|_, seen| seen.account = gone)).step(1),
         KeyStep::RemoveFinalizer
     );
 }
 
 #[test]
 fn an_obstacle_is_reported_with_the_advice_to_orphan() {
-    let with = |account: AccountView| Given::deleting().but(|_, seen| seen.account = account);
+    let with = |account: AccountView| GivenKey::deleting().but(|_, seen| seen.account = account);
     let gone = AccountView::Missing {
         name: "Account prod".to_owned(),
     };
@@ -137,11 +123,11 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
         &["Orphan"],
     );
     assert_eq!(with(AccountView::Pending).decide(1), Decision::silent());
-    let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
+    let renamed = GivenKey::deleting().listing(listed(1, &[(1, "laptop")]));
     renamed.stalls(1, Reason::BindingConflict, &[&key(1).name, "Orphan"]);
-    let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
+    let paused = GivenKey::deleting().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(1).0, Health::Paused(_)));
-    let unprotected = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
+    let unprotected = GivenKey::deleting().but(|_, seen| seen.meta.has_finalizer = false);
     assert!(matches!(
         unprotected.reported(1).0,
         Health::Progressing(Reason::Deleting, _)
@@ -151,7 +137,7 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
 #[test]
 fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
     let given = |probe| {
-        Given::deleting()
+        GivenKey::deleting()
             .listing(KeyListing::NotOffered)
             .probe(probe)
     };
@@ -186,7 +172,7 @@ fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
 
 #[test]
 fn keys_that_cannot_be_checked_are_named() {
-    let blind = |given: Given| given.listing(KeyListing::NotOffered);
+    let blind = |given: GivenKey| given.listing(KeyListing::NotOffered);
     let words = [
         key(1).name,
         "cannot check this".to_owned(),
@@ -194,12 +180,12 @@ fn keys_that_cannot_be_checked_are_named() {
     ];
     let words = words.each_ref().map(String::as_str);
     // The Secret was deleted or has another key by now, so a check would test that one.
-    blind(Given::deleting().secret(KeySecretView::Absent)).stalls(
+    blind(GivenKey::deleting().secret(KeySecretView::Absent)).stalls(
         1,
         Reason::RevocationUnsupported,
         &words,
     );
-    blind(Given::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(GivenKey::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
     let lost_too = KeyRecords {
         current: None,
         lost: vec![lost(&key(8).name)],
@@ -210,19 +196,19 @@ fn keys_that_cannot_be_checked_are_named() {
         format!("dbplane.dev/revoked-keys={}", key(8).name),
     ];
     let words = words.each_ref().map(String::as_str);
-    blind(Given::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(GivenKey::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
 }
 
 #[test]
 fn a_list_that_is_not_offered_is_asked_for_again() {
-    let mut given = Given::deleting()
+    let mut given = GivenKey::deleting()
         .listing(KeyListing::NotOffered)
         .secret(KeySecretView::Absent);
     given.observed.not_offered_until = Some(at(120));
     assert_eq!(given.reported(1).2, Wake::At(at(120)));
     // The answer was temporary.
     assert_eq!(
-        Given::deleting().secret(KeySecretView::Absent).step(120),
+        GivenKey::deleting().secret(KeySecretView::Absent).step(120),
         KeyStep::ListKeys
     );
 }
@@ -230,7 +216,7 @@ fn a_list_that_is_not_offered_is_asked_for_again() {
 #[test]
 fn an_open_creation_is_resolved_first() {
     let begun = || {
-        Given::deleting()
+        GivenKey::deleting()
             .records(KeyRecords::default())
             .secret(KeySecretView::Absent)
             .intent(intent(NAME, 0))
@@ -287,18 +273,18 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         name: NAME.to_owned(),
         ..key(4)
     };
-    let given = |given: Given| {
+    let given = |given: GivenKey| {
         given
             .secret(KeySecretView::Absent)
             .but(|_, seen| seen.unsaved = Some(unsaved.clone()))
     };
     for open in [
         given(
-            Given::deleting()
+            GivenKey::deleting()
                 .records(KeyRecords::default())
                 .intent(intent(NAME, 0)),
         ),
-        given(Given::deleting().records(KeyRecords::default())),
+        given(GivenKey::deleting().records(KeyRecords::default())),
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
@@ -307,7 +293,7 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         current: Some(key(3)),
         ..KeyRecords::default()
     };
-    let records = record(given(Given::deleting().records(replaced)).step(1)).0;
+    let records = record(given(GivenKey::deleting().records(replaced)).step(1)).0;
     let previous: Vec<_> = records
         .previous
         .iter()
@@ -322,11 +308,11 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         current: Some(unsaved.clone()),
         ..KeyRecords::default()
     };
-    let next = given(Given::deleting().records(recorded.clone()));
+    let next = given(GivenKey::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);
     // Without a call to revoke keys, the check uses the secret in memory.
     assert_eq!(
-        given(Given::deleting().records(recorded))
+        given(GivenKey::deleting().records(recorded))
             .listing(KeyListing::NotOffered)
             .step(1),
         KeyStep::Probe
@@ -335,9 +321,9 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
 
 #[test]
 fn failures_delay_the_deletion_without_a_loop() {
-    let listing = Given::deleting().failed(Action::ListKeys, unanswered(), 10);
+    let listing = GivenKey::deleting().failed(Action::ListKeys, unanswered(), 10);
     assert_eq!(listing.reported(10).2, Wake::At(at(11)));
-    let revoking = Given::deleting()
+    let revoking = GivenKey::deleting()
         .listing(listed(10, &[(1, &key(1).name)]))
         .failed(Action::Revoke, refused(), 10);
     revoking.stalls(10, Reason::Forbidden, &["administrators only"]);
@@ -346,7 +332,7 @@ fn failures_delay_the_deletion_without_a_loop() {
 #[test]
 fn a_paused_deletion_stays_paused_whatever_is_observed() {
     let paused =
-        || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
+        || GivenKey::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     let gone = AccountView::Missing {
         name: "Account prod".to_owned(),
     };
@@ -379,7 +365,7 @@ fn a_paused_deletion_stays_paused_whatever_is_observed() {
 
 #[test]
 fn rotation_is_not_paused() {
-    let due = Given::in_use().records(KeyRecords {
+    let due = GivenKey::in_use().records(KeyRecords {
         previous: vec![retired(5, 0)],
         ..records(1)
     });
@@ -403,7 +389,7 @@ fn keys_that_cannot_be_read_are_not_revoked() {
         },
         unanswered(),
     ] {
-        let unread = Given::deleting().failed(Action::ListKeys, fault, 10);
+        let unread = GivenKey::deleting().failed(Action::ListKeys, fault, 10);
         unread.reported(10);
         assert_eq!(unread.step(3700), KeyStep::ListKeys);
     }
@@ -412,7 +398,7 @@ fn keys_that_cannot_be_read_are_not_revoked() {
 #[test]
 fn keys_that_cannot_be_revoked_are_released_with_their_project() {
     let given = || {
-        Given::deleting()
+        GivenKey::deleting()
             .listing(KeyListing::NotOffered)
             .but(|_, seen| seen.project_gone = true)
     };

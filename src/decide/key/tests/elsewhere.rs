@@ -18,18 +18,18 @@ fn theirs() -> KeyRecords {
     }
 }
 
-fn in_use() -> Given {
+fn in_use() -> GivenKey {
     let secret = KeySecretView::Ours(SecretContents::Key {
         key: foreign(),
         as_declared: true,
     });
-    Given::new()
+    GivenKey::new()
         .records(theirs())
         .secret(secret)
         .listing(listed(1, &[(1, FOREIGN)]))
 }
 
-fn deleting(records: KeyRecords) -> Given {
+fn deleting(records: KeyRecords) -> GivenKey {
     in_use()
         .records(records)
         .but(|_, seen| seen.meta.deleting = true)
@@ -133,7 +133,7 @@ fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
         name: FOREIGN.to_owned(),
         ..retired(1, 1)
     };
-    let due = Given::in_use()
+    let due = GivenKey::in_use()
         .records(KeyRecords {
             previous: vec![replaced],
             ..records(2)
@@ -157,7 +157,7 @@ fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
         KeyListing::NotOffered,
         listed(1, &[(1, FOREIGN)]),
     ] {
-        let (health, sync, _) = Given::in_use()
+        let (health, sync, _) = GivenKey::in_use()
             .records(after.clone())
             .with_key(2)
             .listing(listing)
@@ -172,7 +172,7 @@ fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
         );
     }
     // Once the key is revoked, its record is dropped.
-    let gone = Given::in_use()
+    let gone = GivenKey::in_use()
         .records(after)
         .with_key(2)
         .listing(listed(1, &[]));
@@ -182,7 +182,7 @@ fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
 #[test]
 fn a_creation_that_another_cluster_began_is_reported_and_not_revoked() {
     let begun = || {
-        Given::new()
+        GivenKey::new()
             .secret(KeySecretView::Ours(SecretContents::Nothing))
             .intent(intent(FOREIGN, 0))
     };

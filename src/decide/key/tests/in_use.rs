@@ -12,13 +12,13 @@ fn account(users: &[&str], follows: bool) -> KeyAccount {
     }
 }
 
-impl Given {
+impl GivenKey {
     fn read_by(self, accounts: &[KeyAccount]) -> Self {
         self.but(|_, seen| seen.accounts = accounts.to_vec())
     }
 }
 
-fn is_waiting(given: &Given) -> bool {
+fn is_waiting(given: &GivenKey) -> bool {
     let choice = given.decide(10);
     let reason = choice.report.map(|report| report.headline().0);
     (choice.step, reason, choice.wake) == (None, Some(Reason::InUse), Wake::At(at(40)))
@@ -35,7 +35,7 @@ fn a_deletion_waits_for_what_works_with_the_key() {
         ..records(1)
     };
     let keys = listed(10, &[(1, &key(1).name), (5, &key(5).name)]);
-    let deleting = Given::deleting().records(all).listing(keys);
+    let deleting = GivenKey::deleting().records(all).listing(keys);
     assert!(matches!(deleting.step(10), KeyStep::Revoke { .. }));
     assert!(is_waiting(&deleting.clone().read_by(&used)));
     let (Health::Progressing(_, message), _, _) = deleting.clone().read_by(&used).reported(10)
@@ -76,13 +76,13 @@ fn a_deletion_waits_for_what_works_with_the_key() {
 fn a_deletion_waits_for_nothing_without_keys_and_resolves_a_creation_first() {
     let used = [account(&ORDERS, true)];
     assert_eq!(
-        Given::deleting()
+        GivenKey::deleting()
             .records(KeyRecords::default())
             .read_by(&used)
             .step(10),
         KeyStep::RemoveFinalizer
     );
-    let open = Given::deleting().intent(intent(NAME, 0)).read_by(&used);
+    let open = GivenKey::deleting().intent(intent(NAME, 0)).read_by(&used);
     assert_eq!(open.step(10), KeyStep::ListKeys);
     assert!(is_waiting(
         &open.but(|spec, _| spec.deletion = KeyDeletion::Orphan)
@@ -95,7 +95,7 @@ fn many_users_are_counted() {
         .map(|number| format!("Compute shop/c{number}"))
         .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let (health, _, _) = Given::deleting()
+    let (health, _, _) = GivenKey::deleting()
         .read_by(&[account(&many, true)])
         .reported(10);
     let Health::Progressing(_, message) = health else {
@@ -109,19 +109,19 @@ fn many_users_are_counted() {
 }
 
 /// Key 1 has replaced key 5, whose overlap is over.
-fn replaced() -> Given {
+fn replaced() -> GivenKey {
     let records = KeyRecords {
         previous: vec![retired(5, 10)],
         ..records(1)
     };
-    Given::in_use()
+    GivenKey::in_use()
         .records(records)
         .listing(listed(10, &[(1, &key(1).name), (5, &key(5).name)]))
 }
 
 #[test]
 fn a_replaced_key_is_revoked_once_nothing_works_with_it() {
-    let revokes = |given: Given| matches!(given.step(10), KeyStep::Revoke { id: 5, .. });
+    let revokes = |given: GivenKey| matches!(given.step(10), KeyStep::Revoke { id: 5, .. });
     assert!(
         revokes(replaced())
             && revokes(replaced().read_by(&[account(&ORDERS, true), account(&[], true)]))
@@ -159,7 +159,7 @@ fn no_third_key_is_created_while_a_replaced_one_is_kept() {
             previous: vec![retired(5, retire_at)],
             ..records(1)
         };
-        let due = Given::in_use()
+        let due = GivenKey::in_use()
             .probe(Probe::Accepted(at(3599)))
             .records(records);
         due.but(|spec, _| spec.rotation = Some(rotation.clone()))

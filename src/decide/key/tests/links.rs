@@ -8,7 +8,7 @@ use crate::api::{KeyRecord, ProjectKeyStatus};
 #[test]
 fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
     let text = || Some("the record".to_owned());
-    let losing = |given: Given| {
+    let losing = |given: GivenKey| {
         given.but(|_, seen| {
             seen.meta.record = text();
             seen.meta.record_lost = true;
@@ -16,7 +16,7 @@ fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
             seen.account = AccountView::Pending;
         })
     };
-    for given in [Given::in_use(), Given::new().intent(intent(NAME, 5))] {
+    for given in [GivenKey::in_use(), GivenKey::new().intent(intent(NAME, 5))] {
         assert_eq!(
             losing(given.clone()).step(5),
             KeyStep::Restore { record: text() }
@@ -64,12 +64,13 @@ fn nothing_is_done_with_an_invalid_record() {
             ["copied from shop/other", forget],
         ),
     ] {
-        let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
-        given(Given::in_use()).stalls(1, Reason::BindingConflict, &words);
-        let deleting = given(Given::deleting());
-        match invalid.is_copy() {
-            true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
-            false => deleting.stalls(1, Reason::BindingConflict, &words),
+        let given = |given: GivenKey| given.but(|_, seen| seen.identity = Err(invalid.clone()));
+        given(GivenKey::in_use()).stalls(1, Reason::BindingConflict, &words);
+        let deleting = given(GivenKey::deleting());
+        if invalid.is_copy() {
+            assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer);
+        } else {
+            deleting.stalls(1, Reason::BindingConflict, &words);
         }
     }
 }
@@ -117,7 +118,7 @@ fn the_status_shows_every_key() {
         lost: vec![lost("gone")],
         ..records(1)
     };
-    let given = Given::in_use().records(records);
+    let given = GivenKey::in_use().records(records);
     let status = status(
         &Report::ready("a"),
         &given.observed,
@@ -158,7 +159,7 @@ fn the_status_keeps_what_was_known_where_the_record_is_invalid() {
         last_handled_rotate: Some("one".to_owned()),
         ..ProjectKeyStatus::default()
     };
-    let given = Given::in_use().but(|_, seen| seen.identity = Err(InvalidAnnotation::HandOver));
+    let given = GivenKey::in_use().but(|_, seen| seen.identity = Err(InvalidAnnotation::HandOver));
     let report = Report::stalled(Reason::BindingConflict, "a");
     let status = status(&report, &given.observed, &old, &given.spec, at(1));
     let (conditions, observed_generation) = (status.conditions.clone(), status.observed_generation);
@@ -191,7 +192,7 @@ fn a_template_is_filled_once() {
         ("", ""),
     ];
     for (text, filled) in cases {
-        let given = Given::new().but(|spec, _| {
+        let given = GivenKey::new().but(|spec, _| {
             spec.secret.template = BTreeMap::from([("entry".to_owned(), text.to_owned())])
         });
         let key = KeyIdentity {
@@ -209,19 +210,19 @@ fn keys_stay_with_their_organization() {
         organization: Some("org-2".to_owned()),
         ..records(1)
     };
-    Given::in_use().records(theirs.clone()).stalls(
+    GivenKey::in_use().records(theirs.clone()).stalls(
         1,
         Reason::BindingConflict,
         &["org-2", "org-1", "spec.accountRef"],
     );
     // The list of another organization lacks the key, which does not show that it is revoked.
-    let deleting = Given::deleting().records(theirs).listing(listed(1, &[]));
+    let deleting = GivenKey::deleting().records(theirs).listing(listed(1, &[]));
     deleting.stalls(1, Reason::BindingConflict, &["org-2", "Orphan"]);
     let intended = KeyIntent {
         organization: Some("org-2".to_owned()),
         ..intent(NAME, 0)
     };
-    Given::new()
+    GivenKey::new()
         .intent(intended.clone())
         .stalls(1, Reason::BindingConflict, &["org-2"]);
     assert_eq!(
@@ -236,5 +237,8 @@ fn keys_stay_with_their_organization() {
         organization: Some("org-2".to_owned()),
         ..KeyRecords::default()
     };
-    assert_eq!(Given::new().records(empty).step(1), KeyStep::PrepareSecret);
+    assert_eq!(
+        GivenKey::new().records(empty).step(1),
+        KeyStep::PrepareSecret
+    );
 }

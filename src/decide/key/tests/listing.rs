@@ -8,7 +8,7 @@ fn a_last_use_is_shown_once_an_hour() {
     let hour = |number: i64, second: i64| Some(at(number * 3600 + second));
     let shown = |known: Option<Timestamp>, listing: KeyListing| {
         // At any age of the list.
-        let given = Given::in_use().but(|_, seen| seen.known = listing);
+        let given = GivenKey::in_use().but(|_, seen| seen.known = listing);
         let old = ProjectKeyStatus {
             key_id: Some(1),
             last_used_at: known,
@@ -71,7 +71,7 @@ fn of_another_key_nothing_is_known_yet() {
         last_used_at: Some(at(1)),
         ..ProjectKeyStatus::default()
     };
-    let of = |given: Given| {
+    let of = |given: GivenKey| {
         status(
             &Report::ready("fine"),
             &given.observed,
@@ -81,5 +81,5 @@ fn of_another_key_nothing_is_known_yet() {
         )
         .last_used_at
     };
-    assert_eq!((of(Given::in_use()), of(Given::new())), (None, None));
+    assert_eq!((of(GivenKey::in_use()), of(GivenKey::new())), (None, None));
 }

@@ -5,7 +5,7 @@ use crate::api::OnRevoked;
 
 #[test]
 fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
-    let deleted = Given::new().records(records(1));
+    let deleted = GivenKey::new().records(records(1));
     assert_eq!(deleted.step(5), KeyStep::PrepareSecret);
     let (intent, because) = created(
         deleted
@@ -19,7 +19,7 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
         "{because}"
     );
     let successor = records(1).succeeded_by(key(2), &intent);
-    let revoke = Given::new()
+    let revoke = GivenKey::new()
         .records(successor)
         .with_key(2)
         .listing(listed(5, &[(1, &key(1).name), (2, &key(2).name)]));
@@ -40,14 +40,14 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
 #[test]
 fn a_resource_without_its_key_is_not_ready_before_anything_is_done_about_it() {
     let altered = KeySecretView::Ours(SecretContents::Altered);
-    let revoked = Given::in_use().probe(Probe::Refused {
+    let revoked = GivenKey::in_use().probe(Probe::Refused {
         at: at(20),
         since: at(0),
         was_accepted: true,
     });
     for given in [
-        Given::new().records(records(1)),
-        Given::new().records(records(1)).secret(altered),
+        GivenKey::new().records(records(1)),
+        GivenKey::new().records(records(1)).secret(altered),
         revoked.listing(KeyListing::NotOffered),
     ] {
         let says_ready = given.clone().but(|_, seen| seen.meta.ready = true);
@@ -70,7 +70,7 @@ fn a_resource_without_its_key_is_not_ready_before_anything_is_done_about_it() {
         );
         assert!(given.decide(20).step.is_some());
     }
-    let due = Given::in_use().but(|spec, seen| {
+    let due = GivenKey::in_use().but(|spec, seen| {
         spec.rotation = Some(rotation("1h", "0s"));
         seen.meta.ready = true;
     });
@@ -91,7 +91,7 @@ fn an_altered_secret_means_a_new_key() {
         },
     ] {
         let (intent, because) = created(
-            Given::new()
+            GivenKey::new()
                 .records(records(1))
                 .secret(KeySecretView::Ours(contents))
                 .step(5),
@@ -107,7 +107,7 @@ fn what_alters_the_secret_again_and_again_does_not_cost_one_key_each_time() {
         rotated_at: Some(at(0)),
         ..records(1)
     };
-    let again = Given::new()
+    let again = GivenKey::new()
         .records(replaced)
         .secret(KeySecretView::Ours(SecretContents::Altered));
     again.stalls(
@@ -121,7 +121,7 @@ fn what_alters_the_secret_again_and_again_does_not_cost_one_key_each_time() {
 
 #[test]
 fn a_replacement_waits_for_a_secret_that_can_be_written() {
-    let given = Given::new()
+    let given = GivenKey::new()
         .records(records(1))
         .secret(KeySecretView::Ours(SecretContents::Altered))
         .secret_failed(10);
@@ -131,8 +131,8 @@ fn a_replacement_waits_for_a_secret_that_can_be_written() {
     ));
 }
 
-fn revoked() -> Given {
-    Given::in_use().probe(Probe::Refused {
+fn revoked() -> GivenKey {
+    GivenKey::in_use().probe(Probe::Refused {
         at: at(10),
         since: at(-5),
         was_accepted: true,
@@ -142,7 +142,7 @@ fn revoked() -> Given {
 #[test]
 fn one_refusal_of_a_key_is_no_revocation() {
     for listing in [KeyListing::NotRead, KeyListing::NotOffered, listed(10, &[])] {
-        let once = Given::in_use()
+        let once = GivenKey::in_use()
             .probe(Probe::NotAsked(None).refused(at(10)))
             .listing(listing.clone());
         let (health, _, wake) = once.reported(10);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::api::{OnRevoked, ProjectKeyStatus};
 
-fn asked(given: Given, value: &str) -> Given {
+fn asked(given: GivenKey, value: &str) -> GivenKey {
     given.but(|_, seen| seen.rotate = Some(value.to_owned()))
 }
 
@@ -14,7 +14,7 @@ fn served(value: &str) -> KeyRecords {
     }
 }
 
-fn is_kept(given: &Given) -> bool {
+fn is_kept(given: &GivenKey) -> bool {
     !matches!(given.decide(1).step, Some(KeyStep::CreateKey { .. }))
 }
 
@@ -24,7 +24,7 @@ fn each_new_value_replaces_the_key_once() {
         intent,
         because: None,
         try_first: true,
-    } = asked(Given::in_use(), " one ").step(1)
+    } = asked(GivenKey::in_use(), " one ").step(1)
     else {
         panic!()
     };
@@ -44,7 +44,7 @@ fn each_new_value_replaces_the_key_once() {
         }]
     );
     assert_eq!(successor.rotated_for.as_deref(), Some("one"));
-    let done = asked(Given::in_use().records(served("one")), "one");
+    let done = asked(GivenKey::in_use().records(served("one")), "one");
     assert!(is_kept(&done));
     created(asked(done.clone(), "two").step(1));
     for nothing in [None, Some(""), Some("  ")] {
@@ -70,7 +70,7 @@ fn each_new_value_replaces_the_key_once() {
 #[test]
 fn a_request_has_the_declared_overlap_and_a_regular_rotation_serves_it() {
     let declared =
-        asked(Given::in_use(), "one").but(|spec, _| spec.rotation = Some(rotation("2h", "10m")));
+        asked(GivenKey::in_use(), "one").but(|spec, _| spec.rotation = Some(rotation("2h", "10m")));
     let (intent, _) = created(declared.step(1));
     assert_eq!(intent.retire_previous_at, Some(at(601)));
     let (regular, _) = created(declared.step(7200));
@@ -85,12 +85,12 @@ fn a_request_has_the_declared_overlap_and_a_regular_rotation_serves_it() {
 #[test]
 fn whatever_key_is_created_next_serves_the_request() {
     let empty = || KeySecretView::Ours(SecretContents::Nothing);
-    let (first, _) = created(asked(Given::new().secret(empty()), "one").step(1));
+    let (first, _) = created(asked(GivenKey::new().secret(empty()), "one").step(1));
     assert_eq!(
         (first.requested.as_deref(), first.rotates),
         (Some("one"), false)
     );
-    let (replaced, because) = created(asked(Given::in_use().secret(empty()), "one").step(1));
+    let (replaced, because) = created(asked(GivenKey::in_use().secret(empty()), "one").step(1));
     assert_eq!(
         (replaced.requested.as_deref(), replaced.rotates),
         (Some("one"), false)
@@ -98,11 +98,11 @@ fn whatever_key_is_created_next_serves_the_request() {
     assert!(because.is_some());
     // Without a record, nothing shows that the request is new.
     let (restored, _) =
-        record(asked(Given::in_use().records(KeyRecords::default()), "one").step(1));
+        record(asked(GivenKey::in_use().records(KeyRecords::default()), "one").step(1));
     assert_eq!(restored, from_secret(served("one")));
     // A creation that was not carried out serves no request.
     let open = asked(
-        Given::in_use().intent(KeyIntent {
+        GivenKey::in_use().intent(KeyIntent {
             requested: Some("one".into()),
             ..intent(NAME, 0)
         }),
@@ -114,19 +114,25 @@ fn whatever_key_is_created_next_serves_the_request() {
 
 #[test]
 fn a_long_request_is_recorded_by_its_digest() {
-    let (intent, _) = created(asked(Given::in_use(), &"x".repeat(100)).step(1));
+    let (intent, _) = created(asked(GivenKey::in_use(), &"x".repeat(100)).step(1));
     let recorded = intent.requested.unwrap();
     assert!(recorded.len() < 64, "{recorded}");
     assert!(is_kept(&asked(
-        Given::in_use().records(served(&recorded)),
+        GivenKey::in_use().records(served(&recorded)),
         &"x".repeat(100)
     )));
-    created(asked(Given::in_use().records(served(&recorded)), &"y".repeat(100)).step(1));
+    created(
+        asked(
+            GivenKey::in_use().records(served(&recorded)),
+            &"y".repeat(100),
+        )
+        .step(1),
+    );
 }
 
 #[test]
 fn who_asks_need_not_declare_that_a_revoked_key_is_replaced() {
-    let revoked = Given::in_use()
+    let revoked = GivenKey::in_use()
         .probe(Probe::Refused {
             at: at(20),
             since: at(0),
@@ -150,7 +156,7 @@ fn keys_do_not_pile_up_however_often_people_ask() {
             })
             .collect();
         asked(
-            Given::in_use().records(KeyRecords {
+            GivenKey::in_use().records(KeyRecords {
                 previous,
                 ..records(1)
             }),
@@ -178,7 +184,7 @@ fn keys_do_not_pile_up_however_often_people_ask() {
             because,
             ..lost(&key(id).name)
         });
-        let given = Given::in_use().records(KeyRecords {
+        let given = GivenKey::in_use().records(KeyRecords {
             lost: own.chain([foreign]).collect(),
             ..records(1)
         });
@@ -198,7 +204,7 @@ fn keys_do_not_pile_up_however_often_people_ask() {
 #[test]
 fn nothing_is_replaced_while_paused_or_being_deleted() {
     assert!(is_kept(
-        &asked(Given::in_use(), "one").but(|_, seen| seen.meta.paused = true)
+        &asked(GivenKey::in_use(), "one").but(|_, seen| seen.meta.paused = true)
     ));
-    assert!(is_kept(&asked(Given::deleting(), "one")));
+    assert!(is_kept(&asked(GivenKey::deleting(), "one")));
 }

@@ -20,8 +20,8 @@ fn adopted(id: i64) -> KeyStep {
 }
 
 /// A resource that was restored at second 0 with its annotations.
-fn restored() -> Given {
-    Given::new()
+fn restored() -> GivenKey {
+    GivenKey::new()
         .records(from_secret(records(1)))
         .but(|_, seen| seen.uid = OTHER_UID.to_owned())
 }
@@ -42,7 +42,7 @@ fn a_secret_with_a_recorded_key_is_adopted() {
         );
     }
     // A key whose creation was in progress, written to its Secret before it was recorded.
-    let begun = Given::new()
+    let begun = GivenKey::new()
         .intent(intent(&key(4).name, 0))
         .secret(from_backup(key(4)));
     assert_eq!(begun.step(1), adopted(4));
@@ -70,9 +70,9 @@ fn an_empty_secret_that_was_made_for_the_resource_is_adopted() {
     };
     // The Secret was made before the key: no key is recorded.
     for given in [
-        Given::new(),
+        GivenKey::new(),
         restored(),
-        Given::new().intent(intent(NAME, 0)),
+        GivenKey::new().intent(intent(NAME, 0)),
     ] {
         assert_eq!(given.clone().secret(empty()).step(1), step);
         let deleting = given
@@ -105,11 +105,11 @@ fn a_secret_with_any_other_key_is_foreign() {
         lost: vec![lost(&key(1).name)],
         ..KeyRecords::default()
     };
-    Given::new()
+    GivenKey::new()
         .records(lost_only)
         .secret(from_backup(key(1)))
         .stalls(1, Reason::SecretNotOurs, &["does not change it"]);
-    Given::new().secret(from_backup(key(1))).stalls(
+    GivenKey::new().secret(from_backup(key(1))).stalls(
         1,
         Reason::SecretNotOurs,
         &["does not change it"],
@@ -141,20 +141,20 @@ fn a_secret_that_a_backup_may_restore_after_its_resource_is_waited_for() {
     assert_eq!(restored().step(60), KeyStep::PrepareSecret);
     // The deleted Secret of a resource that was not restored is replaced at once.
     assert_eq!(
-        Given::new().records(records(1)).step(1),
+        GivenKey::new().records(records(1)).step(1),
         KeyStep::PrepareSecret
     );
 }
 
 #[test]
 fn a_deletion_adopts_the_secret_so_that_it_is_deleted_too() {
-    let deleting = || Given::deleting().secret(from_backup(key(1)));
+    let deleting = || GivenKey::deleting().secret(from_backup(key(1)));
     assert_eq!(deleting().step(1), adopted(1));
     let orphan = deleting().but(|spec, _| spec.deletion = KeyDeletion::Orphan);
     assert_eq!(orphan.step(1), adopted(1));
     // A Secret that cannot be adopted does not delay the deletion.
     assert_eq!(deleting().secret_failed(1).step(1), KeyStep::ListKeys);
-    let foreign = Given::deleting().secret(from_backup(key(2)));
+    let foreign = GivenKey::deleting().secret(from_backup(key(2)));
     assert_eq!(foreign.step(1), KeyStep::ListKeys);
 }
 
@@ -168,7 +168,7 @@ fn a_key_that_is_listed_under_another_number_is_not_said_to_be_gone() {
         }],
         ..KeyRecords::default()
     };
-    let given = Given::deleting()
+    let given = GivenKey::deleting()
         .records(from_secret(lost))
         .listing(listed(1, &[(1, &name)]));
     given.stalls(
@@ -192,7 +192,7 @@ fn a_name_that_was_not_issued_here_is_reported_alike_whether_a_list_was_read() {
             restored: [FOREIGN.to_owned()].into(),
             ..records(1)
         };
-        let given = || Given::in_use().records(known.clone());
+        let given = || GivenKey::in_use().records(known.clone());
         let unread = given().listing(KeyListing::NotRead).reported(1).1;
         assert!(
             matches!(unread, Sync::OutOfSync(Reason::KeyOfAnotherCluster, _)),
@@ -215,7 +215,7 @@ fn a_refused_key_that_is_listed_under_another_number_does_not_count_as_revoked()
         since: at(0),
         was_accepted: true,
     };
-    let given = Given::in_use()
+    let given = GivenKey::in_use()
         .probe(refused)
         .listing(listed(20, &[(7, &key(1).name)]));
     let (health, _, wake) = given.reported(20);

@@ -4,22 +4,22 @@ use super::*;
 use crate::domain::Form;
 
 /// Key 2 was created to replace key 1, and is in memory.
-fn created_beside() -> Given {
+fn created_beside() -> GivenKey {
     let rotating = KeyIntent {
         rotates: true,
         retire_previous_at: Some(at(100)),
         ..intent(&key(2).name, 0)
     };
-    Given::in_use()
+    GivenKey::in_use()
         .intent(rotating)
         .but(|_, seen| seen.unsaved = Some(key(2)))
 }
 
-fn told(given: Given, probe: Probe) -> Given {
+fn told(given: GivenKey, probe: Probe) -> GivenKey {
     given.but(|_, seen| seen.unsaved_probe = probe)
 }
 
-fn out_of_sync(given: &Given, second: i64) -> (Reason, String, Wake) {
+fn out_of_sync(given: &GivenKey, second: i64) -> (Reason, String, Wake) {
     let (health, sync, wake) = given.reported(second);
     assert!(
         matches!(health, Health::Ready(..)),
@@ -82,13 +82,13 @@ fn a_new_key_that_is_refused_for_a_minute_is_given_up_and_the_other_one_stays() 
     assert!(message.contains("stays in use"), "{message}");
     // The refused key is revoked before another is created, and that is not soon.
     let listed = listed(61, &[(1, &key(1).name), (2, &key(2).name)]);
-    let left = Given::in_use()
+    let left = GivenKey::in_use()
         .records(after)
         .listing(listed)
         .but(|spec, _| spec.rotation = Some(rotation("1h", "0s")));
     let left = left.but(|_, seen| {
         seen.memory
-            .failed(Action::TryKey, Problem::NewKey(message), 1, at(3600))
+            .failed(Action::TryKey, ActionProblem::NewKey(message), 1, at(3600))
     });
     assert!(matches!(left.step(3600), KeyStep::Revoke { id: 2, .. }));
     let revoked = left.records(records(1)).probe(Probe::Accepted(at(3600)));
@@ -116,84 +116,67 @@ fn a_platform_that_does_not_answer_is_asked_again_and_not_for_ever() {
 
 #[test]
 fn what_the_platform_answers_to_a_new_key_says_whether_it_accepts_it() {
-    let before = Probe::NotAsked(None);
     let message = || "no".to_owned();
-    let answers = [
-        (Ok(()), Some(Probe::Accepted(at(9)))),
-        (
-            Err(Fault::Unauthorized { message: message() }),
-            Some(before.refused(at(9))),
-        ),
-        (Err(refused()), Some(Probe::Accepted(at(9)))),
-        (
-            Err(Fault::NotFound { message: message() }),
-            Some(Probe::Accepted(at(9))),
-        ),
-        (
-            Err(Fault::Unsupported {
-                status: 405,
-                message: message(),
-            }),
-            Some(Probe::Accepted(at(9))),
-        ),
-        (
-            Err(Fault::TooLarge { message: message() }),
-            Some(Probe::Accepted(at(9))),
-        ),
-        (
-            Err(Fault::Gateway {
-                status: 403,
-                form: Form::Foreign,
-                message: message(),
-            }),
-            None,
-        ),
-        (
-            Err(Fault::Undecodable {
-                path: String::new(),
-                message: message(),
-            }),
-            None,
-        ),
-        (Err(Fault::KeyInDoubt { message: message() }), None),
-        (Err(unanswered()), None),
-        (Err(Fault::Transport { message: message() }), None),
-        (
-            Err(Fault::Server {
-                status: 503,
-                message: message(),
-            }),
-            None,
-        ),
-        (
-            Err(Fault::Throttled {
-                status: 429,
-                retry_after: None,
-            }),
-            None,
-        ),
-        (
-            Err(Fault::Busy {
-                message: message(),
-                retry_after: None,
-            }),
-            None,
-        ),
-    ];
-    for (answer, expected) in answers {
+    let asked = |answer| tried(Probe::NotAsked(None), answer, at(9));
+    assert_eq!(asked(Ok(())), Ok(Probe::Accepted(at(9))));
+    for accepted in [
+        refused(),
+        Fault::NotFound { message: message() },
+        Fault::Unsupported {
+            status: 405,
+            message: message(),
+        },
+        Fault::TooLarge { message: message() },
+    ] {
         assert_eq!(
-            tried(before, answer.clone(), at(9)).ok(),
-            expected,
-            "{answer:?}"
+            asked(Err(accepted.clone())),
+            Ok(Probe::Accepted(at(9))),
+            "{accepted:?}"
         );
     }
-    let once = before.refused(at(1));
-    let again = tried(
-        once,
-        Err(Fault::Unauthorized { message: message() }),
-        at(16),
-    )
-    .unwrap();
+    for unknown in [
+        Fault::Gateway {
+            status: 403,
+            form: Form::Foreign,
+            message: message(),
+        },
+        Fault::Undecodable {
+            path: String::new(),
+            message: message(),
+        },
+        Fault::KeyInDoubt { message: message() },
+        unanswered(),
+        Fault::Transport { message: message() },
+        Fault::Server {
+            status: 503,
+            message: message(),
+        },
+        Fault::Throttled {
+            status: 429,
+            retry_after: None,
+        },
+        Fault::Busy {
+            message: message(),
+            retry_after: None,
+        },
+    ] {
+        assert_eq!(asked(Err(unknown.clone())), Err(unknown));
+    }
+}
+
+#[test]
+fn a_refused_key_keeps_the_time_of_its_first_refusal() {
+    let unauthorized = || {
+        Err(Fault::Unauthorized {
+            message: "no".to_owned(),
+        })
+    };
+    let before = Probe::NotAsked(None);
+    assert_eq!(
+        tried(before, unauthorized(), at(9)),
+        Ok(before.refused(at(9)))
+    );
+    let again = tried(before.refused(at(1)), unauthorized(), at(16)).unwrap();
     assert_eq!(
         again,
         Probe::Refused {
@@ -231,7 +214,7 @@ fn where_no_other_key_works_a_new_one_is_saved_at_once() {
             given.observed.secret
         );
     }
-    let KeyStep::CreateKey { try_first, .. } = Given::in_use()
+    let KeyStep::CreateKey { try_first, .. } = GivenKey::in_use()
         .secret(KeySecretView::Ours(SecretContents::Altered))
         .step(1)
     else {

@@ -15,12 +15,15 @@ fn revoke(records: KeyRecords) -> KeyStep {
 fn the_second_key_of_a_name_is_revoked_where_the_recorded_one_is_listed() {
     let name = key(1).name;
     let both = || listed(10, &[(1, &name), (7, &name)]);
-    assert_eq!(Given::in_use().listing(both()).step(10), revoke(records(1)));
     assert_eq!(
-        Given::deleting().listing(both()).step(10),
+        GivenKey::in_use().listing(both()).step(10),
         revoke(records(1))
     );
-    let failed = Given::in_use()
+    assert_eq!(
+        GivenKey::deleting().listing(both()).step(10),
+        revoke(records(1))
+    );
+    let failed = GivenKey::in_use()
         .listing(both())
         .failed(Action::Revoke, refused(), 10);
     let (_, sync, _) = failed.reported(10);
@@ -35,7 +38,7 @@ fn the_second_key_of_a_name_is_revoked_where_the_recorded_one_is_listed() {
         }],
         ..KeyRecords::default()
     };
-    let replaced = Given::new()
+    let replaced = GivenKey::new()
         .records(lost.clone())
         .secret(KeySecretView::Ours(SecretContents::Nothing));
     assert_eq!(replaced.listing(both()).step(10), revoke(lost));
@@ -49,7 +52,7 @@ fn both_keys_of_a_creation_without_an_answer_are_revoked() {
         lost: vec![lost(&name)],
         ..KeyRecords::default()
     });
-    let given = Given::new()
+    let given = GivenKey::new()
         .records(unknown)
         .secret(KeySecretView::Ours(SecretContents::Nothing));
     let step = given
@@ -65,26 +68,26 @@ fn both_keys_of_a_creation_without_an_answer_are_revoked() {
 fn what_may_not_be_a_second_key_of_the_resource_is_left() {
     let name = key(1).name;
     let both = || listed(10, &[(1, &name), (7, &name)]);
-    let rests = |given: Given| assert_eq!(given.decide(10).step, None);
-    rests(Given::in_use().listing(listed(10, &[(1, &name), (7, "laptop")])));
+    let rests = |given: GivenKey| assert_eq!(given.decide(10).step, None);
+    rests(GivenKey::in_use().listing(listed(10, &[(1, &name), (7, "laptop")])));
     // The recorded number may be wrong, or the list may lack it.
-    let alone = Given::in_use()
+    let alone = GivenKey::in_use()
         .listing(listed(10, &[(7, &name)]))
         .decide(10)
         .step;
     assert!(!matches!(alone, Some(KeyStep::Revoke { .. })), "{alone:?}");
     rests(
-        Given::in_use()
+        GivenKey::in_use()
             .records(from_secret(records(1)))
             .listing(both()),
     );
     rests(
-        Given::in_use()
+        GivenKey::in_use()
             .but(|_, seen| seen.cluster = "0ther0".parse().unwrap())
             .listing(both()),
     );
     rests(
-        Given::in_use()
+        GivenKey::in_use()
             .but(|_, seen| seen.meta.name = "another".to_owned())
             .listing(both()),
     );

@@ -6,16 +6,16 @@ const SINCE: i64 = 0;
 const SETTLE: i64 = 60;
 
 /// Key 1 in use, key 8 lost. The platform lists keys, and offers no call to revoke them.
-fn left() -> Given {
+fn left() -> GivenKey {
     let lost = vec![LostKey {
         id: Some(8),
         because: LostBecause::Retired,
         ..lost(&key(8).name)
     }];
-    Given::in_use().records(KeyRecords { lost, ..records(1) })
+    GivenKey::in_use().records(KeyRecords { lost, ..records(1) })
 }
 
-fn seeing(given: Given, listing: KeyListing) -> Given {
+fn seeing(given: GivenKey, listing: KeyListing) -> GivenKey {
     given.listing(KeyListing::NotOffered).but(|_, seen| {
         (seen.listed, seen.not_offered_until) = (listing, Some(at(100_000)));
     })
@@ -27,7 +27,7 @@ fn with_current(more: &[(i64, &str)], second: i64) -> KeyListing {
 }
 
 /// The record after this list, if the list changes it.
-fn after(given: &Given, second: i64) -> Option<(KeyRecords, Option<String>)> {
+fn after(given: &GivenKey, second: i64) -> Option<(KeyRecords, Option<String>)> {
     match given.decide(second).step {
         Some(KeyStep::Record { records, event }) => Some((records, event)),
         _ => None,
@@ -63,7 +63,7 @@ fn two_lists_that_lack_a_key_the_settle_time_apart_are_enough() {
 
 #[test]
 fn a_list_that_does_not_show_it_for_another_reason_shows_nothing() {
-    let is_noted = |given: Given, listing: KeyListing| {
+    let is_noted = |given: GivenKey, listing: KeyListing| {
         let after = after(&seeing(given, listing), 1000);
         after.is_some_and(|(records, _)| records.lost[0].unlisted.is_some())
     };
@@ -122,14 +122,14 @@ fn it_is_so_for_every_reason_to_be_lost_and_for_a_deletion() {
                     unlisted,
                     ..lost(name)
                 }];
-                let given = Given::in_use().records(KeyRecords {
+                let given = GivenKey::in_use().records(KeyRecords {
                     lost: lost.clone(),
                     ..records(1)
                 });
                 let (records, _) = after(&seeing(given, with_current(&[], 900)), 900).unwrap();
                 assert!(records.lost.is_empty(), "{because:?} {id:?} {name}");
                 // Users also revoke the key in use.
-                let given = Given::deleting().records(KeyRecords {
+                let given = GivenKey::deleting().records(KeyRecords {
                     lost,
                     ..ours(records.clone())
                 });

@@ -18,7 +18,7 @@ fn hiding(second: i64, keys: &[(i64, &str)], id: Option<i64>) -> KeyListing {
     }
 }
 
-fn waits(given: &Given, second: i64) {
+fn waits(given: &GivenKey, second: i64) {
     let (health, _, _) = given.reported(second);
     assert!(
         matches!(health, Health::Unknown(Reason::UnreadableEntries, _)),
@@ -27,8 +27,8 @@ fn waits(given: &Given, second: i64) {
 }
 
 /// A creation that began at second 0 and was never recorded.
-fn begun() -> Given {
-    Given::new()
+fn begun() -> GivenKey {
+    GivenKey::new()
         .secret(KeySecretView::Ours(SecretContents::Nothing))
         .intent(intent(&key(2).name, 0))
 }
@@ -60,7 +60,7 @@ fn a_refused_key_that_may_be_the_entry_is_not_known_to_be_revoked() {
         since: at(-5),
         was_accepted: true,
     };
-    let given = |listing| Given::in_use().probe(refused).listing(listing);
+    let given = |listing| GivenKey::in_use().probe(refused).listing(listing);
     for id in [Some(1), None] {
         let (health, _, _) = given(hiding(10, &[], id)).reported(10);
         assert!(
@@ -76,7 +76,7 @@ fn the_key_itself_is_asked_where_the_list_does_not_show_it() {
     for id in [Some(1), None] {
         assert_eq!(hiding(AFTER, &[], id).has(&key(1)), None);
         assert_eq!(
-            Given::in_use().listing(hiding(4000, &[], id)).step(4000),
+            GivenKey::in_use().listing(hiding(4000, &[], id)).step(4000),
             KeyStep::Probe
         );
     }
@@ -98,7 +98,7 @@ fn a_lost_key_without_a_number_stays_recorded_and_no_other_is_created() {
             lost: vec![left],
             ..KeyRecords::default()
         };
-        Given::new()
+        GivenKey::new()
             .records(records)
             .secret(KeySecretView::Ours(SecretContents::Nothing))
             .listing(listing)
@@ -132,14 +132,14 @@ fn others_are_revoked_and_the_resource_waits_for_the_one_that_may_be_the_entry()
         ..records(1)
     };
     let listing = hiding(AFTER, &[(1, &key(1).name)], None);
-    let given = Given::deleting().records(both).listing(listing);
+    let given = GivenKey::deleting().records(both).listing(listing);
     assert!(matches!(given.step(AFTER), KeyStep::Revoke { id: 1, .. }));
     let rest = KeyRecords {
         lost: vec![hidden],
         ..KeyRecords::default()
     };
     waits(
-        &Given::deleting()
+        &GivenKey::deleting()
             .records(rest)
             .listing(hiding(AFTER, &[], None)),
         AFTER,

@@ -1,5 +1,7 @@
 //! Tests: a replaced key is revoked when it is no longer used.
 
+mod last_use;
+
 use super::*;
 use crate::api::ProjectKeyStatus;
 use crate::decide::identity::LastUse;
@@ -18,12 +20,12 @@ fn when_unused() -> Rotation {
 }
 
 /// Key 5 was replaced by key 1 at second 0, with an overlap of an hour.
-fn given() -> Given {
+fn given() -> GivenKey {
     let previous = vec![RetiredKey {
         rotated: true,
         ..retired(5, HOUR)
     }];
-    let given = Given::in_use().records(KeyRecords {
+    let given = GivenKey::in_use().records(KeyRecords {
         previous,
         ..records(1)
     });
@@ -31,23 +33,12 @@ fn given() -> Given {
 }
 
 /// The same, and the lists have shown this last use since then.
-fn watched(since: i64, last_used: Option<i64>) -> Given {
+fn watched(since: i64, last_used: Option<i64>) -> GivenKey {
     let last_use = Some(LastUse {
         at: last_used.map(at),
         since: at(since),
     });
     given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].last_use = last_use)
-}
-
-/// The recorded last use, and whether the key is known to work.
-fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
-    let (after, event) = record(given.step(second));
-    assert_eq!((event, after.current), (None, Some(key(1))));
-    let RetiredKey {
-        last_use, worked, ..
-    } = &after.previous[0];
-    let of = |seen: &LastUse| (seen.at.map(Timestamp::as_second), seen.since.as_second());
-    (last_use.as_ref().map(of), *worked)
 }
 
 /// The platform lists keys, and shows when key 5 was last used.
@@ -68,16 +59,16 @@ fn used(second: i64, last_used: Option<i64>) -> KeyListing {
 }
 
 /// The list was read at that time, and there is no newer one.
-fn known(given: Given, listing: KeyListing) -> Given {
+fn known(given: GivenKey, listing: KeyListing) -> GivenKey {
     given.but(|_, seen| seen.known = listing)
 }
 
 /// Suppresses the check of the key in use.
-fn checked(given: Given, second: i64) -> Given {
+fn checked(given: GivenKey, second: i64) -> GivenKey {
     given.probe(Probe::Accepted(at(second)))
 }
 
-fn revocation(given: &Given, second: i64) -> Option<String> {
+fn revocation(given: &GivenKey, second: i64) -> Option<String> {
     let KeyStep::Revoke {
         id: 5,
         records: after,
@@ -140,237 +131,6 @@ fn a_key_is_looked_at_when_it_can_first_be_unused() {
         .but(|spec, _| spec.rotation = Some(long));
     let waiting = checked(long.listing(used(4 * HOUR, Some(0))), 24 * HOUR).reported(4 * HOUR);
     assert_eq!(waiting.2, Wake::At(at(20 * HOUR)));
-}
-
-#[test]
-fn each_other_last_use_starts_the_time_again() {
-    let both = [(1, key(1).name), (5, key(5).name)];
-    let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
-    let day = 24 * HOUR;
-    for (what, given, second, expected) in [
-        (
-            "the first list",
-            given().listing(used(1, Some(-day))),
-            1,
-            (Some((Some(-day), 1)), true),
-        ),
-        (
-            "never used",
-            given().listing(used(1, None)),
-            1,
-            (Some((None, 1)), false),
-        ),
-        (
-            "used",
-            watched(1, Some(0)).listing(used(HOUR, Some(9))),
-            HOUR,
-            (Some((Some(9), HOUR)), true),
-        ),
-        (
-            "used by a clock behind ours",
-            watched(1, Some(-day)).listing(used(HOUR, Some(9 - day))),
-            HOUR,
-            (Some((Some(9 - day), HOUR)), true),
-        ),
-        (
-            "used by a clock ahead of ours",
-            watched(1, Some(day)).listing(used(HOUR, Some(9 + day))),
-            HOUR,
-            (Some((Some(9 + day), HOUR)), true),
-        ),
-        (
-            "an earlier use",
-            watched(1, Some(9)).listing(used(HOUR, Some(3))),
-            HOUR,
-            (Some((Some(3), HOUR)), true),
-        ),
-        (
-            "used for the first time",
-            watched(1, None).listing(used(HOUR, Some(9))),
-            HOUR,
-            (Some((Some(9), HOUR)), true),
-        ),
-        (
-            "not in the list",
-            watched(1, Some(0)).listing(listed(HOUR, &both[..1])),
-            HOUR,
-            (None, true),
-        ),
-        (
-            "no use is shown",
-            watched(1, Some(0)).listing(listed(HOUR, &both)),
-            HOUR,
-            (None, true),
-        ),
-        (
-            "no list is offered",
-            watched(1, None).listing(KeyListing::NotOffered),
-            HOUR,
-            (None, false),
-        ),
-        (
-            "never, and it was used before",
-            watched(1, Some(0)).listing(used(HOUR, None)),
-            HOUR,
-            (Some((None, HOUR)), true),
-        ),
-        (
-            "our clock was put back",
-            watched(day, Some(0)).listing(used(HOUR, Some(0))),
-            HOUR,
-            (Some((Some(0), HOUR)), true),
-        ),
-    ] {
-        assert_eq!(noted(&given, second), expected, "{what}");
-    }
-}
-
-/// A list of a key in constant use shows another last use each time.
-#[test]
-fn it_is_recorded_no_more_often_than_that_is_needed() {
-    let since = HOUR;
-    let another = |second: i64| watched(since, Some(0)).listing(used(second, Some(9)));
-    let early = checked(another(since + PAUSE - 1), 24 * HOUR);
-    assert_eq!(
-        early.reported(since + PAUSE - 1).2,
-        Wake::At(at(since + PAUSE))
-    );
-    assert_eq!(
-        noted(&another(since + PAUSE), since + PAUSE).0,
-        Some((Some(9), since + PAUSE))
-    );
-    // An earlier list says nothing about later uses.
-    assert_eq!(
-        known(given(), used(1, None)).step(1),
-        without_platform(record_of(1, None))
-    );
-    let older = known(watched(since, Some(0)), used(since + PAUSE - 1, Some(9)));
-    assert_eq!(older.step(since + PAUSE), KeyStep::ListKeys);
-}
-
-fn record_of(since: i64, last_used: Option<i64>) -> KeyStep {
-    KeyStep::Record {
-        records: watched(since, last_used).observed.identity.unwrap().records,
-        event: None,
-    }
-}
-
-/// Returns when the key is revoked. Consumers use it every ten minutes until that time, and a list
-/// is read every quarter of an hour.
-fn revoked_at(skew: i64, used_until: i64) -> i64 {
-    let mut given = given();
-    for second in (0..24 * HOUR).step_by(900) {
-        let last_used = second.min(used_until) / 600 * 600;
-        given = given.listing(used(second, Some(last_used + skew)));
-        while let Some(KeyStep::Record { records, .. }) = given.decide(second).step {
-            given = given.records(records);
-        }
-        if let KeyStep::Revoke { id: 5, in_use, .. } = checked(given.clone(), 48 * HOUR)
-            .decide(second)
-            .step
-            .unwrap_or(KeyStep::Probe)
-        {
-            assert_eq!(in_use, None);
-            return second;
-        }
-    }
-    24 * HOUR
-}
-
-#[test]
-fn the_clock_of_the_platform_may_be_days_apart() {
-    let day = 24 * HOUR;
-    for (used_until, revoked) in [
-        (0, 2 * HOUR + PAUSE),
-        (5 * HOUR, 7 * HOUR + 2 * PAUSE),
-        (day, day),
-    ] {
-        for skew in [0, -day, day, -2 * HOUR, 2 * HOUR] {
-            let at = revoked_at(skew, used_until);
-            assert!(
-                at >= (used_until + 2 * HOUR).min(day) && at <= revoked,
-                "{skew} {used_until}: {at}"
-            );
-        }
-    }
-}
-
-#[test]
-fn never_used_is_not_known_of_a_key_that_was_seen_to_work() {
-    let day = 24 * HOUR;
-    let worked =
-        given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].worked = true);
-    let waiting = checked(worked.clone().listing(used(HOUR, None)), 2 * day).reported(HOUR);
-    assert_eq!(waiting.2, Wake::At(at(day)));
-    let Health::Ready(_, text) = waiting.0 else {
-        panic!()
-    };
-    assert!(
-        text.contains("does not show when it was last used"),
-        "{text}"
-    );
-    let why = revocation(&worked.listing(used(day, None)), day).unwrap();
-    assert!(why.contains("does not show"), "{why}");
-}
-
-#[test]
-fn which_keys_were_seen_to_work() {
-    let rotating = |given: Given| {
-        let due = given.but(|spec, _| spec.rotation = Some(rotation("1h", "1m")));
-        let KeyStep::CreateKey { intent, .. } = due.step(2 * HOUR) else {
-            panic!()
-        };
-        intent
-    };
-    let worked = |given: &Given, intent: &KeyIntent| {
-        let after = given
-            .observed
-            .identity
-            .clone()
-            .unwrap()
-            .records
-            .succeeded_by(key(2), intent);
-        (after.previous[0].worked, after.tried)
-    };
-    let mine = |last_used: Option<i64>| {
-        let KeyListing::Read { at: begun, keys } = listed(HOUR, &[(1, &key(1).name)]) else {
-            panic!()
-        };
-        let mut keys = keys.into_parts().0;
-        keys[0].last_used_at = last_used.map(at);
-        KeyListing::Read {
-            at: begun,
-            keys: keys.into(),
-        }
-    };
-    let account = KeyAccount {
-        label: "Account prod".into(),
-        users: Vec::new(),
-        follows: true,
-    };
-    let tried = |id: i64| KeyRecords {
-        tried: Some(id),
-        ..records(1)
-    };
-    for (what, given, expected) in [
-        ("nothing is known", Given::in_use(), false),
-        ("it is listed", Given::in_use().listing(mine(None)), false),
-        (
-            "its use is listed",
-            Given::in_use().listing(mine(Some(1))),
-            true,
-        ),
-        (
-            "an account works with it",
-            Given::in_use().but(|_, seen| seen.accounts = vec![account.clone()]),
-            true,
-        ),
-        ("it was tried", Given::in_use().records(tried(1)), true),
-        ("another one was", Given::in_use().records(tried(7)), false),
-    ] {
-        let intent = rotating(given.clone());
-        assert_eq!(worked(&given, &intent), (expected, Some(2)), "{what}");
-    }
 }
 
 #[test]
@@ -444,7 +204,7 @@ fn where_the_platform_shows_no_use_the_deadline_counts_and_that_is_said() {
     let day = 24 * HOUR;
     let both = [(1, key(1).name), (5, key(5).name)];
     let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
-    let says = |given: &Given, words: &str| {
+    let says = |given: &GivenKey, words: &str| {
         let (health, _, wake) = checked(given.clone(), day).reported(3 * HOUR);
         let Health::Ready(_, text) = health else {
             panic!("{health:?}")
@@ -506,7 +266,7 @@ fn what_the_spec_says_now_counts() {
         longer.reported(24 * HOUR).2,
         Wake::At(at(26 * HOUR + PAUSE))
     );
-    let revoke_at = |given: &Given| {
+    let revoke_at = |given: &GivenKey| {
         let said = status(
             &Report::ready("a"),
             &given.observed,

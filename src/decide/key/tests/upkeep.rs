@@ -10,17 +10,17 @@ fn is_ready(reported: &(Health, Sync, Wake)) -> bool {
 
 #[test]
 fn a_key_in_use_is_checked_from_time_to_time() {
-    let reported = Given::in_use().reported(1);
+    let reported = GivenKey::in_use().reported(1);
     assert!(is_ready(&reported));
     assert_eq!(
         (&reported.1, reported.2),
         (&Sync::InSync, Wake::At(at(600)))
     );
-    assert_eq!(Given::in_use().step(600), KeyStep::ListKeys);
-    let without_list = || Given::in_use().listing(KeyListing::NotOffered);
+    assert_eq!(GivenKey::in_use().step(600), KeyStep::ListKeys);
+    let without_list = || GivenKey::in_use().listing(KeyListing::NotOffered);
     assert_eq!(without_list().step(600), KeyStep::Probe);
     for probe in [Probe::Accepted(at(600)), Probe::NotAsked(Some(at(600)))] {
-        let given = Given::in_use().probe(probe);
+        let given = GivenKey::in_use().probe(probe);
         assert_eq!(given.reported(601).2, Wake::At(at(1200)));
         assert_eq!(given.step(1200), KeyStep::ListKeys);
         assert_eq!(without_list().probe(probe).step(1200), KeyStep::Probe);
@@ -29,7 +29,7 @@ fn a_key_in_use_is_checked_from_time_to_time() {
 
 #[test]
 fn a_key_is_asked_itself_only_where_the_list_lacks_it_or_none_is_offered() {
-    let due = |listing| Given::in_use().probe(Probe::WANTED).listing(listing);
+    let due = |listing| GivenKey::in_use().probe(Probe::WANTED).listing(listing);
     let renamed = listed(600, &[(1, "laptop")]);
     for (listing, step) in [
         (KeyListing::NotRead, KeyStep::ListKeys),
@@ -83,8 +83,8 @@ fn a_list_confirms_a_key_or_is_a_reason_to_ask_it() {
 
 #[test]
 fn a_key_is_checked_when_people_ask_for_it() {
-    let given = Given::in_use().but(|_, seen| seen.meta.reconcile = Some("two".to_owned()));
-    let handled = |given: &Given| {
+    let given = GivenKey::in_use().but(|_, seen| seen.meta.reconcile = Some("two".to_owned()));
+    let handled = |given: &GivenKey| {
         let old = ProjectKeyStatus {
             last_handled_reconcile_at: Some("one".to_owned()),
             ..ProjectKeyStatus::default()
@@ -110,7 +110,7 @@ fn a_key_is_checked_when_people_ask_for_it() {
 #[test]
 fn a_key_that_is_created_late_is_found_with_a_list() {
     let late = "ci-c1u57e-vpzc5qrz22arf-000000ff";
-    let given = Given::in_use().records(KeyRecords {
+    let given = GivenKey::in_use().records(KeyRecords {
         unanswered: Some(at(0)),
         ..records(1)
     });
@@ -170,7 +170,7 @@ fn a_key_that_is_created_late_is_found_with_a_list() {
 #[test]
 fn the_declared_parts_of_the_secret_are_restored() {
     let altered = || {
-        Given::in_use().secret(KeySecretView::Ours(SecretContents::Key {
+        GivenKey::in_use().secret(KeySecretView::Ours(SecretContents::Key {
             key: key(1),
             as_declared: false,
         }))
@@ -188,7 +188,7 @@ fn the_declared_parts_of_the_secret_are_restored() {
         altered()
             .but(|_, seen| seen.memory.failed(
                 Action::WriteSecret,
-                Problem::Secret("no".into()),
+                ActionProblem::Secret("no".into()),
                 1,
                 at(600)
             ))
@@ -197,8 +197,8 @@ fn the_declared_parts_of_the_secret_are_restored() {
     );
 }
 
-fn rotated(every: &str, overlap: &str) -> Given {
-    Given::in_use()
+fn rotated(every: &str, overlap: &str) -> GivenKey {
+    GivenKey::in_use()
         .probe(Probe::Accepted(at(3599)))
         .but(|spec, _| spec.rotation = Some(rotation(every, overlap)))
 }
@@ -217,7 +217,7 @@ fn no_key_is_rotated_into_a_secret_that_goes_or_while_too_many_are_lost() {
     let given = || rotated("1h", "10m").listing(KeyListing::NotOffered);
     created(given().step(3600));
     let is_kept =
-        |given: Given| !matches!(given.decide(3600).step, Some(KeyStep::CreateKey { .. }));
+        |given: GivenKey| !matches!(given.decide(3600).step, Some(KeyStep::CreateKey { .. }));
     assert!(is_kept(given().but(|_, seen| seen.secret_deleting = true)));
     let lost = |count: i64| {
         (5..5 + count)
@@ -254,8 +254,8 @@ fn a_failed_rotation_keeps_the_key_ready_and_delays_nothing_else() {
     assert_eq!(due.step(3602), KeyStep::ListKeys);
 }
 
-fn overlapping() -> Given {
-    Given::in_use().records(KeyRecords {
+fn overlapping() -> GivenKey {
+    GivenKey::in_use().records(KeyRecords {
         previous: vec![retired(5, 100)],
         ..records(1)
     })
@@ -301,7 +301,7 @@ fn without_a_revoke_call_a_replaced_key_is_reported_once_and_listed() {
             ..lost(&key(5).name)
         }]
     );
-    let reported = Given::in_use()
+    let reported = GivenKey::in_use()
         .records(after)
         .listing(KeyListing::NotOffered)
         .reported(100);
@@ -326,7 +326,7 @@ fn a_failed_revocation_is_reported_and_tried_again() {
 fn lost_keys_are_revoked_once_they_can_be_listed() {
     let name = &key(8).name;
     let given = |listing| {
-        Given::in_use()
+        GivenKey::in_use()
             .records(KeyRecords {
                 lost: vec![lost(name)],
                 ..records(1)
@@ -352,7 +352,7 @@ fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() 
         because: LostBecause::OtherKey,
         ..lost(NAME)
     };
-    let given = Given::in_use().records(KeyRecords {
+    let given = GivenKey::in_use().records(KeyRecords {
         lost: vec![other],
         ..records(1)
     });
@@ -380,7 +380,7 @@ fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() 
         because: LostBecause::Retired,
         ..lost("ci-0ther0-vpzc5qrz22arf-00000007")
     };
-    let given = Given::in_use().records(KeyRecords {
+    let given = GivenKey::in_use().records(KeyRecords {
         lost: vec![theirs],
         ..records(1)
     });

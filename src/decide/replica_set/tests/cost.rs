@@ -24,7 +24,7 @@ fn no_template_makes_a_set_look_for_times() {
                 "disruption": {"policy": "Window", "window": {"schedule": times, "timeZone": zone, "duration": "1m"}},
             });
             let computes = (0..100).map(|number| replica(number, &json!({"spec": template})));
-            let given = Given::new(spec(100, &json!({}), &template), computes);
+            let given = GivenSet::new(spec(100, &json!({}), &template), computes);
             let (evaluations, looks) = work_of(|| {
                 let report = given.decide().report.unwrap();
                 status(

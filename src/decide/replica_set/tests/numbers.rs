@@ -14,7 +14,7 @@ fn a_set_has_as_many_as_are_declared() {
         (0, 1, "retires reads-0"),
     ] {
         assert_eq!(
-            Given::of(replicas, ready(there)).does(),
+            GivenSet::of(replicas, ready(there)).does(),
             expected,
             "{replicas} of {there}"
         );
@@ -28,7 +28,7 @@ fn a_name_is_the_lowest_number_that_nobody_has() {
         &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}),
     );
     assert_eq!(
-        Given::of(1, [gone]).does(),
+        GivenSet::of(1, [gone]).does(),
         "creates reads-1",
         "one that is being deleted has its name still"
     );
@@ -37,11 +37,11 @@ fn a_name_is_the_lowest_number_that_nobody_has() {
         &json!({"metadata": {"ownerReferences": null, "labels": null}}),
     );
     assert_eq!(
-        Given::of(2, [replica(0, &json!({})), somebody]).does(),
+        GivenSet::of(2, [replica(0, &json!({})), somebody]).does(),
         "creates reads-2"
     );
     assert_eq!(
-        Given::of(2, [replica(2, &json!({}))]).does(),
+        GivenSet::of(2, [replica(2, &json!({}))]).does(),
         "creates reads-0"
     );
 }
@@ -75,7 +75,7 @@ fn the_least_recently_active_goes_first() {
         (protected, state("active", late), 1),
         (json!({}), json!({}), 1),
     ] {
-        let given = Given::of(1, [replica(0, &one), replica(1, &other)]);
+        let given = GivenSet::of(1, [replica(0, &one), replica(1, &other)]);
         assert_eq!(
             given.does(),
             format!("retires reads-{expected}"),
@@ -84,7 +84,7 @@ fn the_least_recently_active_goes_first() {
     }
     let ten = (2..=10).map(|number| replica(number, &json!({})));
     assert_eq!(
-        Given::of(8, ten).does(),
+        GivenSet::of(8, ten).does(),
         "retires reads-10",
         "numbers are not sorted as text"
     );
@@ -95,7 +95,7 @@ fn who_belongs_to_the_set() {
     let orphan = |more: &Value| {
         let mut patch = json!({"metadata": {"ownerReferences": null}});
         merge(&mut patch, more);
-        Given::of(0, [replica(0, &patch)]).does()
+        GivenSet::of(0, [replica(0, &patch)]).does()
     };
     assert_eq!(orphan(&json!({})), "adopts reads-0");
     let owner = json!({"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "other", "controller": true});
@@ -110,7 +110,7 @@ fn who_belongs_to_the_set() {
         assert_eq!(orphan(&more), "rests", "{more}");
     }
     let unlabelled = replica(0, &json!({"metadata": {"labels": {"app": "other"}}}));
-    assert_eq!(Given::of(1, [unlabelled]).does(), "releases reads-0");
+    assert_eq!(GivenSet::of(1, [unlabelled]).does(), "releases reads-0");
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn of_another_branch_are_replaced_new_before_old() {
             .collect::<Vec<_>>()
     };
     let new = |number: u32, more: &Value| replica(number, more);
-    assert_eq!(Given::of(2, old(2)).does(), "creates reads-2");
-    let begun = |more: &Value| Given::of(2, old(2).into_iter().chain([new(2, more)])).does();
+    assert_eq!(GivenSet::of(2, old(2)).does(), "creates reads-2");
+    let begun = |more: &Value| GivenSet::of(2, old(2).into_iter().chain([new(2, more)])).does();
     assert_eq!(
         begun(&starting()),
         "rests",
         "until it is ready, both former ones stay"
     );
     assert_eq!(begun(&json!({})), "retires reads-1");
-    let one_gone = Given::of(2, [replica(0, &former()), new(2, &json!({}))]);
+    let one_gone = GivenSet::of(2, [replica(0, &former()), new(2, &json!({}))]);
     assert_eq!(one_gone.does(), "creates reads-1");
-    let last = Given::of(
+    let last = GivenSet::of(
         2,
         [
             replica(0, &former()),
@@ -140,7 +140,7 @@ fn of_another_branch_are_replaced_new_before_old() {
         ],
     );
     assert_eq!(last.does(), "retires reads-0");
-    let broken = Given::of(
+    let broken = GivenSet::of(
         2,
         [
             replica(0, &former()),
@@ -172,14 +172,14 @@ fn what_cannot_be_seen_is_neither_replaced_nor_changed() {
                     .collect::<Vec<_>>()
             };
             let strategy = json!({"strategy": strategy});
-            let changed = Given::new(spec(3, &strategy, &size), all(&json!({})));
+            let changed = GivenSet::new(spec(3, &strategy, &size), all(&json!({})));
             assert_eq!(changed.does(), "rests", "{strategy} {blind}");
             // A new replica may be created, and waits. With it the maximum number is reached.
             let new = replica(
                 3,
                 &merged(starting(), json!({"status": {"computeID": null}})),
             );
-            let rolled = Given::new(
+            let rolled = GivenSet::new(
                 spec(3, &strategy, &json!({})),
                 all(&former()).into_iter().chain([new]),
             );
@@ -193,7 +193,7 @@ fn one_that_cannot_be_seen_counts_as_not_ready_and_is_left_alone() {
     let size = json!({"size": {"fixed": 2}});
     let changed = |unavailable: u32, computes: [Arc<Compute>; 3]| {
         let strategy = json!({"strategy": {"maxUnavailable": unavailable}});
-        Given::new(spec(3, &strategy, &size), computes).does()
+        GivenSet::new(spec(3, &strategy, &size), computes).does()
     };
     let of = |number| replica(number, &json!({}));
     let dark = || replica(0, &unseen());
@@ -212,7 +212,7 @@ fn one_that_cannot_be_seen_counts_as_not_ready_and_is_left_alone() {
     let old = |number, more: &Value| replica(number, &merged(former(), more.clone()));
     let replaced = |new: &Value| {
         let new = (3..6).map(|number| replica(number, new));
-        Given::of(3, [old(0, &unseen())].into_iter().chain(new)).does()
+        GivenSet::of(3, [old(0, &unseen())].into_iter().chain(new)).does()
     };
     assert_eq!(replaced(&starting()), "rests");
     assert_eq!(
@@ -228,13 +228,13 @@ fn a_smaller_surge_takes_nothing_that_may_serve() {
     let old = (0..3).map(|number| replica(number, &merged(former(), unseen())));
     let spec = |replicas| spec(replicas, &json!({"strategy": {"maxSurge": 0}}), &json!({}));
     let computes: Vec<_> = old.chain(new).collect();
-    assert_eq!(Given::new(spec(3), computes.clone()).does(), "rests");
+    assert_eq!(GivenSet::new(spec(3), computes.clone()).does(), "rests");
     assert_eq!(
-        Given::new(spec(2), computes.clone()).does(),
+        GivenSet::new(spec(2), computes.clone()).does(),
         "retires reads-2",
         "fewer are declared"
     );
-    assert_eq!(Given::new(spec(0), computes).does(), "retires reads-4");
+    assert_eq!(GivenSet::new(spec(0), computes).does(), "retires reads-4");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn what_cannot_be_seen_is_moved_to_another_account_and_not_changed() {
     let template = json!({"accountRef": {"name": "new"}, "size": {"fixed": 2}});
     let moved = |more: &Value, of_template: &Value| {
         let computes = (0..2).map(|number| replica(number, more));
-        Given::new(spec(2, &json!({}), of_template), computes).does()
+        GivenSet::new(spec(2, &json!({}), of_template), computes).does()
     };
     assert_eq!(moved(&unseen(), &template), "moves reads-0");
     assert_eq!(
@@ -261,7 +261,7 @@ fn what_cannot_be_seen_is_moved_to_another_account_and_not_changed() {
 #[test]
 fn one_that_cannot_be_read_is_there() {
     let given = |replicas, there, hidden| {
-        Given::of(replicas, ready(there)).observing(|seen| seen.unreadable = hidden)
+        GivenSet::of(replicas, ready(there)).observing(|seen| seen.unreadable = hidden)
     };
     assert_eq!(given(3, 2, 1).does(), "rests");
     assert_eq!(given(3, 1, 1).does(), "creates reads-1");
@@ -289,7 +289,7 @@ fn how_many_are_replaced_at_the_same_time() {
     };
     let rolling = |replicas: u32, strategy: Value, more: Vec<Arc<Compute>>| {
         let spec = spec(replicas, &json!({"strategy": strategy}), &json!({}));
-        Given::new(spec, old(replicas).into_iter().chain(more)).does()
+        GivenSet::new(spec, old(replicas).into_iter().chain(more)).does()
     };
     let begun = |count: u32, from: u32| {
         (from..from + count)
@@ -311,12 +311,12 @@ fn how_many_are_replaced_at_the_same_time() {
     assert_eq!(rolling(4, in_place.clone(), Vec::new()), "retires reads-3");
     let spec = spec(4, &json!({"strategy": in_place}), &json!({}));
     assert_eq!(
-        Given::new(spec.clone(), old(3)).does(),
+        GivenSet::new(spec.clone(), old(3)).does(),
         "creates reads-3",
         "no more than are declared"
     );
     assert_eq!(
-        Given::new(spec, old(3).into_iter().chain(begun(1, 3))).does(),
+        GivenSet::new(spec, old(3).into_iter().chain(begun(1, 3))).does(),
         "retires reads-2"
     );
 }
@@ -328,10 +328,10 @@ fn scaling_down_takes_those_of_the_former_branch_first() {
         replica(1, &former()),
         replica(2, &json!({})),
     ];
-    assert_eq!(Given::of(1, computes.clone()).does(), "retires reads-1");
-    assert_eq!(Given::of(0, computes).does(), "retires reads-2");
+    assert_eq!(GivenSet::of(1, computes.clone()).does(), "retires reads-1");
+    assert_eq!(GivenSet::of(0, computes).does(), "retires reads-2");
     assert_eq!(
-        Given::of(0, [replica(0, &former())]).does(),
+        GivenSet::of(0, [replica(0, &former())]).does(),
         "retires reads-0"
     );
 }
@@ -340,7 +340,7 @@ fn scaling_down_takes_those_of_the_former_branch_first() {
 fn changes_are_made_one_after_the_other() {
     let size = json!({"size": {"fixed": 2}});
     let changed =
-        |computes: Vec<Arc<Compute>>| Given::new(spec(3, &json!({}), &size), computes).does();
+        |computes: Vec<Arc<Compute>>| GivenSet::new(spec(3, &json!({}), &size), computes).does();
     let done = |number: u32| replica(number, &json!({"spec": size}));
     let under_way = |number: u32| {
         replica(
@@ -401,12 +401,12 @@ fn a_stray_compute_beside_a_replica_does_not_keep_the_others_from_changing() {
     ] {
         let computes = [synced(reason), replica(1, &json!({}))];
         assert_eq!(
-            Given::new(spec(2, &json!({}), &size), computes).does(),
+            GivenSet::new(spec(2, &json!({}), &size), computes).does(),
             expected,
             "{reason}"
         );
     }
-    let one = Given::new(spec(1, &json!({}), &size), [synced("StrayCompute")]);
+    let one = GivenSet::new(spec(1, &json!({}), &size), [synced("StrayCompute")]);
     let report = one.decide().report.unwrap();
     assert_eq!(
         report.headline(),
@@ -425,12 +425,13 @@ fn a_stray_compute_beside_a_replica_does_not_keep_the_others_from_changing() {
 fn how_many_are_changed_at_the_same_time() {
     let size = json!({"size": {"fixed": 2}});
     let computes = |under_way: u32| {
-        let of = |number| match number < under_way {
-            true => replica(
-                number,
-                &json!({"spec": size, "metadata": {"generation": 2}}),
-            ),
-            false => replica(number, &json!({})),
+        let changed = json!({"spec": size, "metadata": {"generation": 2}});
+        let of = |number| {
+            if number < under_way {
+                replica(number, &changed)
+            } else {
+                replica(number, &json!({}))
+            }
         };
         (0..5).map(of).collect::<Vec<_>>()
     };
@@ -444,7 +445,7 @@ fn how_many_are_changed_at_the_same_time() {
     ] {
         let spec = spec(5, &json!({"strategy": {"maxUnavailable": share}}), &size);
         assert_eq!(
-            Given::new(spec, computes(under_way)).does(),
+            GivenSet::new(spec, computes(under_way)).does(),
             expected,
             "{share} {under_way}"
         );
@@ -453,7 +454,7 @@ fn how_many_are_changed_at_the_same_time() {
 
 #[test]
 fn a_replica_is_changed_back_but_for_what_the_template_does_not_have() {
-    let edited = |more: Value| Given::of(1, [replica(0, &more)]).does();
+    let edited = |more: Value| GivenSet::of(1, [replica(0, &more)]).does();
     assert_eq!(
         edited(json!({"spec": {"size": {"fixed": 8}}})),
         "updates reads-0"
@@ -468,7 +469,7 @@ fn a_replica_is_changed_back_but_for_what_the_template_does_not_have() {
     ] {
         assert_eq!(edited(more.clone()), "rests", "{more}");
     }
-    let mut labelled = Given::of(1, ready(1));
+    let mut labelled = GivenSet::of(1, ready(1));
     labelled
         .spec
         .template
@@ -476,7 +477,7 @@ fn a_replica_is_changed_back_but_for_what_the_template_does_not_have() {
         .labels
         .insert("team".into(), "shop".into());
     assert_eq!(labelled.does(), "updates reads-0");
-    let mut annotated = Given::of(1, ready(1));
+    let mut annotated = GivenSet::of(1, ready(1));
     annotated
         .spec
         .template

@@ -3,11 +3,11 @@
 use super::*;
 use crate::decide::{Health, Sync};
 
-fn told(given: &Given) -> Report {
+fn told(given: &GivenSet) -> Report {
     given.decide().report.unwrap()
 }
 
-fn health(given: &Given) -> (&'static str, Reason, String) {
+fn health(given: &GivenSet) -> (&'static str, Reason, String) {
     let of = |kind, reason: &Reason, message: &String| (kind, *reason, message.clone());
     match &told(given).health {
         Health::Ready(reason, message) => of("ready", reason, message),
@@ -27,23 +27,23 @@ fn not_ready(status: &str, kind: Option<&str>) -> Value {
 
 #[test]
 fn how_the_replicas_stand_together() {
-    let with = |more: Value| Given::of(2, [replica(0, &json!({})), replica(1, &more)]);
+    let with = |more: Value| GivenSet::of(2, [replica(0, &json!({})), replica(1, &more)]);
     let why = "Compute reads-1: The plan is too small.";
     for (given, kind, reason, message) in [
         (
-            Given::of(0, []),
+            GivenSet::of(0, []),
             "ready",
             Reason::Available,
             "Replicas: 0 declared, 0 ready, 0 up to date.".to_owned(),
         ),
         (
-            Given::of(1, ready(1)),
+            GivenSet::of(1, ready(1)),
             "ready",
             Reason::Available,
             "Replicas: 1 declared, 1 ready, 1 up to date.".to_owned(),
         ),
         (
-            Given::of(2, ready(1)),
+            GivenSet::of(2, ready(1)),
             "progressing",
             Reason::Creating,
             "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
@@ -55,7 +55,7 @@ fn how_the_replicas_stand_together() {
             "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
         ),
         (
-            Given::of(1, ready(2)),
+            GivenSet::of(1, ready(2)),
             "progressing",
             Reason::Updating,
             "Replicas: 1 declared, 2 ready, 2 up to date.".to_owned(),
@@ -85,7 +85,7 @@ fn how_the_replicas_stand_together() {
 
 #[test]
 fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
-    let given = Given::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
+    let given = GivenSet::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
     let message =
         "Replicas: 2 declared, 1 ready, 1 up to date. 1 cannot be read, see their conditions."
             .to_owned();
@@ -99,7 +99,13 @@ fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
         "a person is needed for it"
     );
     let before = crate::api::ReadReplicaSetStatus::default();
-    let shown = super::super::status(&told(&given), &given.spec, &given.observed, &before, NOW);
+    let shown = crate::decide::replica_set::status(
+        &told(&given),
+        &given.spec,
+        &given.observed,
+        &before,
+        NOW,
+    );
     assert_eq!((shown.replicas, shown.ready_replicas), (2, 1));
 }
 
@@ -115,7 +121,7 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     let more = json!({
         "spec": size, "status": {"conditions": [conditioned("Ready", "True", "Available", ""), waits]},
     });
-    let given = Given::new(
+    let given = GivenSet::new(
         spec(2, &json!({}), &size),
         [replica(0, &more), replica(1, &json!({}))],
     );
@@ -130,87 +136,99 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     assert_eq!(report.waits_for(), Some(Reason::WaitingForDisruption));
 }
 
+/// A condition with the message of a refused size.
+fn said(kind: &str, status: &str, reason: &str) -> Value {
+    conditioned(kind, status, reason, "The plan is too small.")
+}
+
+/// A replica that is being deleted.
+fn leaving<const N: usize>(conditions: [Value; N]) -> Value {
+    json!({
+        "metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"},
+        "status": {"conditions": conditions.as_slice()},
+    })
+}
+
+/// A set of one, with another replica beside it.
+fn and_one(more: &Value) -> GivenSet {
+    GivenSet::of(1, [replica(0, &json!({})), replica(1, more)])
+}
+
+fn size() -> Value {
+    json!({"size": {"fixed": 2}})
+}
+
+/// A replica whose new size was refused.
+fn refused_size() -> Value {
+    let conditions = [
+        said("Ready", "True", "Available"),
+        said("Synced", "False", "Refused"),
+        said("Stalled", "True", "Refused"),
+    ];
+    json!({"spec": size(), "status": {"conditions": conditions}})
+}
+
 /// A set reports the worst obstacle to its spec, and Ready as its replicas serve.
 #[test]
 fn what_needs_a_person_of_a_replica_needs_one_of_the_set() {
-    let size = json!({"size": {"fixed": 2}});
-    let said = |kind: &str, status: &str, reason: &str| {
-        conditioned(kind, status, reason, "The plan is too small.")
-    };
-    let refused = |reason: &str| {
-        [
-            said("Ready", "True", "Available"),
-            said("Synced", "False", reason),
-            said("Stalled", "True", reason),
-        ]
-    };
-    let changed = json!({"spec": size, "status": {"conditions": refused("Refused")}});
-    let gone = |conditions: Value| json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}, "status": {"conditions": conditions}});
     let stuck = |reason: &str| {
-        gone(json!([
+        and_one(&leaving([
             said("Ready", "False", reason),
-            said("Stalled", "True", reason)
+            said("Stalled", "True", reason),
         ]))
     };
-    let of_three = |first: &Value| {
-        Given::new(
-            spec(3, &json!({}), &size),
-            [
-                replica(0, first),
-                replica(1, &json!({})),
-                replica(2, &json!({})),
-            ],
-        )
-    };
-    let and_one = |more: &Value| Given::of(1, [replica(0, &json!({})), replica(1, more)]);
-    for (given, reason) in [
-        (of_three(&changed), Reason::Refused),
-        (and_one(&stuck("Refused")), Reason::Refused),
-        (and_one(&stuck("DeletionPaused")), Reason::DeletionPaused),
-        (
-            and_one(&stuck("DeletionProtected")),
-            Reason::DeletionProtected,
-        ),
+    let nothing = json!({});
+    let of_three = GivenSet::new(
+        spec(3, &nothing, &size()),
+        [
+            replica(0, &refused_size()),
+            replica(1, &nothing),
+            replica(2, &nothing),
+        ],
+    );
+    for (given, number, reason) in [
+        (of_three, 0, Reason::Refused),
+        (stuck("Refused"), 1, Reason::Refused),
+        (stuck("DeletionPaused"), 1, Reason::DeletionPaused),
+        (stuck("DeletionProtected"), 1, Reason::DeletionProtected),
     ] {
         assert_eq!(
             (given.does().as_str(), health(&given).0),
             ("rests", "ready")
         );
-        let message = |number| format!("Compute reads-{number}: The plan is too small.");
-        let number = if given.spec.replicas == 3 { 0 } else { 1 };
-        assert_eq!(told(&given).sync, Sync::Refused(reason, message(number)));
+        let message = format!("Compute reads-{number}: The plan is too small.");
+        assert_eq!(told(&given).sync, Sync::Refused(reason, message));
     }
-    // A replica in deletion without a problem.
-    for (leaves, sync) in [
-        (
-            gone(json!([
-                said("Ready", "False", "Deleting"),
-                said("Reconciling", "True", "Deleting")
-            ])),
-            Sync::InSync,
-        ),
-        (
-            gone(json!([
-                said("Ready", "True", "Available"),
-                said("Synced", "Unknown", "Paused"),
-                said("Paused", "True", "Paused")
-            ])),
-            Sync::OutOfSync(
-                Reason::Paused,
-                "Compute reads-1: The plan is too small.".to_owned(),
-            ),
-        ),
-    ] {
-        assert_eq!(told(&and_one(&leaves)).sync, sync);
-    }
-    // An unknown state of another replica hides nothing.
+}
+
+#[test]
+fn a_replica_in_deletion_needs_nobody_unless_it_is_paused() {
+    let deleting = leaving([
+        said("Ready", "False", "Deleting"),
+        said("Reconciling", "True", "Deleting"),
+    ]);
+    assert_eq!(told(&and_one(&deleting)).sync, Sync::InSync);
+    let paused = leaving([
+        said("Ready", "True", "Available"),
+        said("Synced", "Unknown", "Paused"),
+        said("Paused", "True", "Paused"),
+    ]);
+    let message = "Compute reads-1: The plan is too small.".to_owned();
+    assert_eq!(
+        told(&and_one(&paused)).sync,
+        Sync::OutOfSync(Reason::Paused, message)
+    );
+}
+
+#[test]
+fn an_unknown_state_of_another_replica_hides_no_refusal() {
     let dark = merged(
         json!({"status": {"state": "failed"}}),
         not_ready("Unknown", None),
     );
-    let hidden = Given::new(
-        spec(2, &json!({}), &size),
-        [replica(0, &changed), replica(1, &dark)],
+    let hidden = GivenSet::new(
+        spec(2, &json!({}), &size()),
+        [replica(0, &refused_size()), replica(1, &dark)],
     );
     assert_eq!(health(&hidden).0, "unknown");
     assert!(
@@ -227,7 +245,7 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
         conditioned("Synced", "Unknown", "Paused", "By a person."),
         conditioned("Paused", "True", "Paused", "By a person."),
     ];
-    let given = Given::of(
+    let given = GivenSet::of(
         2,
         [
             replica(0, &json!({"status": {"conditions": paused}})),
@@ -243,11 +261,11 @@ fn a_paused_replica_that_serves_leaves_the_set_ready_and_not_in_sync() {
 
 #[test]
 fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
-    use super::super::super::memory::Problem;
-    let refused = |given: Given, action| {
+    use crate::decide::memory::ActionProblem;
+    let refused = |given: GivenSet, action| {
         let failed = |seen: &mut SetObserved| {
             seen.memory
-                .failed(action, Problem::Object("not admitted".into()), 3, NOW)
+                .failed(action, ActionProblem::Object("not admitted".into()), 3, NOW)
         };
         let report = told(&given.observing(failed));
         let refused = |sync: &Sync| matches!(sync, Sync::Refused(Reason::Refused, text) if text == "not admitted");
@@ -259,22 +277,22 @@ fn what_the_api_server_refuses_leaves_those_ready_that_serve() {
     };
     let size = json!({"size": {"fixed": 2}});
     assert!(
-        refused(Given::of(1, ready(2)), Action::Delete),
+        refused(GivenSet::of(1, ready(2)), Action::Delete),
         "one too many"
     );
     assert!(
         refused(
-            Given::new(spec(2, &json!({}), &size), ready(2)),
+            GivenSet::new(spec(2, &json!({}), &size), ready(2)),
             Action::Change
         ),
         "with another size"
     );
     assert!(
-        !refused(Given::of(3, ready(2)), Action::Create),
+        !refused(GivenSet::of(3, ready(2)), Action::Create),
         "one too few"
     );
     assert!(!refused(
-        Given::of(1, [replica(0, &json!({})), replica(1, &starting())]),
+        GivenSet::of(1, [replica(0, &json!({})), replica(1, &starting())]),
         Action::Delete
     ));
 }
@@ -291,7 +309,7 @@ fn what_a_replica_said_of_an_older_spec_holds_nothing_back() {
     let conditions = json!([conditioned("Ready", "True", "Available", ""), waits]);
     let older =
         json!({"metadata": {"generation": 2}, "spec": size, "status": {"conditions": conditions}});
-    let given = Given::new(
+    let given = GivenSet::new(
         spec(2, &json!({}), &size),
         [replica(0, &older), replica(1, &json!({"spec": size}))],
     );
@@ -307,15 +325,15 @@ fn the_status_counts() {
     );
     let old = replica(1, &former());
     let new = replica(2, &json!({"status": {"host": null, "conditions": []}}));
-    let given = Given::of(2, [replica(0, &json!({})), old, new, leaving]).observing(|seen| {
+    let given = GivenSet::of(2, [replica(0, &json!({})), old, new, leaving]).observing(|seen| {
         (seen.connection_secret, seen.unused_secrets) = (Some("db".into()), vec!["old".into()])
     });
-    let status = |given: &Given| {
+    let status = |given: &GivenSet| {
         let before = crate::api::ReadReplicaSetStatus {
             connection_secret: Some("was".into()),
             ..Default::default()
         };
-        super::super::status(&told(given), &given.spec, &given.observed, &before, NOW)
+        crate::decide::replica_set::status(&told(given), &given.spec, &given.observed, &before, NOW)
     };
     let shown = status(&given);
     let numbers = (
@@ -343,7 +361,7 @@ fn the_status_counts() {
 #[test]
 fn a_schedule_of_the_template_that_never_comes_is_reported_without_a_replica() {
     let restart = |schedule: &str| json!({"maintenance": {"restart": {"schedule": schedule}}});
-    let report = |schedule: &str| told(&Given::new(spec(0, &json!({}), &restart(schedule)), []));
+    let report = |schedule: &str| told(&GivenSet::new(spec(0, &json!({}), &restart(schedule)), []));
     let Sync::Refused(Reason::InvalidSchedule, text) = report("0 0 30 2 *").sync else {
         panic!("not reported")
     };

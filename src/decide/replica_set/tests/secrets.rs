@@ -10,11 +10,11 @@ use crate::decide::Sync;
 use crate::decide::connection::ConnectionSecret;
 
 /// A set with such a Secret, which does not exist yet.
-fn given(connection: &Value, computes: Vec<Arc<Compute>>) -> Given {
+fn given(connection: &Value, computes: Vec<Arc<Compute>>) -> GivenSet {
     let count = u32::try_from(computes.len()).unwrap();
     let mut connection = connection.clone();
     connection["secretName"] = json!("reads-db");
-    Given::new(
+    GivenSet::new(
         spec(count, &json!({"connection": connection}), &json!({})),
         computes,
     )
@@ -31,7 +31,7 @@ fn whole() -> Value {
     json!({"database": "shop", "credentialsFrom": {"name": "role"}})
 }
 
-fn written(given: &Given) -> ConnectionSecret {
+fn written(given: &GivenSet) -> ConnectionSecret {
     match given.decide().step {
         Some(SetStep::WriteConnection { secret, .. }) => *secret,
         other => panic!("{other:?}"),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation,
-    PoolerMode, PostgresSettings, Role, Settings, Support, SuspendAfter,
+    PoolingMode, PostgresSettings, Role, Settings, Support, SuspendAfter,
 };
 use crate::platform::Answer;
 
@@ -136,7 +136,7 @@ impl ComputeItem {
             max: self.autoscaling_limit_max_cu,
             suspend_after: self.suspend_timeout_seconds.map(SuspendAfter::of_seconds),
             pooler_enabled: self.pooler_enabled,
-            pooler_mode: self.pooler_mode.map(PoolerMode::from),
+            pooler_mode: self.pooler_mode.map(PoolingMode::from),
             postgres: postgres(pg_settings.unwrap_or_default()).ok_or("settings.pg_settings")?,
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
@@ -408,8 +408,8 @@ impl<'a> From<&'a Settings> for Attributes<'a> {
             settings: (!pg_settings.is_empty()).then_some(SettingsBody { pg_settings }),
             pooler_enabled: settings.pooler_enabled,
             pooler_mode: settings.pooler_mode.as_ref().map(|mode| match mode {
-                PoolerMode::Transaction => TRANSACTION,
-                PoolerMode::Other(word) => word,
+                PoolingMode::Transaction => TRANSACTION,
+                PoolingMode::Other(word) => word,
             }),
             passwordless_access: settings.passwordless_access,
             disabled: settings.disabled,

@@ -168,8 +168,8 @@ fn words_that_are_known_and_others() {
         );
     }
     for (word, mode) in [
-        ("transaction", PoolerMode::Transaction),
-        ("session", PoolerMode::Other("session".into())),
+        ("transaction", PoolingMode::Transaction),
+        ("session", PoolingMode::Other("session".into())),
     ] {
         let settings = read(item("idle", word)).unwrap().settings;
         assert_eq!(
@@ -293,7 +293,7 @@ fn a_change_sends_only_what_changes_and_both_limits() {
         .0
         .insert("work_mem".to_owned(), "64MB".to_owned());
     change.settings.pooler_enabled = Some(true);
-    change.settings.pooler_mode = Some(PoolerMode::Transaction);
+    change.settings.pooler_mode = Some(PoolingMode::Transaction);
     change.settings.passwordless_access = Some(false);
     change.settings.disabled = Some(false);
     assert_eq!(

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::{DecodeError, Page, answer, computes, created, keys, projects};
-use crate::domain::{Compute, ComputeState, PoolerMode};
+use crate::domain::{Compute, ComputeState, PoolingMode};
 use crate::text::is_hidden;
 
 /// A compute with one field replaced.
@@ -175,7 +175,7 @@ fn texts(compute: Compute) -> Vec<String> {
     let mode = compute
         .settings
         .pooler_mode
-        .map(|mode: PoolerMode| mode.to_string());
+        .map(|mode: PoolingMode| mode.to_string());
     let pending = compute.pending_state.map(state);
     let others = [
         compute.region,

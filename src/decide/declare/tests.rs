@@ -30,8 +30,8 @@ fn every_shape() -> Vec<Settings> {
     let switches = [None, Some(true), Some(false)];
     let modes = [
         None,
-        Some(PoolerMode::Transaction),
-        Some(PoolerMode::Other("session".into())),
+        Some(PoolingMode::Transaction),
+        Some(PoolingMode::Other("session".into())),
     ];
     let settings = [vec![], vec![("work_mem", "64MB"), ("geqo", "on")]];
     let mut all = vec![Settings::default()];
@@ -111,8 +111,8 @@ fn all_that_is_reported_is_declared() {
             .pooler_enabled
             .and(seen.pooler_mode.as_ref())
             .and_then(|mode| match mode {
-                PoolerMode::Transaction => Some(json!("Transaction")),
-                PoolerMode::Other(_) => None,
+                PoolingMode::Transaction => Some(json!("Transaction")),
+                PoolingMode::Other(_) => None,
             });
         assert_eq!(declared["pooler"].get("mode"), mode.as_ref(), "{seen:?}");
     }

@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::api::{Duration as Length, RevokePrevious, Rotation};
 use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey, RetiredKey};
-use crate::decide::memory::Problem;
+use crate::decide::memory::ActionProblem;
 use crate::decide::{Health, Sync, Wake};
 use crate::domain::Fault;
 
@@ -134,12 +134,12 @@ fn rotation(every: &str, overlap: &str) -> Rotation {
 
 /// A spec and an observation, which each test changes.
 #[derive(Clone)]
-struct Given {
+struct GivenKey {
     spec: ProjectKeySpec,
     observed: KeyObserved,
 }
 
-impl Given {
+impl GivenKey {
     /// A resource with its finalizer and a usable account.
     fn new() -> Self {
         let spec = serde_json::json!({
@@ -261,12 +261,12 @@ impl Given {
         }
         self.observed
             .memory
-            .failed(action, Problem::Platform(fault), 1, at(second));
+            .failed(action, ActionProblem::Platform(fault), 1, at(second));
         self
     }
 
     fn secret_failed(mut self, second: i64) -> Self {
-        let problem = Problem::Secret("Secret ci-key could not be written: no".to_owned());
+        let problem = ActionProblem::Secret("Secret ci-key could not be written: no".to_owned());
         self.observed
             .memory
             .failed(Action::WriteSecret, problem, 1, at(second));
@@ -278,7 +278,7 @@ impl Given {
         self
     }
 
-    fn decide(&self, second: i64) -> Choice {
+    fn decide(&self, second: i64) -> KeyDecision {
         let mut choice = decide(&self.spec, &self.observed, at(second));
         choice.step = choice.step.map(without_platform);
         // In every decision: a wait must not end in the past, which would be a loop.

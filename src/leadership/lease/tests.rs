@@ -22,7 +22,7 @@ fn held_by(holder: Option<&str>, version: &str) -> LeaseView {
 
 #[test]
 fn a_lease_that_nobody_holds_is_taken_and_renewed() {
-    let mut me = Candidate::new("me".to_owned());
+    let mut me = LeaseCandidate::new("me".to_owned());
     assert_eq!(me.next(secs(100)), LeaseStep::Read);
     me.read(None, secs(100));
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_lease_that_nobody_holds_is_taken_and_renewed() {
         me.next(secs(105)),
         LeaseStep::Write(Some(held_by(Some("me"), "1")))
     );
-    let mut other = Candidate::new("other".to_owned());
+    let mut other = LeaseCandidate::new("other".to_owned());
     other.read(Some(held_by(None, "2")), secs(7));
     assert_eq!(
         other.next(secs(7)),
@@ -52,7 +52,7 @@ fn a_lease_that_nobody_holds_is_taken_and_renewed() {
 
 #[test]
 fn anothers_lease_is_taken_once_it_has_not_changed_for_its_whole_duration() {
-    let mut me = Candidate::new("me".to_owned());
+    let mut me = LeaseCandidate::new("me".to_owned());
     me.read(Some(held_by(Some("other"), "1")), secs(100));
     assert_eq!(me.next(secs(100)), LeaseStep::Wait(RETRY_PERIOD));
     me.read(Some(held_by(Some("other"), "1")), secs(110));
@@ -78,7 +78,7 @@ fn anothers_lease_is_taken_once_it_has_not_changed_for_its_whole_duration() {
 
 #[test]
 fn a_leader_without_answers_leads_no_longer_than_the_last_one_allows() {
-    let mut me = Candidate::new("me".to_owned());
+    let mut me = LeaseCandidate::new("me".to_owned());
     me.read(None, secs(100));
     me.written(held_by(Some("me"), "1"), secs(100), secs(100));
     me.failed(secs(105));
@@ -106,8 +106,8 @@ fn a_leader_without_answers_leads_no_longer_than_the_last_one_allows() {
     assert_eq!(me.leads_until(), None, "somebody has given it to another");
 }
 
-struct Process {
-    candidate: Candidate,
+struct Contender {
+    candidate: LeaseCandidate,
     /// The offset of its clock from the world's.
     offset: Duration,
     request: Option<Request>,
@@ -121,7 +121,7 @@ struct Request {
 }
 
 struct World {
-    processes: Vec<Process>,
+    processes: Vec<Contender>,
     lease: Option<LeaseView>,
     versions: u32,
     /// Requests whose process no longer waits for the answer.
@@ -131,8 +131,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let process = |place: u64| Process {
-            candidate: Candidate::new(format!("p{place}")),
+        let process = |place: u64| Contender {
+            candidate: LeaseCandidate::new(format!("p{place}")),
             offset: secs(1_000 * place),
             request: None,
         };
@@ -198,7 +198,7 @@ impl World {
     }
 
     fn leaders(&self) -> Vec<&str> {
-        let leads = |process: &&Process| {
+        let leads = |process: &&Contender| {
             process
                 .candidate
                 .leads_until()

@@ -218,11 +218,11 @@ impl Probe {
     }
 }
 
-type Choice = Decision<KeyStep>;
+type KeyDecision = Decision<KeyStep>;
 
 /// Decides about a ProjectKey. The answer that the platform offers no list of keys may be
 /// temporary, so the decision expires with it.
-pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
+pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> KeyDecision {
     let choice = choose(spec, observed, now);
     match observed.not_offered_until {
         Some(until) => choice.no_later(Wake::At(until)),
@@ -230,60 +230,33 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     }
 }
 
-fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
+fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> KeyDecision {
     let orphaned = spec.deletion == KeyDeletion::Orphan;
-    let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !orphaned);
+    if !orphaned && let Some(braked) = brake::held(&observed.meta, &observed.limits) {
+        return braked;
+    }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return braked.unwrap_or_else(|| invalid_record(spec, observed, invalid)),
+        Err(invalid) => return invalid_record(spec, observed, invalid),
     };
-    let case = Case {
+    let case = KeyCase {
         spec,
         observed,
         identity,
         secret: trusted(&observed.secret, identity),
         now,
     };
-    if let Some(braked) = braked {
-        return braked;
+    if let Some(choice) = case.record_identity() {
+        return choice;
     }
-    let Meta {
-        deleting,
-        has_finalizer,
-        paused: is_paused,
-        ..
-    } = observed.meta;
-    if observed.is_wish && !is_paused && (has_finalizer || !deleting) {
-        let report = Report::progressing(
-            Reason::Updating,
-            "The keys that the annotation names are being recorded.",
-        );
-        return Decision::act(
-            KeyStep::RecordIdentity {
-                identity: Box::new(identity.clone()),
-            },
-            report,
-        );
-    }
-    if deleting {
+    if observed.meta.deleting {
         return delete::decide(&case);
     }
     // Save a secret in memory first: the platform shows it only once.
-    if let Some(key) = observed
-        .unsaved
-        .as_ref()
-        .filter(|_| !matches!(case.secret, KeySecretView::Foreign(_)))
+    if let Some(key) = &observed.unsaved
+        && !matches!(case.secret, KeySecretView::Foreign(_))
     {
-        if !identity.expects(&key.name) {
-            return Decision::act(case.give_up_unsaved(key), saving());
-        }
-        if let Some(choice) = trial::before_switch(&case, key) {
-            return choice;
-        }
-        if let Some(step) = case.adopt_step() {
-            return case.act(Action::WriteSecret, step, saving());
-        }
-        return case.act(Action::WriteSecret, KeyStep::SaveSecret, saving());
+        return save(&case, key);
     }
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
@@ -296,20 +269,36 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     {
         return choice;
     }
-    match &observed.account {
+    with_account(&case)
+}
+
+/// The part of a decision that needs the account.
+fn with_account(case: &KeyCase) -> KeyDecision {
+    match &case.observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
         AccountView::Usable {
             organization: Some(_),
-        } => {
-            let first = case.wrong_account().or_else(|| unlisted::noted(&case));
-            first.unwrap_or_else(|| keep::decide(&case))
-        }
-        account => account
-            .obstacle()
-            .map_or_else(Decision::silent, |obstacle| {
-                Decision::rest(Report::of(obstacle))
-            }),
+        } => case
+            .wrong_account()
+            .or_else(|| unlisted::noted(case))
+            .unwrap_or_else(|| keep::decide(case)),
+        account => match account.obstacle() {
+            Some(obstacle) => Decision::rest(Report::of(obstacle)),
+            None => Decision::silent(),
+        },
     }
+}
+
+/// Saves a created key that is only in memory.
+fn save(case: &KeyCase, key: &KeyIdentity) -> KeyDecision {
+    if !case.identity.expects(&key.name) {
+        return Decision::act(case.give_up_unsaved(key), saving());
+    }
+    if let Some(choice) = trial::before_switch(case, key) {
+        return choice;
+    }
+    let step = case.adopt_step().unwrap_or(KeyStep::SaveSecret);
+    case.act(Action::WriteSecret, step, saving())
 }
 
 /// Returns true if keys exist or may exist, so that the finalizer has to keep the resource.
@@ -322,7 +311,7 @@ fn invalid_record(
     spec: &ProjectKeySpec,
     observed: &KeyObserved,
     invalid: &InvalidAnnotation,
-) -> Choice {
+) -> KeyDecision {
     let meta = &observed.meta;
     let orphaned = spec.deletion == KeyDeletion::Orphan || invalid.is_copy();
     if meta.deleting && meta.has_finalizer && !meta.paused && orphaned {
@@ -342,7 +331,7 @@ fn saving() -> Report {
 }
 
 /// The input of one decision.
-struct Case<'a> {
+struct KeyCase<'a> {
     spec: &'a ProjectKeySpec,
     observed: &'a KeyObserved,
     identity: &'a ProjectKeyIdentity,
@@ -351,9 +340,26 @@ struct Case<'a> {
     now: Timestamp,
 }
 
-impl Case<'_> {
+impl KeyCase<'_> {
+    /// Records the identity from an annotation first, before anything depends on it.
+    fn record_identity(&self) -> Option<KeyDecision> {
+        let meta = &self.observed.meta;
+        let is_released = meta.deleting && !meta.has_finalizer;
+        if !self.observed.is_wish || meta.paused || is_released {
+            return None;
+        }
+        let step = KeyStep::RecordIdentity {
+            identity: Box::new(self.identity.clone()),
+        };
+        let message = "The keys that the annotation names are being recorded.";
+        Some(Decision::act(
+            step,
+            Report::progressing(Reason::Updating, message),
+        ))
+    }
+
     /// A step, unless its last attempt failed too recently.
-    fn act(&self, action: Action, step: KeyStep, report: Report) -> Choice {
+    fn act(&self, action: Action, step: KeyStep, report: Report) -> KeyDecision {
         match self.backoff(action) {
             Some(memory::Backoff { health, until }) => Decision::wait(Report::of(health), until),
             None => Decision::act(step, report),
@@ -362,9 +368,8 @@ impl Case<'_> {
 
     /// Restores the finalizer and the copy of the record. Replacing a resource by its manifest
     /// removes both, but keys need the finalizer.
-    fn restore(&self) -> Choice {
-        let meta = &self.observed.meta;
-        let record = meta.record.clone().filter(|_| meta.record_lost);
+    fn restore(&self) -> KeyDecision {
+        let record = self.observed.meta.lost_record();
         Decision::act(KeyStep::Restore { record }, keep::creating())
     }
 
@@ -398,11 +403,14 @@ impl Case<'_> {
     /// the operator revoke it. Names of earlier versions lack the namespace, so they count only if
     /// the operator itself recorded them.
     fn issued(&self, name: &str) -> bool {
-        let is_own = |mark: Mark| match mark.is_of_earlier_version() {
-            true => !self.is_restored(name),
-            false => mark.is_for(self.observed.meta.object_key()),
-        };
-        self.observed.cluster.issued(name) && Mark::of(name).is_some_and(is_own)
+        if !self.observed.cluster.issued(name) {
+            return false;
+        }
+        match Mark::of(name) {
+            Some(mark) if mark.is_of_earlier_version() => !self.is_restored(name),
+            Some(mark) => mark.is_for(self.observed.meta.object_key()),
+            None => false,
+        }
     }
 
     /// Returns true if only an annotation or a Secret claims that this is a key of the resource.

@@ -96,7 +96,7 @@ pub struct Declared<'a> {
 
 /// The action on a connection Secret.
 #[derive(Clone, Debug)]
-pub enum Due {
+pub enum SecretDue {
     Foreign(Report),
     /// Write the Secret. The entries in `without` must not be in it.
     Write {
@@ -107,7 +107,7 @@ pub enum Due {
 
 impl Declared<'_> {
     /// The action; `None` if the Secret is up to date.
-    pub fn due(&self, target: &Target) -> Option<Due> {
+    pub fn due(&self, target: &Target) -> Option<SecretDue> {
         let entries = entries(self.connection, self.credentials, target);
         let without: BTreeSet<String> = names(&entries, Option::is_none)
             .map(str::to_owned)
@@ -119,7 +119,7 @@ impl Declared<'_> {
         let secret = ConnectionSecret::of(self.connection, data);
         match self.secret {
             SecretView::NotWanted => None,
-            SecretView::Foreign(owner) => Some(Due::Foreign(Report::stalled(
+            SecretView::Foreign(owner) => Some(SecretDue::Foreign(Report::stalled(
                 Reason::SecretNotOurs,
                 format!(
                     "Secret {} exists and is {owner}. dbplane does not change it. Delete it, or choose another \
@@ -133,7 +133,7 @@ impl Declared<'_> {
             {
                 None
             }
-            SecretView::Absent | SecretView::Ours(_) => Some(Due::Write {
+            SecretView::Absent | SecretView::Ours(_) => Some(SecretDue::Write {
                 secret: Box::new(secret),
                 without,
             }),

@@ -31,8 +31,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 pub use claims::{
-    Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject,
-    claimed, claims, relevant_subjects, subjects, turn, wanted,
+    Claim, ClaimSubject, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace,
+    RivalCreate, claimed, claims, relevant_subjects, subjects, turn, wanted,
 };
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use delete::misses_its_project;
@@ -45,10 +45,9 @@ pub use twin::watch_twins;
 pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 
-use self::snapshot::Snapshot;
+use self::snapshot::ComputeSnapshot;
 use super::connection::{Address, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
-use super::drift::Difference;
 use super::identity::{ComputeIdentity, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
@@ -119,10 +118,10 @@ pub enum SnapshotState {
     },
 }
 
-type Choice = Decision<ComputeStep>;
+type ComputeDecision = Decision<ComputeStep>;
 
 /// Decides on the next step for a Compute.
-pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
+pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> ComputeDecision {
     let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
     let agenda = agenda.as_deref();
     let choice = choose(&schedules::in_force(spec, agenda), observed, agenda, now);
@@ -138,22 +137,23 @@ fn choose(
     observed: &ComputeObserved,
     agenda: Option<&Agenda>,
     now: Timestamp,
-) -> Choice {
-    let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
+) -> ComputeDecision {
+    if !is_orphaned(spec)
+        && let Some(braked) = brake::held(&observed.meta, &observed.limits)
+    {
+        return braked;
+    }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return braked.unwrap_or_else(|| record::invalid(spec, observed, invalid)),
+        Err(invalid) => return record::invalid(spec, observed, invalid),
     };
-    let case = Case {
+    let case = ComputeCase {
         spec,
         observed,
         identity,
         agenda,
         now,
     };
-    if let Some(braked) = braked {
-        return braked;
-    }
     if observed.meta.deleting {
         return delete::decide(&case);
     }
@@ -175,7 +175,7 @@ fn choose(
             connection::meanwhile(&case, Report::of(unreadable(spec, fault)))
         }
         SnapshotState::Taken { at, computes } => {
-            let snapshot = Snapshot::new(*at, computes);
+            let snapshot = ComputeSnapshot::new(*at, computes);
             if let Some(report) = record::elsewhere(&case) {
                 return Decision::rest(report);
             }
@@ -191,7 +191,7 @@ fn choose(
     }
 }
 
-fn remove_finalizer(why: &str) -> Choice {
+fn remove_finalizer(why: &str) -> ComputeDecision {
     Decision::act(
         ComputeStep::RemoveFinalizer,
         Report::progressing(Reason::Deleting, why),
@@ -200,7 +200,7 @@ fn remove_finalizer(why: &str) -> Choice {
 
 /// Waits for a user. Meanwhile another resource may bind or release a candidate. That does not
 /// enqueue this one, hence the timer.
-fn await_person(case: &Case, report: Report) -> Choice {
+fn await_person(case: &ComputeCase, report: Report) -> ComputeDecision {
     Decision::wait(report, later(case.now, PERSON_CHECK))
 }
 
@@ -212,10 +212,17 @@ pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Ti
     memory.agenda = schedules::agenda(spec, memory, generation, now);
 }
 
+/// A spec, and the generation of the resource that declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionedSpec<'a> {
+    pub spec: &'a ComputeSpec,
+    pub generation: i64,
+}
+
 /// Remembers what a snapshot shows of the bound compute. `status` may come from an earlier process.
 pub fn remember(
     memory: &mut Memory,
-    (spec, generation): (&ComputeSpec, i64),
+    declared: VersionedSpec<'_>,
     status: Option<&ComputeStatus>,
     shown: &Shown<Compute>,
     now: Timestamp,
@@ -226,6 +233,7 @@ pub fn remember(
     }
     (memory.missing_since, memory.asked) = (None, None);
     let Shown::Entry(found) = *shown else { return };
+    let VersionedSpec { spec, generation } = declared;
     let agenda = schedules::agenda(spec, memory, generation, now);
     let spec = schedules::in_force(spec, agenda.as_deref());
     let differences = super::drift::differences(&spec, found);
@@ -240,11 +248,12 @@ pub fn remember(
         since,
     } in status.iter().flat_map(|status| &status.not_applied)
     {
-        let same = |it: &&Difference| it.field == *setting && it.declared == *declared;
-        let difference = differences.iter().find(same);
-        difference
-            .into_iter()
-            .for_each(|it| memory.recall_sent(setting, &it.change, *since, now));
+        let difference = differences
+            .iter()
+            .find(|it| it.field == *setting && it.declared == *declared);
+        if let Some(it) = difference {
+            memory.recall_sent(setting, &it.change, *since, now);
+        }
     }
     memory.note_differing(
         &differences
@@ -293,7 +302,7 @@ pub fn is_settled(compute: &Compute) -> bool {
 }
 
 /// The input of one decision.
-struct Case<'a> {
+struct ComputeCase<'a> {
     spec: &'a ComputeSpec,
     observed: &'a ComputeObserved,
     identity: &'a ComputeIdentity,
@@ -301,7 +310,7 @@ struct Case<'a> {
     now: Timestamp,
 }
 
-impl Case<'_> {
+impl ComputeCase<'_> {
     fn generation(&self) -> i64 {
         self.observed.meta.generation
     }
@@ -341,7 +350,7 @@ impl Case<'_> {
         action: super::Action,
         step: ComputeStep,
         report: Report,
-    ) -> Choice {
+    ) -> ComputeDecision {
         match self
             .observed
             .memory
@@ -353,13 +362,13 @@ impl Case<'_> {
     }
 
     /// A step, unless it backs off after a failure.
-    fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
+    fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> ComputeDecision {
         self.pause(action)
             .unwrap_or_else(|| Decision::act(step, report))
     }
 
     /// The backoff after a failure.
-    fn pause(&self, action: super::Action) -> Option<Choice> {
+    fn pause(&self, action: super::Action) -> Option<ComputeDecision> {
         let backoff = self
             .observed
             .memory

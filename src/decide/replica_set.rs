@@ -29,7 +29,7 @@ use crate::api::{Compute, ReadReplicaSetSpec};
 pub struct SetObserved {
     pub meta: Meta,
     /// The Computes of the set, and those that it may adopt.
-    pub computes: Vec<Found>,
+    pub computes: Vec<FoundReplica>,
     /// The cache shows all writes of this process to these Computes.
     pub settled: bool,
     /// The number of Computes of the set that cannot be read. They exist, and nothing else is known
@@ -48,7 +48,7 @@ pub struct SetObserved {
 
 /// A Compute and its relation to the set.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundReplica {
     pub relation: Relation,
     pub compute: Arc<Compute>,
 }
@@ -83,9 +83,9 @@ pub struct Member {
     pub version: Option<String>,
 }
 
-type Choice = Decision<SetStep>;
+type SetDecision = Decision<SetStep>;
 
-struct Case<'a> {
+struct SetCase<'a> {
     spec: &'a ReadReplicaSetSpec,
     observed: &'a SetObserved,
     replicas: Vec<Replica>,
@@ -113,7 +113,7 @@ pub fn decide(
     if !observed.settled {
         return Decision::silent().no_later(Wake::At(later(now, SHOWN_AFTER)));
     }
-    let case = Case::new(spec, observed, now);
+    let case = SetCase::new(spec, observed, now);
     let report = case.report();
     let choices = [
         case.membership(&report),
@@ -130,7 +130,7 @@ pub fn decide(
     )
 }
 
-impl<'a> Case<'a> {
+impl<'a> SetCase<'a> {
     fn new(spec: &'a ReadReplicaSetSpec, observed: &'a SetObserved, now: Timestamp) -> Self {
         let replicas = member::replicas(spec, &observed.computes);
         Self {
@@ -144,7 +144,7 @@ impl<'a> Case<'a> {
 
     /// A step, unless the API server refused the last one of its kind too recently. Serving
     /// replicas keep the set usable meanwhile.
-    fn act(&self, action: Action, step: SetStep, report: &Report) -> Choice {
+    fn act(&self, action: Action, step: SetStep, report: &Report) -> SetDecision {
         match self.backoff(action) {
             Some(backoff) => {
                 Decision::wait(self.serving(report).beside(backoff.health), backoff.until)
@@ -164,7 +164,7 @@ impl<'a> Case<'a> {
     }
 
     /// Settles ownership before anything else: adopt or release Computes.
-    fn membership(&self, report: &Report) -> Option<Choice> {
+    fn membership(&self, report: &Report) -> Option<SetDecision> {
         let step = self
             .observed
             .computes

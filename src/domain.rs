@@ -15,7 +15,7 @@ pub use last_use::is_same_use;
 pub use listed::{Listed, Shown, Unreadable, UnreadableEntry};
 pub use model::{
     Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId,
-    PoolerMode, PostgresSettings, Project, ProjectId, Role, Settings, SuspendAfter,
+    PoolingMode, PostgresSettings, Project, ProjectId, Role, Settings, SuspendAfter,
 };
 pub use support::{NameSupport, Support};
 pub use units::{COMPUTE_SIZES, ComputeUnits};

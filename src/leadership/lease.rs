@@ -35,23 +35,23 @@ pub enum LeaseStep {
 
 /// A process that leads, or wants to lead.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct LeaseCandidate {
     /// Unique for each process.
     identity: String,
-    seen: Option<Seen>,
+    seen: Option<SeenLease>,
     not_before: Duration,
     leads_until: Option<Duration>,
 }
 
 /// The last observation of the lease.
 #[derive(Clone, Debug)]
-struct Seen {
+struct SeenLease {
     lease: Option<LeaseView>,
     /// When this version of it was first seen.
     since: Duration,
 }
 
-impl Candidate {
+impl LeaseCandidate {
     pub fn new(identity: String) -> Self {
         Self {
             identity,
@@ -81,7 +81,7 @@ impl Candidate {
         }
     }
 
-    fn may_write(&self, seen: &Seen, now: Duration) -> bool {
+    fn may_write(&self, seen: &SeenLease, now: Duration) -> bool {
         let Some(lease) = &seen.lease else {
             return true;
         };
@@ -103,7 +103,7 @@ impl Candidate {
             .seen
             .take()
             .filter(|seen| version(&seen.lease) == version(&lease));
-        let seen = Seen {
+        let seen = SeenLease {
             since: before.map_or(now, |seen| seen.since),
             lease,
         };
@@ -122,7 +122,7 @@ impl Candidate {
 
     /// Applies a write of the lease by this process, sent at `sent` and answered at `now`.
     pub fn written(&mut self, lease: LeaseView, sent: Duration, now: Duration) {
-        self.seen = Some(Seen {
+        self.seen = Some(SeenLease {
             lease: Some(lease),
             since: now,
         });
@@ -142,5 +142,4 @@ impl Candidate {
 }
 
 #[cfg(test)]
-#[path = "lease_tests.rs"]
 mod tests;

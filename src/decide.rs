@@ -6,7 +6,7 @@
 //! and `text` of this program.
 
 pub mod account;
-mod attention;
+pub mod attention;
 pub mod brake;
 pub mod circuit;
 pub mod compute;
@@ -19,7 +19,6 @@ pub mod drift;
 pub mod identity;
 pub mod kept;
 pub mod key;
-pub mod lease;
 pub mod memory;
 pub mod names;
 pub mod operations;
@@ -37,9 +36,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use attention::{Attention, Need};
+pub use attention::Attention;
 pub use brake::Brake;
-pub use conditions::{Health, Report, Sync, Waiting};
+pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
 use seal::ObjectKey;
@@ -165,10 +164,22 @@ impl Meta {
         }
     }
 
+    /// The record, if its copy in the annotation has to be restored.
+    fn lost_record(&self) -> Option<String> {
+        if self.record_lost {
+            self.record.clone()
+        } else {
+            None
+        }
+    }
+
     /// The last handled request for the status: `old` until the platform has been read after the
     /// last request.
     fn handled_reconcile(&self, looked: bool, old: Option<&String>) -> Option<String> {
-        self.reconcile.as_ref().filter(|_| looked).or(old).cloned()
+        match &self.reconcile {
+            Some(request) if looked => Some(request.clone()),
+            _ => old.cloned(),
+        }
     }
 }
 

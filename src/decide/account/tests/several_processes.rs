@@ -12,7 +12,7 @@ fn written(own: (usize, i64), by_another: Option<&AccountStatus>) -> AccountStat
             what: count,
             at: at(second),
         });
-        it.check = check(Verdict::Projects(projects)).map(|check| Check {
+        it.check = check(Verdict::Projects(projects)).map(|check| AccountCheck {
             at: at(second),
             ..check
         });
@@ -80,8 +80,8 @@ fn a_later_check_that_finds_the_same_is_no_news_whatever_the_status_is_about() {
 #[test]
 fn a_check_that_is_to_be_made_anew_has_no_time_to_report() {
     let wanted = |it: &mut AccountObserved| {
-        it.check = check(Verdict::Projects(names(&["a"]))).map(|check| Check {
-            at: Check::WANTED,
+        it.check = check(Verdict::Projects(names(&["a"]))).map(|check| AccountCheck {
+            at: AccountCheck::WANTED,
             keys: Some(5),
             ..check
         });
