@@ -24,3 +24,4 @@ mod reference;
 mod table;
 mod traces;
 mod validate;
+mod words;
