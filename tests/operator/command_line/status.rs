@@ -66,7 +66,7 @@ async fn a_fleet_shows_first_what_needs_a_person() {
             .unwrap_or_else(|| panic!("{word} is missing: {}", shown.out))
     };
     assert!(
-        place("Attention a person\n") < place("Waits for time\n")
+        place("Needs a person\n") < place("Waits for time\n")
             && place("Waits for time\n") < place("Accounts\n")
     );
     assert!(
@@ -291,7 +291,7 @@ async fn a_watched_fleet_is_shown_anew_with_each_change() {
     read_until(&mut child, &mut text, "Accounts\n").await;
     assert!(!text.contains("Paused"), "{text}");
     fixture
-        .kubectl(&["annotate", "compute", "orders", "dbplane.dev/paused=true"])
+        .annotate("compute/orders", "dbplane.dev/paused=true")
         .await;
     read_until(
         &mut child,
