@@ -186,10 +186,7 @@ async fn kubectl_reads_its_input_and_its_complaint_is_the_error() {
     let cluster = ControlPlane::shared().await.unwrap();
     let manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: applied}}";
 
-    let said = cluster
-        .kubectl_with_input(&["apply", "-f", "-"], manifest)
-        .await
-        .unwrap();
+    let said = cluster.apply(manifest).await.unwrap();
     let complaint = cluster
         .kubectl(&["get", "namespace", "nowhere"])
         .await

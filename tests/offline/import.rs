@@ -119,6 +119,24 @@ fn a_state_of_terraform_becomes_manifests_without_any_of_its_secrets() {
         );
     }
 
+    manifests_show_the_state(&files);
+    for stays in [
+        "neon_project.shop",
+        r#"neon_branch.stage["dev"]"#,
+        "neon_role.app",
+        "neon_database.app",
+        "neon_org_api_key.all",
+        "neon_api_key.laptop",
+    ] {
+        assert!(
+            said.notes.contains(&format!("  {stays}\n")),
+            "{stays}: {}",
+            said.notes
+        );
+    }
+}
+
+fn manifests_show_the_state(files: &BTreeMap<String, String>) {
     let reporting = &files["aged-wind-123456/br-reporting-3-primary.yaml"];
     for part in [
         "computeID: ep-wide-moon-333\n",
@@ -147,20 +165,6 @@ fn a_state_of_terraform_becomes_manifests_without_any_of_its_secrets() {
         kustomization.contains("\n# - keys/ci-pipeline.yaml\n")
             && !kustomization.contains("\n- keys")
     );
-    for stays in [
-        "neon_project.shop",
-        r#"neon_branch.stage["dev"]"#,
-        "neon_role.app",
-        "neon_database.app",
-        "neon_org_api_key.all",
-        "neon_api_key.laptop",
-    ] {
-        assert!(
-            said.notes.contains(&format!("  {stays}\n")),
-            "{stays}: {}",
-            said.notes
-        );
-    }
 }
 
 #[test]

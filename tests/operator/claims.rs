@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::computes::{delete, message};
+use crate::computes::message;
 use crate::creates::id;
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, world};
 
@@ -77,7 +77,7 @@ async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
         "the log names it"
     );
     first.until_ready("compute/taken").await;
-    delete(&first, "compute/taken").await;
+    first.delete("compute/taken").await;
     first.until_gone("compute/taken").await;
     assert_ne!(id(&late.until_ready("compute/orders").await), bound);
     assert_eq!((late.count("POST"), late.count("DELETE")), (2, 1));
@@ -101,7 +101,7 @@ async fn what_another_platform_shows_takes_nothing_from_this_one() {
     assert_eq!(bound, taken, "the same id on both");
     mine.patch("compute/orders", json!({"deletion": "Orphan"}))
         .await;
-    delete(&mine, "compute/orders").await;
+    mine.delete("compute/orders").await;
     mine.until_gone("compute/orders").await;
     mine.apply(&compute(
         "again",
@@ -126,7 +126,7 @@ async fn what_another_finalizer_keeps_claims_nothing() {
     fixture
         .kubectl(&["patch", "compute", "orders", "--type", "json", "-p", theirs])
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let only_theirs =
         |seen: &Value| seen["metadata"]["finalizers"] == json!(["example.com/theirs"]);
     fixture

@@ -195,6 +195,22 @@ spec:
         self.shared.cluster.kubectl(&all).await.unwrap()
     }
 
+    /// Deletes the object `kind/name`, and does not wait for its end.
+    pub async fn delete(&self, object: &str) {
+        self.kubectl(&["delete", object, "--wait=false"]).await;
+    }
+
+    pub async fn delete_all(&self, kind: &str) {
+        self.kubectl(&["delete", kind, "--all", "--wait=false"])
+            .await;
+    }
+
+    /// Sets an annotation (`name=value`) or removes it (`name-`).
+    pub async fn annotate(&self, object: &str, annotation: &str) {
+        self.kubectl(&["annotate", "--overwrite", object, annotation])
+            .await;
+    }
+
     pub async fn patch(&self, object: &str, spec: Value) {
         let patch = serde_json::json!({"spec": spec}).to_string();
         self.kubectl(&["patch", object, "--type", "merge", "-p", &patch])
@@ -360,6 +376,11 @@ spec:
         let mut keys = self.keys().await;
         keys.retain(|key| key["project_id"] == self.project && key["revoked"] == false);
         keys
+    }
+
+    /// The number of computes, and of valid keys of the project.
+    pub async fn on_the_platform(&self) -> (usize, usize) {
+        (self.computes().await.len(), self.live_keys().await.len())
     }
 
     pub async fn revoke(&self, id: &Value) {

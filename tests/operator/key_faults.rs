@@ -235,9 +235,7 @@ async fn a_key_that_may_not_create_keys_is_named_as_the_reason() {
         .until_condition("projectkey/ci", "Stalled", "True", "Forbidden")
         .await;
     // It has nothing on the platform that would block the deletion.
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
 }
 
@@ -276,14 +274,12 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     fixture
         .until_condition("projectkey/copy", "Stalled", "True", "BindingConflict")
         .await;
-    fixture
-        .kubectl(&["delete", "projectkey", "copy", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/copy").await;
     fixture.until_gone("projectkey/copy").await;
     assert_eq!(fixture.answer_to(&token).await, 200);
     // The record is restored from the status.
     fixture
-        .kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/record-"])
+        .annotate("projectkey/ci", "dbplane.dev/record-")
         .await;
     fixture
         .until("projectkey/ci", "restored", |seen| {
@@ -348,12 +344,7 @@ async fn they_are_three_at_most() {
     fixture.platform.clear_faults();
     assert_eq!((fixture.count(CREATE), live.len()), (3, 3), "{message}");
     fixture
-        .kubectl(&[
-            "annotate",
-            "projectkey",
-            "ci",
-            "dbplane.dev/revoked-keys=all",
-        ])
+        .annotate("projectkey/ci", "dbplane.dev/revoked-keys=all")
         .await;
     fixture.until_ready("projectkey/ci").await;
     assert_eq!(fixture.count(CREATE), 4);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::computes::{delete, writes};
+use crate::computes::writes;
 use crate::creates::{id, reader};
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, key};
 use crate::support::Sandbox;
@@ -95,7 +95,7 @@ async fn renamed(name: &str, new_first: bool) {
         waits(&fixture, "compute/orders-primary").await;
         fixture.until_ready("compute/orders").await;
     }
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     if !new_first {
         fixture.apply(&new).await;
@@ -203,7 +203,7 @@ async fn the_new_resource_goes_on_also_where_it_declares_another_branch() {
         .apply(&compute("orders-primary", "br-dev-7", &more))
         .await;
     waits(&fixture, "compute/orders-primary").await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!(
         id(&soon_ready(&fixture, "compute/orders-primary").await),
@@ -232,14 +232,14 @@ async fn moved(name: &str, new_first: bool) {
         new.apply(&manifest).await;
         waits(&new, "compute/replica").await;
     }
-    delete(&old, "compute/replica").await;
+    old.delete("compute/replica").await;
     old.until_gone("compute/replica").await;
     if !new_first {
         new.apply(&manifest).await;
     }
     assert_eq!(id(&soon_ready(&new, "compute/replica").await), bound);
     is_untouched(&old, 1).await;
-    delete(&new, "compute/replica").await;
+    new.delete("compute/replica").await;
     new.until_gone("compute/replica").await;
     assert_eq!(
         (old.count("DELETE"), old.computes().await.len()),
@@ -304,7 +304,7 @@ async fn a_key_moves_to_another_namespace_as_a_new_key() {
         (old.answer_to(&before).await, old.answer_to(&after).await),
         (200, 200)
     );
-    delete(&old, "projectkey/ci").await;
+    old.delete("projectkey/ci").await;
     old.until_gone("projectkey/ci").await;
     assert_eq!(
         (old.answer_to(&before).await, old.answer_to(&after).await),

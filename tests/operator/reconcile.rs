@@ -10,11 +10,10 @@ const ASKED: &str = "2026-11-22T22:00:00Z";
 
 async fn ask(fixture: &Fixture, object: &str) {
     fixture
-        .kubectl(&[
-            "annotate",
+        .annotate(
             object,
             &format!("dbplane.dev/reconcile-requested-at={ASKED}"),
-        ])
+        )
         .await;
 }
 

@@ -152,9 +152,7 @@ async fn a_replica_that_is_deleted_by_hand_is_replaced() {
     let fixture = Fixture::new("set-by-hand").await;
     fixture.apply(&set(2, "br-main-42", "", "")).await;
     until_all(&fixture, 2).await;
-    fixture
-        .kubectl(&["delete", "compute", "reads-0", "--wait=false"])
-        .await;
+    fixture.delete("compute/reads-0").await;
     fixture.until_gone("compute/reads-0").await;
     // The status may be stale for a moment.
     fixture

@@ -169,10 +169,7 @@ spec:
         )
     });
     let manifests: String = std::iter::once(account).chain(computes).collect();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &manifests)
-        .await
-        .unwrap();
+    cluster.apply(&manifests).await.unwrap();
 }
 
 /// Waits until Ready has this reason, and returns its message.

@@ -9,6 +9,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod account_check;
 mod children;
 #[path = "../support/collector.rs"]
 mod collector;
@@ -238,12 +239,16 @@ async fn record(cluster: &ControlPlane) -> String {
 }
 
 async fn until_ready(cluster: &ControlPlane) {
+    until_condition(cluster, "compute/orders", "Ready").await;
+}
+
+async fn until_condition(cluster: &ControlPlane, object: &str, condition: &str) {
     cluster
         .kubectl(&[
             "wait",
             "--timeout=60s",
-            "--for=condition=Ready",
-            "compute/orders",
+            &format!("--for=condition={condition}"),
+            object,
         ])
         .await
         .unwrap();

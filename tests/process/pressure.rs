@@ -41,10 +41,7 @@ spec:
         )
     };
     let manifests: String = (0..REPLICAS).map(replica).collect();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &manifests)
-        .await
-        .unwrap();
+    cluster.apply(&manifests).await.unwrap();
 }
 
 #[tokio::test]

@@ -30,10 +30,7 @@ spec:
 ";
 
 async fn apply(cluster: &ControlPlane, manifest: &str) {
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], manifest)
-        .await
-        .unwrap();
+    cluster.apply(manifest).await.unwrap();
 }
 
 /// Waits until the set has this many replicas, all ready.

@@ -30,10 +30,7 @@ spec:
         .kubectl_with_input(&["-n", "default", "apply", "-f", "-"], SECRET)
         .await
         .unwrap();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &account)
-        .await
-        .unwrap();
+    cluster.apply(&account).await.unwrap();
 }
 
 async fn reader(cluster: &ControlPlane, namespace: &str) {

@@ -81,12 +81,7 @@ spec:
   branchID: br-main-42
 {spec}"
     );
-    let applied = async || {
-        cluster
-            .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-            .await
-            .is_ok()
-    };
+    let applied = async || cluster.apply(&manifest).await.is_ok();
     wait_until("the definition to be served again", PATIENCE, applied)
         .await
         .unwrap();
@@ -201,12 +196,7 @@ async fn store_in_the_former_spelling(cluster: &ControlPlane) {
         .await
         .unwrap();
     let manifest = of_branch_dev("projectId: aged-wind-123456, branchId: br-dev-7");
-    let stored = async || {
-        cluster
-            .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-            .await
-            .is_ok()
-    };
+    let stored = async || cluster.apply(&manifest).await.is_ok();
     wait_until(
         "the API server to take the former spelling",
         PATIENCE,

@@ -52,10 +52,7 @@ async fn patched(cluster: &ControlPlane) -> Value {
         .kubectl(&["create", "namespace", "argocd"])
         .await
         .unwrap();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], CONFIG_MAP)
-        .await
-        .unwrap();
+    cluster.apply(CONFIG_MAP).await.unwrap();
     let absolute = |word: &str| match word.starts_with("deploy/") {
         true => root().join(word).display().to_string(),
         false => word.to_owned(),

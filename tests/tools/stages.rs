@@ -164,10 +164,16 @@ async fn reach(site: &Site, recorder: &Recorder, stage: &Stage, begun: u64) {
 }
 
 fn stages() -> Vec<Stage> {
-    [computes(), waiting(), accounts(), deletion()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        computes(),
+        foreign_secret(),
+        waiting(),
+        accounts(),
+        deletion(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn spec(spec: Value) -> Value {
@@ -225,7 +231,6 @@ fn computes() -> Vec<Stage> {
             json!({"computeID": id, "management": "Observe", "scaleToZero": {"after": "47m"}});
         Deed::Create(with(compute(name, SHARED_BRANCH, "ReadOnly"), &observe))
     };
-    let foreign = with(key("ci"), &json!({"secret": {"name": FOREIGN_SECRET}}));
     vec![
         stage(
             Deed::Create(orders),
@@ -263,6 +268,13 @@ fn computes() -> Vec<Stage> {
             ("Synced", "Drifted"),
             CURRENT,
         ),
+    ]
+}
+
+/// A ProjectKey whose Secret already exists.
+fn foreign_secret() -> Vec<Stage> {
+    let foreign = with(key("ci"), &json!({"secret": {"name": FOREIGN_SECRET}}));
+    vec![
         stage(
             Deed::Create(foreign),
             CI,

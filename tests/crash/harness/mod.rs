@@ -12,6 +12,7 @@
     reason = "the tests use a part of what make verify uses"
 )]
 
+mod acts;
 mod enumerate;
 mod gate;
 #[path = "../../in_memory/promises.rs"]

@@ -229,10 +229,7 @@ async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended()
     flux.until_ready(&mended).await;
     assert!(is_ready(&fixture.get("compute/orders").await.unwrap()));
     assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
+        fixture.on_the_platform().await,
         (1, 1),
         "{:?}",
         changes(&fixture)
@@ -286,7 +283,11 @@ async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobo
     })
     .await;
 
-    // Flux reverts changes by kubectl's default manager; changes by another manager stay.
+    flux_reverts_only_changes_by_kubectl(&fixture, &flux).await;
+}
+
+/// Changes by kubectl's default manager are reverted; changes by another manager stay.
+async fn flux_reverts_only_changes_by_kubectl(fixture: &Fixture, flux: &Flux<'_>) {
     for (manager, stays) in [("kubectl-annotate", false), ("people", true)] {
         let manager = format!("--field-manager={manager}");
         fixture
@@ -344,13 +345,7 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
             "{object}"
         );
     }
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (3, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (3, 1));
 
     fixture.platform.clear_faults();
     fixture.until_gone("compute/gone").await;
@@ -359,13 +354,7 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
         .until_condition("compute/protected", "Stalled", "True", "DeletionProtected")
         .await;
     flux.reconcile().await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 0)
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 0));
     assert!(waits["status"]["computeID"].is_string());
     fixture
         .patch("compute/protected", json!({"deletionProtection": false}))
@@ -373,6 +362,24 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
     fixture.until_gone("compute/protected").await;
     assert!(is_ready(&fixture.get("compute/kept").await.unwrap()));
     assert_eq!(fixture.count("POST"), 4, "{:?}", changes(&fixture));
+}
+
+/// The objects in Git whose immutable fields change.
+async fn forced_objects(fixture: &Fixture) -> Vec<Value> {
+    let mut found = Vec::new();
+    for name in ["compute/kept", "compute/orders", "projectkey/ci"] {
+        found.push(fixture.get(name).await.unwrap());
+    }
+    found
+}
+
+/// True for each object that was not replaced.
+fn same(before: &[Value], after: &[Value]) -> Vec<bool> {
+    before
+        .iter()
+        .zip(after)
+        .map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"])
+        .collect()
 }
 
 /// Git changes an immutable field.
@@ -386,11 +393,7 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()}))
         .await;
     flux.until_ready(&first).await;
-    let names = ["compute/kept", "compute/orders", "projectkey/ci"];
-    let mut before = Vec::new();
-    for name in names {
-        before.push(fixture.get(name).await.unwrap());
-    }
+    let before = forced_objects(&fixture).await;
 
     let renamed = key("ci", "").replace("keyName: ci", "keyName: deploy");
     let second = flux
@@ -403,26 +406,12 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
         message(&refused, "Ready").contains("cannot be changed: create another"),
         "{refused}"
     );
-    for (name, object) in names.iter().zip(&before) {
-        assert_eq!(
-            fixture.get(name).await.unwrap()["metadata"]["uid"],
-            object["metadata"]["uid"],
-            "{name}"
-        );
-    }
+    assert_eq!(same(&before, &forced_objects(&fixture).await), [true; 3]);
 
     flux.patch(&json!({"force": true})).await;
     flux.until_ready(&second).await;
-    let mut after = Vec::new();
-    for name in names {
-        after.push(fixture.get(name).await.unwrap());
-    }
-    let same: Vec<bool> = before
-        .iter()
-        .zip(&after)
-        .map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"])
-        .collect();
-    assert_eq!(same, [true, false, false]);
+    let after = forced_objects(&fixture).await;
+    assert_eq!(same(&before, &after), [true, false, false]);
     let mut live: Vec<_> = fixture
         .computes()
         .await
@@ -460,12 +449,7 @@ async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() 
         fixture.namespace()
     );
     let policy = format!("{policy}  {here}\n");
-    fixture
-        .shared
-        .cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &policy)
-        .await
-        .unwrap();
+    fixture.shared.cluster.apply(&policy).await.unwrap();
     let flux = Flux::new(&fixture).await;
     let declared = |size: &str| {
         let (protected, plain) = (

@@ -240,13 +240,7 @@ async fn a_release_is_uninstalled_once_everything_is_gone_from_the_platform() {
     for name in NAMES {
         assert!(fixture.get(name).await.is_none(), "{name}");
     }
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (0, 0)
-    );
+    assert_eq!(fixture.on_the_platform().await, (0, 0));
 }
 
 #[tokio::test]

@@ -86,6 +86,11 @@ async fn a_fleet_shows_first_what_needs_a_person() {
             > shown.out.len()
     );
 
+    the_fleet_as_data(&fixture).await;
+    a_selection_of_the_fleet(&fixture).await;
+}
+
+async fn the_fleet_as_data(fixture: &Fixture) {
     let document = fixture
         .dbplane(&["status", "-o", "json"])
         .await
@@ -116,7 +121,9 @@ async fn a_fleet_shows_first_what_needs_a_person() {
         serde_saphyr::from_str::<Value>(&yaml.out).unwrap(),
         document
     );
+}
 
+async fn a_selection_of_the_fleet(fixture: &Fixture) {
     let selected = fixture
         .dbplane(&["status", "-l", "app=shop", "-o", "json"])
         .await
@@ -136,8 +143,25 @@ async fn a_fleet_shows_first_what_needs_a_person() {
 }
 
 #[tokio::test]
-async fn a_page_says_what_differs_and_what_helps() {
+async fn a_page_shows_what_differs_and_what_helps() {
     let fixture = fleet("cli-page").await;
+    a_page_as_data(&fixture).await;
+    a_page_as_text(&fixture).await;
+    fixture
+        .dbplane(&["status", "account/prod"])
+        .await
+        .expect(0, &["account/prod in namespace cli-page: is well"]);
+    fixture
+        .dbplane(&["status", "compute/none"])
+        .await
+        .expect(1, &["there is no compute/none in namespace cli-page"]);
+    fixture
+        .dbplane(&["status", "pods/none"])
+        .await
+        .expect(2, &["pods is no kind of dbplane"]);
+}
+
+async fn a_page_as_data(fixture: &Fixture) {
     let page = fixture
         .dbplane(&["status", "compute/orders", "-o", "json"])
         .await
@@ -170,7 +194,9 @@ async fn a_page_says_what_differs_and_what_helps() {
         events.iter().any(|event| event["reason"] == "Created"),
         "{page}"
     );
+}
 
+async fn a_page_as_text(fixture: &Fixture) {
     let text = fixture.dbplane(&["status", "dbc/rival"]).await;
     let words = [
         "compute/rival in namespace cli-page: needs a person (ClaimedByAnother)",
@@ -191,18 +217,6 @@ async fn a_page_says_what_differs_and_what_helps() {
             text.out
         );
     }
-    fixture
-        .dbplane(&["status", "account/prod"])
-        .await
-        .expect(0, &["account/prod in namespace cli-page: is well"]);
-    fixture
-        .dbplane(&["status", "compute/none"])
-        .await
-        .expect(1, &["there is no compute/none in namespace cli-page"]);
-    fixture
-        .dbplane(&["status", "pods/none"])
-        .await
-        .expect(2, &["pods is no kind of dbplane"]);
 }
 
 #[tokio::test]

@@ -149,6 +149,37 @@ async fn a_change_made_in_the_console_is_corrected_once() {
 }
 
 #[tokio::test]
+async fn repeated_drift_is_corrected_three_times_and_reported() {
+    // The default platform refuses changes while it is busy.
+    let fixture = Fixture::minimal("persists").await;
+    let id = create(&fixture, "  size: {fixed: 1}\n").await;
+    for corrected in 1..=3 {
+        fixture
+            .console(Method::PATCH, &format!("/computes/{id}"), resize(4))
+            .await;
+        fixture
+            .wait_until("the correction", async || {
+                fixture.count("PATCH") == corrected
+            })
+            .await;
+        fixture
+            .until("compute/orders", "as declared", |seen| {
+                seen["status"]["size"] == "1"
+            })
+            .await;
+        polls(&fixture, 2).await;
+    }
+    fixture
+        .console(Method::PATCH, &format!("/computes/{id}"), resize(4))
+        .await;
+    fixture
+        .until_condition("compute/orders", "Synced", "False", "DriftPersists")
+        .await;
+    polls(&fixture, 2).await;
+    assert_eq!(fixture.count("PATCH"), 3);
+}
+
+#[tokio::test]
 async fn a_size_waits_until_the_compute_is_idle() {
     let (fixture, id) = created(
         "when-idle",

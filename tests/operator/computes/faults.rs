@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{created, delete, message, polls, writes};
+use super::{created, message, polls, writes};
 use crate::fixture::{ADMIN, Fixture, compute, free_address, world};
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_busy_platform_is_asked_again() {
         (fixture.count("POST"), fixture.computes().await.len()),
         (3, 1)
     );
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!(
         fixture.count("DELETE"),

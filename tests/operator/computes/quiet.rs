@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{create, created, delete, is_restarted, polls, writes};
+use super::{create, created, is_restarted, polls, writes};
 use crate::fixture::{Fixture, compute};
 
 /// The operator's writes in the namespace so far, from the API server's audit log.
@@ -200,7 +200,7 @@ async fn a_platform_that_offers_the_least_is_enough() {
     let ready = fixture.until_ready("compute/orders").await;
     assert_eq!(ready["status"]["computeID"], *id);
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (2, 1));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert!(fixture.computes().await.is_empty());
     assert_eq!(fixture.count("DELETE"), 1);

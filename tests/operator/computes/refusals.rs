@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{by_hand, create, created, delete, is_restarted, line, message, polls, writes};
+use super::{by_hand, create, created, is_restarted, line, message, polls, writes};
 use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
     let (fixture, _) = created("protected", "").await;
     let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
     fixture.fault(json!({"method": "DELETE", "status": 422, "times": 1000, "body": body}));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let stalled = fixture
         .until_condition("compute/orders", "Stalled", "True", "Refused")
         .await;
@@ -130,7 +130,7 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
 async fn a_compute_that_may_not_be_deleted_can_be_orphaned() {
     let (fixture, _) = created("left", "").await;
     fixture.fault(json!({"method": "DELETE", "status": 422, "times": 1000}));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture
         .until_condition("compute/orders", "Stalled", "True", "Refused")
         .await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{annotate, created, is_restarted, line, polls, writes};
+use super::{created, is_restarted, line, polls, writes};
 use crate::fixture::Fixture;
 
 const RESTART: &str = "dbplane.dev/restart";
@@ -38,7 +38,9 @@ async fn each_token_restarts_once() {
         .await;
     restarted(&fixture, "second").await;
     assert_eq!(restarts(&fixture), 1);
-    annotate(&fixture, "orders", &format!("{RESTART}=please")).await;
+    fixture
+        .annotate("compute/orders", &format!("{RESTART}=please"))
+        .await;
     restarted(&fixture, "second please").await;
     polls(&fixture, 2).await;
     assert_eq!(restarts(&fixture), 2);
@@ -47,7 +49,9 @@ async fn each_token_restarts_once() {
     fixture
         .patch("compute/orders", json!({"restartToken": null}))
         .await;
-    annotate(&fixture, "orders", &format!("{RESTART}-")).await;
+    fixture
+        .annotate("compute/orders", &format!("{RESTART}-"))
+        .await;
     fixture
         .until("compute/orders", "seen", |seen| {
             seen["status"]["observedGeneration"] == 3

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 
-use super::{created, delete, message, writes};
+use super::{created, message, writes};
 use crate::fixture::{Fixture, compute};
 
 /// The operator's settle time less a second, for the resolution of clocks.
@@ -143,7 +143,7 @@ async fn an_imported_compute_that_someone_else_deleted_is_reported() {
         .until_condition("compute/orders", "Stalled", "True", "ComputeNotFound")
         .await;
     assert!(message(&stalled, "Stalled").contains(&id), "{stalled}");
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (0, 1));
 }
@@ -170,7 +170,7 @@ async fn an_unresolved_create_is_resolved_before_the_resource_is_deleted() {
     fixture
         .until_condition("compute/orders", "Reconciling", "True", "ConfirmingCreate")
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let begun = Instant::now();
     fixture.until_gone("compute/orders").await;
     assert!(

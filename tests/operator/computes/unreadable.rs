@@ -1,13 +1,13 @@
 //! Answers that dbplane cannot decode: a list entry, or an unknown state of a compute.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{by_hand, create, delete, message, polls, writes};
+use super::{by_hand, create, message, polls, writes};
 use crate::fixture::{Fixture, compute, condition};
 
 /// Applies a fault to every later list.
-fn lists(fixture: &Fixture, fault: serde_json::Value) {
+fn lists(fixture: &Fixture, fault: Value) {
     let mut order = json!({"method": "GET", "path": "/endpoints$", "times": 10_000});
     order
         .as_object_mut()
@@ -37,15 +37,41 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
             "UnreadableEntries",
         )
         .await;
-    let told = message(&account, "UnreadableEntries");
+    let reported = message(&account, "UnreadableEntries");
     assert!(
-        told.contains(&format!(
+        reported.contains(&format!(
             "of project {}: {odd} (branch_id)",
             fixture.project
         )),
-        "{told}"
+        "{reported}"
     );
     assert_eq!(condition(&account, "Ready").unwrap()["status"], "True");
+    the_entry_is_counted_and_logged(&fixture, &account, &odd).await;
+    // A create needs the previous contents of the branch as baseline, which are unknown here.
+    fixture
+        .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
+        .await;
+    let waiting = fixture
+        .until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries")
+        .await;
+    assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
+    // Readable entries are still reconciled.
+    fixture
+        .until_condition("compute/orders", "Ready", "True", "Available")
+        .await;
+    fixture.delete("compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    polls(&fixture, 2).await;
+    assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
+    spared(&fixture).await;
+    fixture.until_ready("compute/reader").await;
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (2, 2)
+    );
+}
+
+async fn the_entry_is_counted_and_logged(fixture: &Fixture, account: &Value, odd: &str) {
     let uid = account["metadata"]["uid"].as_str().unwrap();
     let series = format!("dbplane_unreadable_entries{{account=\"{uid}\",list=\"project\"}} 1");
     let counted = async || {
@@ -66,28 +92,6 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
             .contains(&format!("{odd} (branch_id)")),
         "it is in the log"
     );
-    // A create needs the previous contents of the branch as baseline, which are unknown here.
-    fixture
-        .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
-        .await;
-    let waiting = fixture
-        .until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries")
-        .await;
-    assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
-    // Readable entries are still reconciled.
-    fixture
-        .until_condition("compute/orders", "Ready", "True", "Available")
-        .await;
-    delete(&fixture, "compute/orders").await;
-    fixture.until_gone("compute/orders").await;
-    polls(&fixture, 2).await;
-    assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
-    spared(&fixture).await;
-    fixture.until_ready("compute/reader").await;
-    assert_eq!(
-        (fixture.count("POST"), fixture.computes().await.len()),
-        (2, 2)
-    );
 }
 
 #[tokio::test]
@@ -102,7 +106,7 @@ async fn an_entry_without_its_identifier_proves_no_absence() {
         .until_condition("compute/orders", "Ready", "Unknown", "UnreadableEntries")
         .await;
     assert_eq!(unknown["status"]["computeID"], id.as_str());
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture
         .wait_until("the deletion", async || fixture.count("DELETE") == 1)
         .await;

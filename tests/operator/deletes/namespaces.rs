@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Alone, delete, message};
+use super::{Alone, message};
 use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 
 const OBJECTS: [&str; 4] = [
@@ -101,7 +101,7 @@ async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() 
     let fixture = Fixture::new("wrong-order").await;
     furnish(&fixture, "{name: prod}").await;
     // The account is deleted first. It waits, and so does its Secret in a namespace in deletion.
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     let waits = fixture
         .until_condition("account/prod", "Ready", "False", "InUse")
         .await;
@@ -112,9 +112,7 @@ async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() 
     ] {
         assert!(message(&waits, "Ready").contains(user), "{waits}");
     }
-    fixture
-        .kubectl(&["delete", "namespace", "wrong-order", "--wait=false"])
-        .await;
+    fixture.delete("namespace/wrong-order").await;
     assert_nothing_is_left(&fixture).await;
 }
 
@@ -126,7 +124,7 @@ async fn one_command_deletes_everything_credentials_first() {
         .iter()
         .chain(&OBJECTS)
     {
-        delete(&fixture, object).await;
+        fixture.delete(object).await;
     }
     for object in OBJECTS
         .iter()
@@ -146,9 +144,9 @@ async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     fixture
         .kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"])
         .await;
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     for object in OBJECTS {
-        delete(&fixture, object).await;
+        fixture.delete(object).await;
         fixture
             .until_condition(object, "Ready", "Unknown", "AccountNotReady")
             .await;
@@ -162,9 +160,7 @@ async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     for object in OBJECTS {
         fixture.until_gone(object).await;
     }
-    fixture
-        .kubectl(&["delete", "namespace", "no-credentials", "--wait=false"])
-        .await;
+    fixture.delete("namespace/no-credentials").await;
     assert_nothing_is_left(&fixture).await;
 }
 
@@ -189,7 +185,7 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
         .await;
     other.until_ready("projectkey/far").await;
     // Users in all namespaces keep the account, and its condition lists them.
-    delete(&fixture, "clusteraccount/everywhere").await;
+    fixture.delete("clusteraccount/everywhere").await;
     let waits = fixture
         .until_condition("clusteraccount/everywhere", "Ready", "False", "InUse")
         .await;
@@ -218,7 +214,7 @@ async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
     let fixture = Fixture::new("account-goes").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     fixture
         .until_condition("account/prod", "Ready", "False", "InUse")
         .await;
@@ -232,8 +228,8 @@ async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
     );
     assert_eq!(fixture.count("POST"), 1);
     // A resource without anything on the platform must not keep the account.
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("account/prod").await;
-    delete(&fixture, "compute/late").await;
+    fixture.delete("compute/late").await;
     fixture.until_gone("compute/late").await;
 }

@@ -5,7 +5,7 @@ use dbplane_simulator::world::Profile;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{delete, message};
+use super::message;
 use crate::fixture::{Fixture, compute};
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn unlisted(name: &str, profile: Profile, list: Value) -> (Fixture, String
 
 async fn is_deleted_all_the_same(name: &str, profile: Profile, list: Value) {
     let (fixture, _) = unlisted(name, profile, list).await;
-    delete(&fixture, "compute/reader").await;
+    fixture.delete("compute/reader").await;
     fixture.until_gone("compute/reader").await;
     assert_eq!(
         (fixture.count("DELETE"), fixture.computes().await.len()),

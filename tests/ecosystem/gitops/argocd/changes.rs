@@ -137,7 +137,7 @@ async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
 
     // Argo CD does not revert fields that are not in Git.
     fixture
-        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"])
+        .annotate("compute/orders", "dbplane.dev/paused=true")
         .await;
     argo.until_is(&revision, "Synced", "Suspended").await;
     argo.refresh("hard").await;
@@ -197,7 +197,7 @@ async fn a_replaced_resource_keeps_its_compute_and_its_key() {
     );
 
     fixture
-        .kubectl(&["annotate", "compute/reader", "dbplane.dev/paused=true"])
+        .annotate("compute/reader", "dbplane.dev/paused=true")
         .await;
     argo.until_is(&revision, "Synced", "Suspended").await;
     argo.sync_until(&json!({}), "Succeeded").await;
@@ -239,24 +239,12 @@ async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates()
         .await;
     assert_eq!(result(&failed, "orders"), "context deadline exceeded");
     fixture.until_gone("compute/orders").await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (1, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (1, 1));
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&second, "Synced", "Healthy").await;
     let after = uids(&fixture).await;
     assert_eq!(same(&before, &after), [true, false, true]);
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 1));
 
     // With force and Replace=true together, a sync recreates even unchanged resources.
     argo.sync_until(
@@ -266,13 +254,7 @@ async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates()
     .await;
     argo.until_is(&second, "Synced", "Healthy").await;
     assert_eq!(same(&after, &uids(&fixture).await), [false; 3]);
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 1));
     assert_eq!(
         fixture.count("POST"),
         7,

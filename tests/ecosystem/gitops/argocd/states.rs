@@ -76,7 +76,7 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
         })
         .await;
     fixture
-        .kubectl(&["annotate", "compute/paused", "dbplane.dev/paused=true"])
+        .annotate("compute/paused", "dbplane.dev/paused=true")
         .await;
     let pause = fixture
         .until("compute/paused", "paused", |seen| {
@@ -108,7 +108,7 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Suspended").await;
     fixture
-        .kubectl(&["annotate", "compute/paused", "dbplane.dev/paused-"])
+        .annotate("compute/paused", "dbplane.dev/paused-")
         .await;
     argo.until_is(&mended, "Synced", "Healthy").await;
 }
@@ -143,7 +143,7 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
     argo.until_is(&first, "Synced", "Healthy").await;
 
     fixture
-        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"])
+        .annotate("compute/orders", "dbplane.dev/paused=true")
         .await;
     fixture
         .until("compute/orders", "paused", |seen| {
@@ -167,7 +167,7 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
     );
     assert!(fixture.get("projectkey/deploy").await.is_none(), "{seen}");
     fixture
-        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused-"])
+        .annotate("compute/orders", "dbplane.dev/paused-")
         .await;
     argo.until_phase("Succeeded").await;
     argo.until_is(&second, "Synced", "Healthy").await;
@@ -199,10 +199,7 @@ async fn a_stalled_compute_fails_the_sync_before_the_next_wave() {
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Healthy").await;
     assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
+        fixture.on_the_platform().await,
         (1, 1),
         "{:?}",
         changes(&fixture)
