@@ -202,14 +202,11 @@ async fn every_command_is_tried_or_left_out() {
     };
     let mut offered = Vec::new();
     for name in command_line.commands(&[]) {
-        match is_group(&name) {
-            true => offered.extend(
-                command_line
-                    .commands(&[&name])
-                    .iter()
-                    .map(|command| format!("{name} {command}")),
-            ),
-            false => offered.push(name),
+        if is_group(&name) {
+            let commands = command_line.commands(&[&name]);
+            offered.extend(commands.iter().map(|command| format!("{name} {command}")));
+        } else {
+            offered.push(name);
         }
     }
     assert_complete(&offered, TRIED, LEFT_OUT);

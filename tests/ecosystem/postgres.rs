@@ -177,9 +177,10 @@ impl Postgres {
             .env("PGSSLROOTCERT", &self.certificate);
         let output = psql.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim_end().to_owned();
-        match output.status.success() {
-            true => Ok(text(output.stdout)),
-            false => Err(text(output.stderr)),
+        if output.status.success() {
+            Ok(text(output.stdout))
+        } else {
+            Err(text(output.stderr))
         }
     }
 }

@@ -15,9 +15,10 @@ pub fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
     for verb in below {
         let name = format!("{name} {}", verb.get_name());
         let more = verbs(verb, &name);
-        match more.is_empty() {
-            true => all.push((name, verb.clone())),
-            false => all.extend(more),
+        if more.is_empty() {
+            all.push((name, verb.clone()));
+        } else {
+            all.extend(more);
         }
     }
     all

@@ -51,7 +51,8 @@ async fn an_account_of_the_cluster_is_checked_with_the_rights_of_the_user() {
     account(
         &cluster,
         "default",
-        ("prod", &url),
+        "prod",
+        &url,
         &format!("  organizationID: {ORGANIZATION}\n"),
     )
     .await;

@@ -94,7 +94,7 @@ fn change(index: usize) -> Option<Value> {
 
 /// A platform with all these computes.
 pub async fn large_platform() -> Simulator {
-    let project = |(number, id): (usize, &&str)| {
+    let project = |number: usize, id: &str| {
         let branches: Vec<Value> = (0..=COMPUTES / 2)
             .map(|n| json!({"id": format!("br-{number}-{n}")}))
             .collect();
@@ -105,7 +105,7 @@ pub async fn large_platform() -> Simulator {
         "settings": {"rate_limit": {"enabled": false}, "inactivity_seconds": 300},
         "users": [{"id": "user-ada"}],
         "organizations": [{"id": ORGANIZATION, "plan": "scale", "members": [{"user": "user-ada", "role": "admin"}]}],
-        "projects": PROJECTS.iter().enumerate().map(project).collect::<Vec<_>>(),
+        "projects": PROJECTS.iter().enumerate().map(|(number, id)| project(number, id)).collect::<Vec<_>>(),
         "keys": [
             {"type": "personal", "owner": "user-ada", "name": "laptop", "token": KEY},
             {"type": "project", "owner": ORGANIZATION, "name": "ci # \n of everything", "project": PROJECTS[2]},
@@ -296,7 +296,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     let platform = large_platform().await;
     let before = last_request(&platform);
     let more = format!("  organizationID: {ORGANIZATION}\n  pollInterval: 5s\n");
-    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), &more).await;
 
     let folder = tempfile::tempdir().unwrap();
     for (number, way) in WAYS.iter().enumerate() {
@@ -423,7 +423,8 @@ async fn what_takes_long_is_shown_on_a_terminal() {
     account(
         &cluster,
         "default",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         &format!("  organizationID: {ORGANIZATION}\n"),
     )
     .await;

@@ -22,7 +22,8 @@ async fn replicas(cluster: &ControlPlane, platform: &Simulator) {
     account(
         cluster,
         "default",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         "  organizationID: org-cool-darkness-1\n",
     )
     .await;
@@ -84,7 +85,7 @@ async fn a_storm_of_changes_costs_what_the_budget_allows_and_ends_as_declared() 
     declare(&cluster, &platform).await;
     let limit = format!("  rateLimit: {{requestsPerMinute: {PER_MINUTE}, burst: {BURST}}}\n");
     let more = format!("  organizationID: org-cool-darkness-1\n{limit}");
-    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), &more).await;
     until_ready(&cluster).await;
     let before = operator.process.resident_kib().unwrap();
     let computes: Api<Compute> = Api::default_namespaced(cluster.client().await.unwrap());

@@ -245,7 +245,8 @@ async fn a_platform_is_reached_through_a_proxy_by_a_certificate_of_ones_own() {
     account(
         &cluster,
         "default",
-        ("prod", &url),
+        "prod",
+        &url,
         "  organizationID: org-cool-darkness-1\n",
     )
     .await;

@@ -71,7 +71,8 @@ async fn an_autoscaler_keeps_a_set_within_its_bounds() {
     account(
         &cluster,
         "default",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n",
     )
     .await;
@@ -97,7 +98,7 @@ async fn fifty_replicas_come_and_go_at_the_pace_of_the_budget() {
     let cluster = crate::cluster().await;
     let platform = platform().await;
     let budget = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n  rateLimit: {requestsPerMinute: 600, burst: 20}\n";
-    account(&cluster, "default", ("prod", &platform.base_url()), budget).await;
+    account(&cluster, "default", "prod", &platform.base_url(), budget).await;
     let operator = Operator::start(&cluster, "operator", &["--deletes-per-minute", "100"]);
     operator.until_ready().await;
     apply(

@@ -72,7 +72,7 @@ async fn applying_what_was_in_terraform_changes_nothing_on_the_platform() {
     let cluster = cluster().await;
     let platform = large_platform().await;
     let more = format!("  organizationID: {ORGANIZATION}\n  pollInterval: 5s\n");
-    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), &more).await;
     let before = last_request(&platform);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: String| folder.path().join(name).display().to_string();

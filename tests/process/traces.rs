@@ -18,7 +18,8 @@ fn start(cluster: &ControlPlane, name: &str, variables: &[(&str, &str)]) -> Oper
         variables,
         &cluster.kubeconfig_path(),
         cluster,
-        (name, &["--log-format", "json"]),
+        name,
+        &["--log-format", "json"],
     )
 }
 
@@ -193,7 +194,8 @@ async fn a_collector_that_is_away_delays_nothing() {
         &variables,
         &cluster.kubeconfig_path(),
         &cluster,
-        ("silent", &[]),
+        "silent",
+        &[],
     );
     let _held = silent.accept().await.unwrap();
     cluster
@@ -255,9 +257,13 @@ async fn traces_that_are_switched_off_leave_no_mark() {
         .order_fault(serde_json::from_value(refused).unwrap())
         .unwrap();
     let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str())];
-    let arguments = ("narrow", &["--log-format", "json", "--log", "warn"][..]);
-    let mut operator =
-        Operator::start_in(&variables, &cluster.kubeconfig_path(), &cluster, arguments);
+    let mut operator = Operator::start_in(
+        &variables,
+        &cluster.kubeconfig_path(),
+        &cluster,
+        "narrow",
+        &["--log-format", "json", "--log", "warn"],
+    );
     let failed = async || operator.process.log().contains("a step failed");
     wait_until("a step to fail", PATIENCE, failed)
         .await

@@ -145,7 +145,7 @@ async fn everything_goes_on_within_seconds_once_the_api_server_is_back() {
     let operator = start(&kubeconfig, &cluster);
     operator.until_ready().await;
     let more = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n";
-    account(&cluster, "default", ("prod", &platform.base_url()), more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), more).await;
     until_condition(&cluster, "account/prod", "Ready").await;
     for (made, (name, refused)) in [("one", Refused::Writes), ("two", Refused::Everything)]
         .into_iter()

@@ -80,10 +80,10 @@ fn too_early(acts: &[Act], version: &Version, verdict: &Verdict) -> Option<Strin
         && acts
             .iter()
             .any(|act| matches!(act, Act::Delete("Secret", _)));
-    unusable
-        .as_ref()
-        .filter(|_| !taken_away)
-        .map(|why| format!("{what}, and {why}"))
+    if taken_away {
+        return None;
+    }
+    unusable.as_ref().map(|why| format!("{what}, and {why}"))
 }
 
 /// Errors in the order of statuses.

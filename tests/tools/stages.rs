@@ -103,13 +103,14 @@ fn check(
         let once = course[1..].iter().collect::<BTreeSet<_>>().len() == course.len() - 1;
         assert!(once && course.len() <= 3, "{what}");
         let last = verdicts[verdicts.len() - 1];
-        match name == stage.of {
-            true => assert_eq!(
+        if name == stage.of {
+            assert_eq!(
                 (&*last.kstatus, &*last.health),
                 (stage.kstatus, stage.health),
                 "{what}"
-            ),
-            false => assert_eq!(course.len(), 1, "{what}"),
+            );
+        } else {
+            assert_eq!(course.len(), 1, "{what}");
         }
         before.insert(key, last.kstatus.clone());
     }

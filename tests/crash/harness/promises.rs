@@ -33,13 +33,13 @@ pub async fn unsettled(site: &Site, goal: &Goal) -> Result<Option<String>> {
     if site.platform.done("POST", "/api_keys") < goal.created_keys {
         return Ok(Some("a key is not created yet".to_owned()));
     }
-    let found = match goal.namespace_gone {
-        true => site
-            .objects
+    let found = if goal.namespace_gone {
+        site.objects
             .get("Namespace", &site.objects.namespace)
             .await?
-            .map(|_| "the namespace exists".to_owned()),
-        false => unsettled_resources(site, goal).await?,
+            .map(|_| "the namespace exists".to_owned())
+    } else {
+        unsettled_resources(site, goal).await?
     };
     match found {
         None => left_on_platform(site, goal).await,

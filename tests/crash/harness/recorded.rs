@@ -195,22 +195,23 @@ impl Recorder {
         )
         .await?;
         for watch in std::mem::take(&mut self.watches) {
-            match watch.is_finished() {
-                true => watch.await.map_err(Error::while_doing("watching"))??,
-                false => watch.abort(),
+            if watch.is_finished() {
+                watch.await.map_err(Error::while_doing("watching"))??;
+            } else {
+                watch.abort();
             }
         }
         let mut all = std::mem::take(&mut *lock(&self.versions));
         for version in &mut all {
             version.after_the_act = version.number()? > act;
         }
-        match all.is_empty() {
-            true => Err(Error::new(format!(
+        if all.is_empty() {
+            return Err(Error::new(format!(
                 "nothing was recorded in {}",
                 site.objects.namespace
-            ))),
-            false => Ok(all),
+            )));
         }
+        Ok(all)
     }
 
     async fn is_complete(&self) -> Result<bool> {

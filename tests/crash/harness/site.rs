@@ -257,9 +257,9 @@ impl Site {
         let [api_server, platform] = self.doors(number).await?;
         let name = &self.objects.namespace;
         let watched = self.watched();
-        let kubeconfig = self
-            .lab
-            .kubeconfig((name, number), &format!("http://{}", api_server.address))?;
+        let kubeconfig =
+            self.lab
+                .kubeconfig(name, number, &format!("http://{}", api_server.address))?;
         let mut command = Command::new(&self.lab.program);
         command
             .args([

@@ -15,12 +15,13 @@ use super::site::Site;
 use crate::support::{Error, Result};
 
 pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
-    let (computes, keys) = match goal.namespace_gone {
-        true => (Vec::new(), Vec::new()),
-        false => (
+    let (computes, keys) = if goal.namespace_gone {
+        (Vec::new(), Vec::new())
+    } else {
+        (
             site.objects.list("Compute").await?,
             site.objects.list("ProjectKey").await?,
-        ),
+        )
     };
     let mut key_secrets = BTreeMap::new();
     for key in &keys {

@@ -31,10 +31,11 @@ pub async fn bring_about(site: &Site, operator: &mut Operator, objects: &[Object
     .await;
     act(site, objects, Moment::Calm).await;
     until(site, objects, Moment::Calm, |object| {
-        object
-            .state
-            .recorded
-            .filter(|_| object.state.done == Moment::Calm)
+        if object.state.done == Moment::Calm {
+            object.state.recorded
+        } else {
+            None
+        }
     })
     .await;
     in_vain(site, objects).await;
