@@ -20,13 +20,13 @@ impl Helm {
 
     /// The output, or the error.
     pub fn run(&self, args: &[&str]) -> Result<String, String> {
-        came_out(self.command(args).output().unwrap())
+        result_of(self.command(args).output().unwrap())
     }
 
     /// Like `run`, but keeps the runtime free for a platform in this process.
-    pub async fn run_beside(&self, args: &[&str]) -> Result<String, String> {
+    pub async fn run_async(&self, args: &[&str]) -> Result<String, String> {
         let mut command = tokio::process::Command::from(self.command(args));
-        came_out(command.kill_on_drop(true).output().await.unwrap())
+        result_of(command.kill_on_drop(true).output().await.unwrap())
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -55,7 +55,7 @@ impl Helm {
     }
 }
 
-fn came_out(
+fn result_of(
     Output {
         status,
         stdout,

@@ -13,7 +13,7 @@ use crate::support::{ControlPlane, PATIENCE, Running, free_port, wait_until};
 
 /// The operator gets exactly the chart's Roles, ClusterRole and container arguments.
 #[tokio::test]
-async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_chart_gives_it() {
+async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_the_rights_of_the_chart() {
     let (cluster, helm) = (cluster().await, Helm::new());
     let platform = platform().await;
     let values = chart()

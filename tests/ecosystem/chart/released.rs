@@ -19,10 +19,8 @@ async fn a_release_is_installed_upgraded_and_removed_and_resources_outlive_it() 
             .concat(),
         )
     };
-    let (older, chart) = (
-        older(helm.folder()).display().to_string(),
-        chart().display().to_string(),
-    );
+    let older = older(helm.folder()).display().to_string();
+    let chart = chart().display().to_string();
 
     released(&["install", "dbplane", &older, "--create-namespace"]).unwrap();
     let established = [

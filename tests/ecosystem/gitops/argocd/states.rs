@@ -18,7 +18,7 @@ const DEPLOYED: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn everything_is_synced_and_healthy_without_any_rule_for_what_to_ignore() {
+async fn everything_is_synced_and_healthy_without_rules_for_ignored_differences() {
     let fixture = Fixture::on("argo-healthy", |platform| {
         platform.world.settings.start_ms = SLOW_START
     })
@@ -114,7 +114,7 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
 }
 
 #[tokio::test]
-async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource_too() {
+async fn the_next_wave_waits_until_this_one_is_healthy_and_not_paused() {
     let fixture = Fixture::on("argo-waves", |platform| {
         platform.world.settings.start_ms = SLOW_START
     })
@@ -130,16 +130,7 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
         .await;
     assert!(fixture.get("projectkey/ci").await.is_none(), "{waits}");
     argo.until_phase("Succeeded").await;
-    let [orders, key] = [
-        fixture.get("compute/orders").await.unwrap(),
-        fixture.get("projectkey/ci").await.unwrap(),
-    ];
-    let ready = condition(&orders, "Ready").unwrap();
-    assert_eq!(ready["status"], "True", "{orders}");
-    assert!(
-        ready["lastTransitionTime"].as_str() <= key["metadata"]["creationTimestamp"].as_str(),
-        "{orders} {key}"
-    );
+    the_key_is_younger_than_the_ready_compute(&fixture).await;
     argo.until_is(&first, "Synced", "Healthy").await;
 
     fixture
@@ -176,6 +167,19 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
         3,
         "a compute and two keys: {:?}",
         changes(&fixture)
+    );
+}
+
+async fn the_key_is_younger_than_the_ready_compute(fixture: &Fixture) {
+    let [orders, key] = [
+        fixture.get("compute/orders").await.unwrap(),
+        fixture.get("projectkey/ci").await.unwrap(),
+    ];
+    let ready = condition(&orders, "Ready").unwrap();
+    assert_eq!(ready["status"], "True", "{orders}");
+    assert!(
+        ready["lastTransitionTime"].as_str() <= key["metadata"]["creationTimestamp"].as_str(),
+        "{orders} {key}"
     );
 }
 
