@@ -11,7 +11,7 @@ use crate::cluster;
 use crate::table::{Case, cases};
 
 #[tokio::test]
-async fn every_manifest_is_judged_as_the_table_says() {
+async fn every_manifest_is_judged_as_in_the_table() {
     let client = cluster().await.client().await.unwrap();
     let checker = Checker::new().unwrap();
     let mut wrong = Vec::new();

@@ -172,7 +172,7 @@ async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
+async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
     let (cluster, helm) = (cluster().await, Helm::new());
     let mut examples: Vec<_> = fs::read_dir(chart().join("ci"))
         .unwrap()

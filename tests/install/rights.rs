@@ -50,7 +50,7 @@ pub fn examples_of_a_namespace() -> String {
 /// The Roles in the served namespaces are its only rights and are deleted with them. So it deletes
 /// everything on the platform before the namespace is gone.
 #[tokio::test]
-async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
+async fn an_installation_for_chosen_namespaces_needs_only_roles() {
     let mut installation = Installation::new("deploy/namespaced/example").await;
     installation.run_through(&examples_of_a_namespace()).await;
     let cluster = &installation.cluster;

@@ -81,7 +81,7 @@ const NOWHERE: &str = r#"{
 }"#;
 
 #[test]
-fn a_cluster_that_cannot_be_reached_is_told_as_what_it_is() {
+fn an_unreachable_cluster_is_reported_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     fs::write(&kubeconfig, NOWHERE).unwrap();
@@ -126,7 +126,7 @@ fn a_cluster_that_cannot_be_reached_is_told_as_what_it_is() {
 }
 
 #[test]
-fn exceptions_of_a_proxy_that_cannot_be_read_are_named() {
+fn unreadable_proxy_exceptions_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     fs::write(&kubeconfig, NOWHERE).unwrap();

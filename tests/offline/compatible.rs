@@ -10,7 +10,7 @@ use dbplane::controller::definitions;
 use serde_json::{Value, json};
 
 #[test]
-fn whatever_was_valid_in_a_released_version_is_valid_now() {
+fn objects_valid_in_a_released_version_are_valid_now() {
     let now: Vec<Value> = definitions()
         .iter()
         .map(|definition| serde_json::to_value(definition).unwrap())

@@ -141,7 +141,7 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_reported_and_used_at_once_when_created() {
+async fn a_missing_secret_is_reported_and_used_as_soon_as_it_exists() {
     let fixture = Fixture::new("missing").await;
     fixture.until_ready("account/prod").await;
     fixture
@@ -181,7 +181,7 @@ async fn what_is_missing_is_reported_and_used_at_once_when_created() {
 }
 
 #[tokio::test]
-async fn credentials_that_people_delete_are_unprotected() {
+async fn the_finalizer_of_deleted_credentials_is_removed() {
     let fixture = Fixture::new("credentials-deleted").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
@@ -239,7 +239,7 @@ async fn an_account_in_use_stays_and_names_its_users() {
 }
 
 #[tokio::test]
-async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
+async fn an_account_in_deletion_waits_for_a_resource_that_has_just_started_to_use_it() {
     let fixture = Fixture::new("just-begun").await;
     fixture.until_ready("account/prod").await;
     // The create must wait for the account's budget before it is recorded.

@@ -33,7 +33,10 @@ const ROLES: [[&str; 2]; 2] = [
 ];
 
 /// All output of the operator, by the place where it was found.
-async fn leavings(fixture: &Fixture, collector: &Collector) -> BTreeMap<&'static str, String> {
+async fn output_by_place(
+    fixture: &Fixture,
+    collector: &Collector,
+) -> BTreeMap<&'static str, String> {
     let process = format!("/proc/{}", fixture.shared.operator.id());
     let process = |file: &str| {
         String::from_utf8_lossy(&std::fs::read(Path::new(&process).join(file)).unwrap())
@@ -122,7 +125,7 @@ async fn no_token_leaves_the_operator() {
             collector.spans().iter().any(revoked)
         })
         .await;
-    let texts = leavings(&fixture, &collector).await;
+    let texts = output_by_place(&fixture, &collector).await;
     every_place_has_contents(&texts);
     for token in &tokens {
         assert_eq!(

@@ -57,7 +57,7 @@ async fn a_namespace_that_is_restored_has_its_computes_again_and_creates_nothing
 }
 
 #[tokio::test]
-async fn an_edited_record_is_restored_and_not_followed() {
+async fn an_edited_record_is_restored_and_ignored() {
     let (fixture, bound) = created("edited", "").await;
     let other = by_hand(&fixture, "br-dev-7", "read_write").await;
     let seen = fixture.get("compute/orders").await.unwrap();
@@ -83,7 +83,7 @@ async fn an_edited_record_is_restored_and_not_followed() {
 }
 
 #[tokio::test]
-async fn two_accounts_of_one_platform_share_claims_however_they_spell_it() {
+async fn two_accounts_with_different_urls_of_one_platform_share_claims() {
     let fixture = Fixture::new("spelled").await;
     fixture.apply(&compute("first", BRANCH, "")).await;
     let first = id(&fixture.until_ready("compute/first").await);
@@ -133,7 +133,7 @@ async fn two_accounts_of_one_platform_share_claims_however_they_spell_it() {
 }
 
 #[tokio::test]
-async fn an_account_of_another_platform_creates_nothing_anew() {
+async fn an_account_of_another_platform_creates_nothing_again() {
     let (fixture, bound) = created("moved", "").await;
     let other = simulator::serve(listener(), Options::new(world(&fixture.project)))
         .await

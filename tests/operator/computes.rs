@@ -119,7 +119,7 @@ async fn a_deleted_compute_is_gone_on_the_platform() {
 }
 
 #[tokio::test]
-async fn a_branch_has_as_many_replicas_as_are_declared() {
+async fn a_branch_has_all_declared_replicas() {
     let fixture = Fixture::new("replicas").await;
     let primary = by_hand(&fixture, "br-main-42", "read_write").await;
     let names = ["reader-1", "reader-2", "reader-3"];

@@ -109,7 +109,7 @@ async fn without_marks_a_person_decides_with_the_reported_command() {
 /// The baseline must be read just before the create is sent, because the create may have waited
 /// long for the budget.
 #[tokio::test]
-async fn what_somebody_creates_while_a_create_waits_for_its_place_is_not_taken_for_its_result() {
+async fn a_compute_created_while_our_create_is_queued_is_not_taken_for_its_result() {
     let fixture = Fixture::on("awaiting-place", |options| {
         options.profile = Profile::Minimal
     })
@@ -157,7 +157,7 @@ async fn run(fixture: &Fixture, command: &str) {
 }
 
 #[tokio::test]
-async fn computes_of_one_branch_are_found_again_in_turn() {
+async fn computes_of_one_branch_are_recovered_one_after_the_other() {
     for fixture in [
         Fixture::new("turns").await,
         Fixture::minimal("turns-minimal").await,
@@ -186,7 +186,7 @@ async fn computes_of_one_branch_are_found_again_in_turn() {
 
 /// Cases that take longer than the settle time, run concurrently.
 #[tokio::test]
-async fn a_create_that_is_carried_out_late_is_noticed() {
+async fn a_create_that_is_executed_late_is_detected() {
     tokio::join!(
         a_late_compute_is_reported_and_kept("late-reported", true),
         a_late_compute_is_reported_and_kept("late-reported-minimal", false),

@@ -101,7 +101,7 @@ async fn a_key_and_its_secret_from_a_backup_stay_in_use() {
 }
 
 #[tokio::test]
-async fn an_empty_secret_from_a_backup_is_taken_back() {
+async fn an_empty_secret_from_a_backup_is_used_again() {
     let fixture = Fixture::new("key-empty").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "status": 422, "times": 1000}));
     fixture.apply(&key("ci", "")).await;
@@ -142,7 +142,7 @@ async fn a_secret_from_a_backup_with_an_unrecorded_key_is_not_adopted() {
 }
 
 #[tokio::test]
-async fn an_edited_record_is_restored_and_not_followed() {
+async fn an_edited_record_is_restored_and_ignored() {
     let fixture = Fixture::new("key-edited").await;
     fixture.apply(&key("ci", "")).await;
     fixture.apply(&key("cd", "")).await;
@@ -188,7 +188,7 @@ fn command(message: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
+async fn lost_keys_are_dropped_after_an_acknowledgement() {
     let fixture = Fixture::minimal("key-acknowledged").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     fixture.apply(&key("ci", "")).await;
@@ -314,7 +314,7 @@ async fn allow_changes(fixture: &Fixture, policy: &str) {
 }
 
 #[tokio::test]
-async fn a_policy_that_refuses_the_secret_costs_no_key() {
+async fn no_key_is_created_if_a_policy_refuses_the_secret() {
     let fixture = Fixture::new("key-policy").await;
     let policy = refuse_changes(&fixture, "policed-key", true).await;
     fixture.apply(&key("policed", "")).await;
@@ -335,7 +335,7 @@ async fn a_policy_that_refuses_the_secret_costs_no_key() {
 }
 
 #[tokio::test]
-async fn no_key_is_created_into_a_secret_that_is_being_deleted() {
+async fn no_key_is_created_for_a_secret_in_deletion() {
     let fixture = Fixture::new("key-going").await;
     fixture.apply(&key("ci", "")).await;
     let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();

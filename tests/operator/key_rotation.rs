@@ -8,7 +8,8 @@ use crate::fixture::{Fixture, key_into};
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 
 #[tokio::test]
-async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_until_it_is_revoked() {
+async fn a_key_is_replaced_on_request_and_the_previous_one_stays_in_the_secret_until_it_is_revoked()
+{
     let fixture = Fixture::new("on-request").await;
     let secret = "{name: ci-key, key: token, previousKey: before, type: example.com/api-key,
     template: {organizationID: org-cool-darkness-1}}";

@@ -97,7 +97,7 @@ async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_reported() {
 }
 
 #[tokio::test]
-async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
+async fn an_altered_key_is_replaced_and_foreign_entries_stay() {
     let fixture = Fixture::new("secret-altered").await;
     let secret = "{name: ci-key, labels: {team: shop}, template: {url: 'a-{{ keyID }}', other: b}}";
     fixture.apply(&key_into("ci", secret, "")).await;
@@ -149,7 +149,7 @@ async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
 }
 
 #[tokio::test]
-async fn a_secret_of_somebody_else_is_never_written() {
+async fn a_foreign_secret_is_never_written() {
     let fixture = Fixture::new("secret-foreign").await;
     fixture.secret("ci-key", "theirs").await;
     let before = fixture.get("secret/ci-key").await;

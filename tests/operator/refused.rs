@@ -161,7 +161,7 @@ async fn a_refused_finalizer_is_reported_by_the_resource_itself() {
 
 /// All annotations together are limited to 256 KiB.
 #[tokio::test]
-async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() {
+async fn a_resource_without_space_for_the_copy_of_its_record_reports_that_and_works() {
     let fixture = Fixture::new("refused-copy").await;
     let computes = objects(fixture.client(), fixture.namespace(), "compute");
     let annotate = async |note: &str| {
@@ -215,7 +215,7 @@ async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() 
 
 /// The result of a create must be recorded even if the rest of the status is rejected.
 #[tokio::test]
-async fn a_create_is_recorded_although_the_status_that_tells_of_it_is_refused() {
+async fn a_create_is_recorded_although_its_status_is_refused() {
     let fixture = Fixture::new("refused-create").await;
     let paused = "metadata: {name: probe, annotations: {dbplane.dev/paused: 'true'}}";
     fixture
@@ -242,7 +242,7 @@ async fn a_create_is_recorded_although_the_status_that_tells_of_it_is_refused() 
 }
 
 #[tokio::test]
-async fn a_status_that_is_refused_is_followed_by_one_that_says_so() {
+async fn a_refused_status_is_followed_by_one_that_reports_the_refusal() {
     let fixture = Fixture::new("refused-status").await;
     fixture.apply(&reader("reported", "")).await;
     let before = fixture.until_ready("compute/reported").await;

@@ -37,7 +37,7 @@ async fn repeated(fixture: &Fixture) -> (String, String) {
 }
 
 #[tokio::test]
-async fn the_second_compute_of_a_repeated_create_is_named_and_deleted_with_the_resource() {
+async fn the_second_compute_of_a_repeated_create_is_reported_and_deleted_with_the_resource() {
     let fixture = Fixture::new("repeated").await;
     let (own, other) = repeated(&fixture).await;
     polls(&fixture, 2).await;
@@ -71,7 +71,7 @@ async fn the_second_compute_of_a_repeated_create_can_be_imported() {
 }
 
 #[tokio::test]
-async fn without_marks_the_second_compute_of_a_repeated_create_is_reported_and_left() {
+async fn without_marks_the_second_compute_of_a_repeated_create_is_reported_and_kept() {
     let fixture = Fixture::minimal("repeated-minimal").await;
     let (own, other) = repeated(&fixture).await;
     polls(&fixture, 2).await;

@@ -28,7 +28,7 @@ fn record(object: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
+async fn a_replaced_resource_keeps_its_objects_on_the_platform() {
     let fixture = Fixture::new("replaced").await;
     let manifests = [
         (
@@ -76,7 +76,7 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
 }
 
 #[tokio::test]
-async fn an_older_record_does_not_count() {
+async fn an_older_record_is_ignored() {
     let fixture = Fixture::new("older").await;
     fixture.apply(&reader("reader", "")).await;
     let first = fixture.until_ready("compute/reader").await;

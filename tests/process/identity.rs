@@ -123,7 +123,7 @@ subjects: [{kind: ServiceAccount, name: confined, namespace: default}]
 ";
 
 #[tokio::test]
-async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
+async fn an_operator_that_cannot_identify_its_cluster_reports_what_to_do() {
     let cluster = cluster().await;
     cluster.apply(CONFINED).await.unwrap();
     let kubeconfig = cluster

@@ -417,7 +417,7 @@ async fn change_to_full_management(cluster: &ControlPlane, observed: &Path) {
 }
 
 #[tokio::test]
-async fn what_takes_long_is_shown_on_a_terminal() {
+async fn progress_is_shown_on_a_terminal() {
     let cluster = cluster().await;
     let platform = crate::platform().await;
     account(

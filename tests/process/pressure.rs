@@ -46,7 +46,7 @@ spec:
 }
 
 #[tokio::test]
-async fn behind_a_slow_api_server_everything_is_made_once_and_the_lead_is_kept() {
+async fn with_a_slow_api_server_everything_is_created_once_and_the_lead_is_kept() {
     let (cluster, platform) = (cluster().await, platform().await);
     let (forwarder, through) = forwarded(&cluster).await;
     let operator = Operator::start_as(&through, &cluster, "operator", &["--leader-elect"]);
@@ -78,7 +78,7 @@ async fn resize(computes: &Api<Compute>, size: f64) {
 }
 
 #[tokio::test]
-async fn a_storm_of_changes_costs_what_the_budget_allows_and_ends_as_declared() {
+async fn a_storm_of_changes_stays_within_the_budget_and_ends_as_declared() {
     let (cluster, platform) = (cluster().await, platform().await);
     let operator = Operator::start(&cluster, "operator", &[]);
     operator.until_ready().await;

@@ -49,7 +49,7 @@ async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) -> Strin
 }
 
 #[tokio::test]
-async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
+async fn an_account_reaches_neither_this_machine_nor_the_api_server() {
     let cluster = cluster().await;
     let bystander = Proxy::start([]).await;
     let port = bystander.port;
@@ -104,7 +104,7 @@ async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
 }
 
 #[tokio::test]
-async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses() {
+async fn only_allowed_platforms_are_reached_and_a_proxy_resolves_addresses() {
     let cluster = cluster().await;
     let mut bystander = Proxy::start([]).await;
     // The proxy is on this machine, but is used nevertheless.

@@ -93,7 +93,7 @@ async fn an_autoscaler_keeps_a_set_within_its_bounds() {
 }
 
 #[tokio::test]
-async fn fifty_replicas_come_and_go_at_the_pace_of_the_budget() {
+async fn fifty_replicas_are_created_and_deleted_within_the_budget() {
     const COUNT: usize = 50;
     let cluster = crate::cluster().await;
     let platform = platform().await;

@@ -112,7 +112,7 @@ async fn quiet(cluster: &ControlPlane, platform: &Simulator) {
 }
 
 #[tokio::test]
-async fn confined_operators_share_an_account_in_peace() {
+async fn confined_operators_share_an_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let others = computes(&platform);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_create_that_is_under_way_is_ended_and_recorded() {
+async fn a_create_in_progress_is_finished_and_recorded() {
     let cluster = cluster().await;
     let platform = platform().await;
     let slow = json!({"method": "POST", "path": "/endpoints$", "kind": "delay", "delay_ms": 3000});
@@ -44,7 +44,7 @@ async fn a_create_that_is_under_way_is_ended_and_recorded() {
 }
 
 #[tokio::test]
-async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end() {
+async fn a_key_created_during_an_outage_of_the_api_server_is_saved_before_the_exit() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;

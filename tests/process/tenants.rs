@@ -43,7 +43,7 @@ async fn is_served(cluster: &ControlPlane, platform: &Simulator) {
 }
 
 #[tokio::test]
-async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account() {
+async fn passes_that_wait_for_the_budget_of_an_account_block_no_other_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let operator = Operator::start(&cluster, "operator", &["--concurrency", "2"]);
@@ -93,7 +93,7 @@ async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account(
 }
 
 #[tokio::test]
-async fn a_platform_that_never_answers_holds_up_no_other_account() {
+async fn a_platform_that_never_answers_blocks_no_other_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

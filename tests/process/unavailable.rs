@@ -139,7 +139,7 @@ fn start(kubeconfig: &Path, cluster: &ControlPlane) -> Operator {
 }
 
 #[tokio::test]
-async fn everything_goes_on_within_seconds_once_the_api_server_is_back() {
+async fn reconciling_resumes_within_seconds_after_an_outage_of_the_api_server() {
     let (cluster, platform) = (cluster().await, platform().await);
     let (front, kubeconfig) = Front::before(&cluster).await;
     let operator = start(&kubeconfig, &cluster);

@@ -13,7 +13,7 @@ use crate::harness::{Act, Lab, Scenario, Version, key_secret, recorded, scenario
 use crate::judge::{Verdict, judge};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_resource_is_current_too_early_or_goes_back_and_forth() {
+async fn no_resource_is_current_too_early_or_oscillates() {
     let lab = Arc::new(
         Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane")))
             .await

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::checks::installed;
 use crate::harness::{
     ADMIN, BRANCH_TO_ADOPT, EMPTY_BRANCH, FOREIGN, FOREIGN_SECRET, Goal, Lab, Recorder,
-    SHARED_BRANCH, Scenario, Site, TO_ADOPT, Version, account, compute, condition, key, secret,
-    set_the_scene, with,
+    SHARED_BRANCH, Scenario, Site, TO_ADOPT, Version, account, compute, condition, key, prepare,
+    secret, with,
 };
 use crate::judge::{Verdict, judge};
 use crate::support::{PATIENCE, wait_until};
@@ -50,7 +50,7 @@ async fn each_stage_is_reached_without_a_detour() {
     let checks = &installed().await.patched;
     let scenario = Scenario::new("stages", Vec::new(), Goal::default());
     let (mut site, recorder) = Recorder::open(lab, &scenario).await.unwrap();
-    set_the_scene(&mut site, &scenario).await.unwrap();
+    prepare(&mut site, &scenario).await.unwrap();
     let stages = stages();
     let mut begun = Vec::new();
     for stage in &stages {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::lab::Lab;
 use super::manifests::{compute, key};
 use super::platform::{ADMIN, FOREIGN, ORGANIZATION, PROJECT, SHARED_BRANCH, TO_ADOPT};
-use super::point::set_the_scene;
+use super::point::prepare;
 use super::promises::{unsettled, violations};
 use super::scenarios::{Goal, Scenario};
 use super::secrecy::leaks;
@@ -42,7 +42,7 @@ pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String
         key("ci"),
     ]);
     let mut site = Site::open(lab, &scenario, "planted").await?;
-    set_the_scene(&mut site, &scenario).await?;
+    prepare(&mut site, &scenario).await?;
     let mut reported = Vec::new();
     for plant in plants {
         put(&site, *plant).await?;

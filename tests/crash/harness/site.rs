@@ -181,7 +181,7 @@ impl Site {
 
     /// Starts another operator after the first one was stopped. The stopped one need not be ready
     /// until it continues.
-    pub async fn start_beside_the_stopped(&mut self) -> Result<()> {
+    pub async fn start_while_the_first_is_stopped(&mut self) -> Result<()> {
         self.stopped = true;
         self.start_operator().await
     }
@@ -357,7 +357,7 @@ impl Site {
 
     /// Restarts the first operator if it has ended, and returns true if so. The end must be
     /// `expected`.
-    pub async fn tend(&mut self, expected: bool) -> Result<bool> {
+    pub async fn restart_ended(&mut self, expected: bool) -> Result<bool> {
         let mut ports = None;
         for operator in &mut self.operators {
             let Some(status) = operator.process.ended()? else {

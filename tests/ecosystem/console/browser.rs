@@ -149,7 +149,7 @@ impl Browser {
     }
 
     /// Like `run`, for a body that uses promises.
-    pub async fn run_to_its_end(&self, body: &str) -> Value {
+    pub async fn run_async(&self, body: &str) -> Value {
         let script = format!(
             "const done = arguments[0]; (async () => {{ {body} }})().then(done, e => done(String(e)));"
         );

@@ -49,7 +49,7 @@ fn names(items: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_fleet_shows_first_what_needs_a_person() {
+async fn a_fleet_shows_resources_that_need_a_person_first() {
     let fixture = fleet("cli-fleet").await;
     let shown = fixture.dbplane(&["status"]).await;
     let shown = shown.expect(
@@ -220,7 +220,7 @@ async fn a_page_as_text(fixture: &Fixture) {
 }
 
 #[tokio::test]
-async fn who_may_read_nothing_is_told_so() {
+async fn missing_rights_to_read_are_reported() {
     let fixture = Fixture::bare("cli-nobody").await;
     let nobody = fixture
         .shared
@@ -290,7 +290,7 @@ async fn read_until(child: &mut Child, text: &mut String, word: &str) {
 }
 
 #[tokio::test]
-async fn a_watched_fleet_is_shown_anew_with_each_change() {
+async fn a_watched_fleet_is_shown_again_with_each_change() {
     let (fixture, _) = created("cli-watch", "").await;
     let mut command = fixture.command(
         &fixture.shared.cluster.kubeconfig_path(),

@@ -23,7 +23,7 @@ async fn resized(fixture: &Fixture, size: &str) {
 }
 
 #[tokio::test]
-async fn only_what_differs_is_patched() {
+async fn only_changed_fields_are_patched() {
     let (fixture, _) = created("resize", "  size: {fixed: 1}\n").await;
     fixture
         .patch("compute/orders", json!({"size": {"fixed": 2}}))
@@ -35,7 +35,7 @@ async fn only_what_differs_is_patched() {
 }
 
 #[tokio::test]
-async fn settings_and_disabled_hold_on_every_platform() {
+async fn settings_and_disabled_take_effect_on_every_platform() {
     for fixture in [
         Fixture::new("settings").await,
         Fixture::public("settings-public").await,
@@ -250,7 +250,7 @@ async fn a_size_waits_for_the_window() {
 }
 
 #[tokio::test]
-async fn a_change_whose_answer_was_lost_is_in_force_once() {
+async fn a_change_with_a_lost_answer_is_applied_once() {
     let (fixture, id) = created("change-lost", "  size: {fixed: 1}\n").await;
     fixture.fault(json!({"method": "PATCH", "kind": "lose_answer"}));
     fixture
@@ -262,7 +262,7 @@ async fn a_change_whose_answer_was_lost_is_in_force_once() {
 }
 
 #[tokio::test]
-async fn a_change_that_fails_is_tried_again() {
+async fn a_failed_change_is_retried() {
     let (fixture, _) = created("change-fails", "  size: {fixed: 1}\n").await;
     for status in [423, 503, 500] {
         fixture.fault(json!({"method": "PATCH", "status": status, "body": "<html>busy</html>"}));

@@ -15,7 +15,7 @@ async fn entry(fixture: &Fixture, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
+async fn it_has_all_connection_entries_and_is_deleted_with_its_owner() {
     let (fixture, id) = created("connection", DECLARED).await;
     let seen = fixture.get("compute/orders").await.unwrap();
     let secret = fixture
@@ -68,7 +68,7 @@ async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
+async fn a_secret_that_is_no_longer_declared_is_reported_until_it_is_deleted() {
     let (fixture, _) = created("connection-renamed", DECLARED).await;
     let names = |seen: &Value| {
         let status = &seen["status"];
@@ -122,7 +122,7 @@ async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_secret_of_somebody_else_is_never_written_over() {
+async fn a_foreign_secret_is_never_overwritten() {
     let fixture = Fixture::new("foreign").await;
     fixture.secret("orders-db", "theirs").await;
     let before = fixture.get("secret/orders-db").await.unwrap();
@@ -189,7 +189,7 @@ async fn until_incomplete(fixture: &Fixture, words: &str) {
 }
 
 #[tokio::test]
-async fn it_follows_its_credentials_and_says_what_is_missing() {
+async fn it_follows_its_credentials_and_reports_missing_ones() {
     let (fixture, _) = created("credentials", WITH_ROLE).await;
     until_incomplete(&fixture, "Secret orders-role does not exist").await;
 
@@ -315,7 +315,7 @@ async fn it_follows_its_credentials_while_the_account_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn it_takes_only_the_named_entries_and_none_of_its_own_secrets() {
+async fn it_copies_only_the_named_entries_and_nothing_from_its_own_secrets() {
     let fixture = Fixture::new("credential-keys").await;
     let data = json!({"login": "app", "PASS": "p", "username": "wrong", "password": "wrong", "other": "not to be copied"});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": data});
@@ -425,7 +425,7 @@ async fn its_labels_and_annotations_are_as_declared() {
 }
 
 #[tokio::test]
-async fn one_that_a_policy_alters_is_reported_and_not_written_in_a_loop() {
+async fn a_secret_altered_by_a_policy_is_reported_and_not_written_in_a_loop() {
     let fixture = Fixture::new("connection-altered").await;
     let policy = altering(&fixture, true).await;
     fixture

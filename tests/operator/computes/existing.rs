@@ -48,7 +48,7 @@ async fn an_existing_primary_is_not_changed_until_the_spec_adopts_it() {
 }
 
 #[tokio::test]
-async fn a_primary_that_came_since_the_last_poll_is_the_platforms_to_refuse() {
+async fn a_primary_created_since_the_last_poll_is_refused_by_the_platform() {
     // The first compute shows that the platform has names, the second that it keeps them. Later
     // creates need no list of their own.
     let (fixture, _) = created("since", "").await;
@@ -154,7 +154,7 @@ pub fn resize(cu: u32) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
+async fn a_paused_resource_is_not_reconciled_until_it_is_resumed() {
     let fixture = Fixture::new("pause").await;
     let paused = "metadata: {name: orders, annotations: {dbplane.dev/paused: \"true\"}}";
     fixture
@@ -211,7 +211,7 @@ async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn the_older_of_two_gets_the_primary_and_the_other_takes_over() {
+async fn the_older_of_two_resources_gets_the_primary_and_the_other_takes_over() {
     let (fixture, id) = created("rivals", "").await;
     fixture
         .apply(&compute("rival", "br-main-42", "  existing: Adopt\n"))
@@ -262,7 +262,7 @@ async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
 
 /// After a downgrade, the older version must not touch records that it cannot read.
 #[tokio::test]
-async fn what_a_newer_version_recorded_is_left_alone_until_that_version_is_back() {
+async fn a_record_of_a_newer_version_is_unchanged_until_that_version_is_back() {
     let (fixture, id) = created("newer", "").await;
     let annotated = async |text: &str| {
         let patch = json!({"metadata": {"annotations": {RECORD: text}}}).to_string();
@@ -328,7 +328,7 @@ async fn a_resource_restored_without_its_status_keeps_its_compute() {
 }
 
 #[tokio::test]
-async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
+async fn a_second_resource_of_the_same_moment_does_not_create_again() {
     let fixture = Fixture::new("race").await;
     // The slow first create ensures that the second resource is decided while it is in progress.
     fixture.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));

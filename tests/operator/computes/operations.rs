@@ -159,7 +159,7 @@ async fn a_change_whose_operation_fails_is_reported_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_platform_that_lists_no_operations_is_asked_once_and_its_answers_are_reported() {
+async fn operations_are_requested_once_from_a_platform_that_does_not_list_them() {
     let fixture = Fixture::minimal("unlisted-failed").await;
     let id = create(&fixture, "  size: {fixed: 1}\n").await;
     fails(&fixture, "apply_config", 100).await;

@@ -16,12 +16,12 @@ fn lists(fixture: &Fixture, fault: Value) {
     fixture.fault(order);
 }
 
-async fn spared(fixture: &Fixture) {
+async fn remove_faults(fixture: &Fixture) {
     fixture.console(Method::DELETE, "/faults", json!({})).await;
 }
 
 #[tokio::test]
-async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else() {
+async fn an_unreadable_compute_blocks_only_resources_that_it_may_belong_to() {
     let fixture = Fixture::minimal("odd-entry").await;
     create(&fixture, "").await;
     let odd = by_hand(&fixture, "br-dev-7", "read_write").await;
@@ -63,7 +63,7 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
     fixture.until_gone("compute/orders").await;
     polls(&fixture, 2).await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
-    spared(&fixture).await;
+    remove_faults(&fixture).await;
     fixture.until_ready("compute/reader").await;
     assert_eq!(
         (fixture.count("POST"), fixture.computes().await.len()),
@@ -95,7 +95,7 @@ async fn the_entry_is_counted_and_logged(fixture: &Fixture, account: &Value, odd
 }
 
 #[tokio::test]
-async fn an_entry_without_its_identifier_proves_no_absence() {
+async fn an_entry_without_an_identifier_does_not_prove_absence() {
     let fixture = Fixture::minimal("nameless-entry").await;
     let id = create(&fixture, "").await;
     lists(
@@ -116,7 +116,7 @@ async fn an_entry_without_its_identifier_proves_no_absence() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_known_is_neither_good_nor_bad() {
+async fn an_unknown_state_is_neither_ready_nor_failed() {
     let fixture = Fixture::new("odd-state").await;
     create(&fixture, "").await;
     lists(&fixture, json!({"kind": "state", "body": "degraded"}));
@@ -134,7 +134,7 @@ async fn a_state_that_is_not_known_is_neither_good_nor_bad() {
         ),
         (&json!("degraded"), &json!(true))
     );
-    spared(&fixture).await;
+    remove_faults(&fixture).await;
     fixture.until_ready("compute/orders").await;
     assert_eq!(writes(&fixture).len(), 1);
 }

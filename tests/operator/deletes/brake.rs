@@ -44,7 +44,7 @@ fn names_of(kind: &str, prefix: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_deleted_too_fast_waits_until_a_person_decides() {
+async fn deletions_above_the_rate_wait_for_a_confirmation() {
     let mut alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
     let (computes, keys) = tokio::join!(alone.fixture("braked"), alone.fixture("braked-keys"));
     tokio::join!(apply_computes(&computes), apply_keys(&keys));
@@ -257,7 +257,7 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
 
 /// The limit is two per namespace, and eight for the account.
 #[tokio::test]
-async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
+async fn deletions_of_one_namespace_through_a_shared_account_pause_no_other() {
     let alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
     let mut fixtures = Vec::new();
     for name in ["braked-a", "braked-b", "braked-c", "braked-d", "braked-e"] {

@@ -13,7 +13,7 @@ const OBJECTS: [&str; 4] = [
 ];
 
 /// Creates two Computes, one with a connection Secret, and two ProjectKeys.
-async fn furnish(fixture: &Fixture, account: &str) {
+async fn declare_resources(fixture: &Fixture, account: &str) {
     let of = |manifest: String| manifest.replace("{name: prod}", account);
     fixture
         .apply(&of(compute(
@@ -66,10 +66,10 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
     let [one, two, three, four] = &fixtures;
     let prod = "{name: prod}";
     tokio::join!(
-        furnish(one, prod),
-        furnish(two, prod),
-        furnish(three, prod),
-        furnish(four, prod)
+        declare_resources(one, prod),
+        declare_resources(two, prod),
+        declare_resources(three, prod),
+        declare_resources(four, prod)
     );
     for (before, fixture) in fixtures.iter().enumerate() {
         // After this many deletions, the operator is killed while it waits for the answer to the
@@ -99,7 +99,7 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
 #[tokio::test]
 async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() {
     let fixture = Fixture::new("wrong-order").await;
-    furnish(&fixture, "{name: prod}").await;
+    declare_resources(&fixture, "{name: prod}").await;
     // The account is deleted first. It waits, and so does its Secret in a namespace in deletion.
     fixture.delete("account/prod").await;
     let waits = fixture
@@ -119,7 +119,7 @@ async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() 
 #[tokio::test]
 async fn one_command_deletes_everything_credentials_first() {
     let fixture = Fixture::new("one-command").await;
-    furnish(&fixture, "{name: prod}").await;
+    declare_resources(&fixture, "{name: prod}").await;
     for object in ["secret/platform-api-key", "account/prod"]
         .iter()
         .chain(&OBJECTS)
@@ -138,7 +138,7 @@ async fn one_command_deletes_everything_credentials_first() {
 #[tokio::test]
 async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     let fixture = Fixture::new("no-credentials").await;
-    furnish(&fixture, "{name: prod}").await;
+    declare_resources(&fixture, "{name: prod}").await;
     // The Secret alone is deleted, so it loses its finalizer. Then nothing can be deleted on the
     // platform.
     fixture
@@ -175,7 +175,7 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
         .cluster_account("everywhere", "elsewhere-credentials", served)
         .await;
     let everywhere = "{name: everywhere, kind: ClusterAccount}";
-    furnish(&fixture, everywhere).await;
+    declare_resources(&fixture, everywhere).await;
     other
         .apply(
             &key("far", "")
@@ -210,7 +210,7 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
+async fn an_account_in_deletion_is_not_used_for_new_resources() {
     let fixture = Fixture::new("account-goes").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;

@@ -60,10 +60,10 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn what_was_in_a_project_that_is_gone_is_released() {
+async fn resources_of_a_deleted_project_are_released() {
     tokio::join!(
         a_compute_of_a_deleted_project(),
-        what_was_in_a_transferred_project(),
+        resources_of_a_transferred_project_are_released(),
         the_only_project()
     );
 }
@@ -96,7 +96,7 @@ async fn a_compute_of_a_deleted_project() {
 
 /// The platform has no call to revoke keys, and the account's Secret is deleted too, which changes
 /// its version.
-async fn what_was_in_a_transferred_project() {
+async fn resources_of_a_transferred_project_are_released() {
     let fixture = with_another("project-left", Profile::Minimal).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.apply(&key("ci", "")).await;

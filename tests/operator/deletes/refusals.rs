@@ -30,7 +30,7 @@ async fn no_finalizer_is_removed_because_of_a_failed_read() {
             json!({"kind": "drop"}),
             "PlatformUnreachable"
         ),
-        a_key_that_is_refused_while_a_compute_is_deleted(),
+        a_key_refused_during_the_deletion_of_a_compute(),
         a_protected_compute_is_deleted_once_unprotected(),
     );
 }
@@ -73,7 +73,7 @@ async fn unseen(name: &str, fault: Value, reason: &str) {
     assert!(fixture.computes().await.is_empty());
 }
 
-async fn a_key_that_is_refused_while_a_compute_is_deleted() {
+async fn a_key_refused_during_the_deletion_of_a_compute() {
     let fixture = Fixture::new("unseen-401").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;

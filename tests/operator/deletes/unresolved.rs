@@ -15,7 +15,7 @@ fn lose(fixture: &Fixture, path: &str) {
 }
 
 #[tokio::test]
-async fn an_open_create_is_resolved_before_the_resource_is_deleted() {
+async fn a_create_in_progress_is_resolved_before_the_resource_is_deleted() {
     tokio::join!(
         a_compute("open-compute", Profile::Default),
         a_compute("open-compute-minimal", Profile::Minimal),

@@ -7,7 +7,7 @@ use crate::fixture::{Fixture, compute, key};
 use crate::gitops::{at_rest, changes, everything, writes};
 
 #[tokio::test]
-async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
+async fn comparisons_by_argo_cd_at_rest_change_nothing() {
     let fixture = Fixture::bare("argo-rest").await;
     let policy = json!({"syncPolicy": {"automated": {"prune": true, "selfHeal": true}}});
     let argo = Application::new(&fixture, &policy).await;
@@ -55,7 +55,7 @@ async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
 
 /// Tests every way to apply, with its own comparison.
 #[tokio::test]
-async fn however_it_is_applied_nothing_is_out_of_sync_nor_created_twice() {
+async fn with_every_way_to_apply_nothing_is_out_of_sync_or_created_twice() {
     let fixture = Fixture::new("argo-ways").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let sizes = ["0.5", "1", "2", "1"];
@@ -104,7 +104,7 @@ async fn however_it_is_applied_nothing_is_out_of_sync_nor_created_twice() {
 }
 
 #[tokio::test]
-async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
+async fn changes_by_others_are_reverted_and_additions_by_dbplane_stay() {
     let fixture = Fixture::new("argo-drift").await;
     let policy = json!({"syncPolicy": {"automated": {"selfHeal": true}}});
     let argo = Application::new(&fixture, &policy).await;
@@ -206,7 +206,7 @@ async fn a_replaced_resource_keeps_its_compute_and_its_key() {
 
 /// Git changes an immutable field.
 #[tokio::test]
-async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates() {
+async fn changes_of_immutable_fields_are_refused_and_force_deletes_before_it_creates() {
     let fixture = Fixture::new("argo-forced").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));

@@ -7,7 +7,7 @@ use crate::fixture::{Fixture, compute, key};
 use crate::gitops::{changes, everything};
 
 #[tokio::test]
-async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_it() {
+async fn objects_removed_from_git_are_out_of_sync_until_the_platform_has_deleted_them() {
     let fixture = Fixture::new("argo-pruned").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));
@@ -54,7 +54,7 @@ async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_
 }
 
 #[tokio::test]
-async fn a_protected_resource_stays_and_holds_up_later_waves_unless_argo_cd_is_told() {
+async fn a_protected_resource_stays_and_blocks_later_waves_unless_argo_cd_is_configured() {
     let fixture = Fixture::new("argo-protected").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let protected =

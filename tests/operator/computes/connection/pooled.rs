@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 const POOLED: &str = "  connection: {secretName: orders-db, database: shop, credentialsFrom: {name: orders-role}, pooled: true}\n";
 
 #[tokio::test]
-async fn it_leads_to_the_pooler_where_the_platform_shows_one() {
+async fn it_has_the_pooled_host_if_the_platform_reports_one() {
     let fixture = Fixture::new("pooled").await;
     role(&fixture, "app", "p").await;
     create(&fixture, POOLED).await;
@@ -37,7 +37,7 @@ async fn it_leads_to_the_pooler_where_the_platform_shows_one() {
 }
 
 #[tokio::test]
-async fn it_says_that_the_platform_shows_no_pooler() {
+async fn a_missing_pooled_host_is_reported() {
     let fixture = Fixture::minimal("unpooled").await;
     role(&fixture, "app", "p").await;
     create(&fixture, POOLED).await;
