@@ -99,7 +99,7 @@ fn taken<T>(work: impl FnOnce() -> T) -> (u64, usize, T) {
 }
 
 #[test]
-fn what_a_compute_takes() {
+fn the_memory_of_a_compute_is_bounded() {
     let texts: Vec<_> = (0..COUNT).map(stored).collect();
     let _counting = dhat::Profiler::builder().testing().build();
     let read = || {

@@ -46,7 +46,7 @@ async fn two_clusters_started_at_once_are_two() {
 }
 
 #[tokio::test]
-async fn what_an_owner_owns_is_collected_with_it() {
+async fn dependents_are_garbage_collected_with_their_owner() {
     let cluster = ControlPlane::shared().await.unwrap();
     let config_maps: Api<ConfigMap> = Api::namespaced(namespace(cluster, "owners").await, "owners");
     let owner = config_maps
@@ -112,7 +112,7 @@ async fn kinds_installed_before_the_controllers_have_owners_at_once() {
 }
 
 #[tokio::test]
-async fn a_deleted_namespace_goes() {
+async fn a_deleted_namespace_is_removed() {
     let cluster = ControlPlane::shared().await.unwrap();
     let client = namespace(cluster, "short-lived").await;
     let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "short-lived");
@@ -134,7 +134,7 @@ async fn a_deleted_namespace_goes() {
 }
 
 #[tokio::test]
-async fn a_service_account_may_do_what_its_role_says_and_no_more() {
+async fn a_service_account_has_exactly_the_rights_of_its_role() {
     let cluster = ControlPlane::shared().await.unwrap();
     namespace(cluster, "accounts").await;
     for args in [
@@ -182,14 +182,11 @@ async fn a_service_account_may_do_what_its_role_says_and_no_more() {
 }
 
 #[tokio::test]
-async fn kubectl_reads_its_input_and_its_complaint_is_the_error() {
+async fn kubectl_reads_its_input_and_returns_its_error() {
     let cluster = ControlPlane::shared().await.unwrap();
     let manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: applied}}";
 
-    let said = cluster
-        .kubectl_with_input(&["apply", "-f", "-"], manifest)
-        .await
-        .unwrap();
+    let said = cluster.apply(manifest).await.unwrap();
     let complaint = cluster
         .kubectl(&["get", "namespace", "nowhere"])
         .await
@@ -204,7 +201,7 @@ async fn kubectl_reads_its_input_and_its_complaint_is_the_error() {
 }
 
 #[tokio::test]
-async fn a_stopped_api_server_comes_back_with_what_it_knew() {
+async fn a_restarted_api_server_keeps_its_contents() {
     let without_controllers = Options {
         controllers: Vec::new(),
         ..Options::default()
@@ -237,7 +234,7 @@ async fn a_stopped_api_server_comes_back_with_what_it_knew() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_cluster_stays_after_a_drop_or_a_panic() {
+async fn a_cluster_is_removed_after_a_drop_or_a_panic() {
     let dropped = ControlPlane::start().await.unwrap();
     let traces = Traces::of(&dropped);
     traces.assert_all_there();
@@ -255,7 +252,7 @@ async fn nothing_of_a_cluster_stays_after_a_drop_or_a_panic() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_cluster_stays_after_its_holder_is_killed() {
+async fn a_cluster_is_removed_after_its_holder_is_killed() {
     let place = tempfile::tempdir().unwrap();
     let report = place.path().join("report");
     let mut holder = Command::new(env::current_exe().unwrap())
@@ -283,7 +280,7 @@ async fn nothing_of_a_cluster_stays_after_its_holder_is_killed() {
 }
 
 #[tokio::test]
-#[ignore = "not a test: the process that nothing_of_a_cluster_stays_after_its_holder_is_killed kills"]
+#[ignore = "not a test: the process that a_cluster_is_removed_after_its_holder_is_killed kills"]
 async fn holds_a_cluster_until_killed() {
     let Some(report) = env::var_os(REPORT).map(PathBuf::from) else {
         return;
@@ -337,7 +334,7 @@ fn holds_ports_until_its_input_ends() {
 }
 
 #[tokio::test]
-async fn a_process_is_ended_and_heard() {
+async fn a_process_is_ended_and_its_output_is_read() {
     let sandbox = Sandbox::new("process").unwrap();
     let mut polite = Command::new("bash");
     polite.args([
@@ -360,7 +357,7 @@ async fn a_process_is_ended_and_heard() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_cannot_start_says_what_its_process_said() {
+async fn a_cluster_that_cannot_start_reports_the_output_of_its_process() {
     let flags = vec!["--no-such-flag".to_owned()];
 
     let error = ControlPlane::start_with(Options {

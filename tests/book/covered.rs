@@ -135,7 +135,7 @@ pub fn pages(wanted: By) -> Vec<String> {
 }
 
 #[test]
-fn every_block_of_commands_is_run_or_says_why_not() {
+fn every_block_of_commands_is_run_or_has_a_reason() {
     let (mut unknown, mut used, mut count) = (Vec::new(), BTreeSet::new(), 0);
     for page in book() {
         for block in blocks(&page).iter().filter(|block| block.is_command()) {
@@ -172,7 +172,7 @@ fn every_block_of_commands_is_run_or_says_why_not() {
 }
 
 #[test]
-fn every_part_of_a_manifest_is_still_there() {
+fn every_part_of_a_manifest_still_exists() {
     for (page, line, _) in PARTS {
         let found = blocks(page)
             .into_iter()

@@ -66,7 +66,7 @@ async fn a_newcomer_gets_from_the_first_page_to_a_managed_fleet() {
 }
 
 #[tokio::test]
-async fn what_is_lost_is_restored_and_goes_to_another_cluster() {
+async fn lost_resources_are_restored_and_moved_to_another_cluster() {
     let (playground, second) = tokio::join!(Playground::start(), Playground::start());
     let mut ran = Ran::default();
     for page in APART {

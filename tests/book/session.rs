@@ -60,12 +60,13 @@ struct Step<'a> {
 
 /// Runs in the current shell, except for commands that are expected to fail.
 fn commands(block: &Block) -> String {
-    match block.fails {
-        false => block.text.clone(),
-        true => format!(
+    if block.fails {
+        format!(
             "if (\n{}); then echo 'the page says that this fails'; exit 1; fi\n",
             block.text
-        ),
+        )
+    } else {
+        block.text.clone()
     }
 }
 

@@ -38,7 +38,7 @@ fn line_fits(shown: &str, printed: &str) -> bool {
 }
 
 #[test]
-fn any_text_and_any_lines_are_told_from_others() {
+fn wildcards_match_any_text_and_any_lines() {
     for (shown, printed, fits_it) in [
         ("a  b\n", "a b", true),
         ("a b", "a c", false),

@@ -122,27 +122,7 @@ async fn columns_answer_the_first_question() {
         &compute("columns", "orders", "project-1", "br-main-42"),
     )
     .await;
-    let status = json!({"status": {
-        "computeID": "ep-cool-1", "host": "ep-cool-1.platform.example", "state": "idle", "size": "0.25-4",
-        "conditions": [{
-            "type": "Ready", "status": "True", "reason": "Idle", "message": "It starts when a client connects.",
-            "lastTransitionTime": "2026-11-20T10:00:00Z", "observedGeneration": 1,
-        }],
-    }});
-    let patch = [
-        "patch",
-        "compute",
-        "orders",
-        "-n",
-        "columns",
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-    ];
-    cluster
-        .kubectl(&[patch.as_slice(), &[&status.to_string()]].concat())
-        .await
-        .unwrap();
+    report_idle(cluster).await;
 
     let narrow = words(
         &cluster
@@ -183,6 +163,31 @@ async fn columns_answer_the_first_question() {
         line.ends_with(&["client".to_owned(), "connects.".to_owned()]),
         "{wide:?}"
     );
+}
+
+/// Writes the status of an idle compute.
+async fn report_idle(cluster: &ControlPlane) {
+    let status = json!({"status": {
+        "computeID": "ep-cool-1", "host": "ep-cool-1.platform.example", "state": "idle", "size": "0.25-4",
+        "conditions": [{
+            "type": "Ready", "status": "True", "reason": "Idle", "message": "It starts when a client connects.",
+            "lastTransitionTime": "2026-11-20T10:00:00Z", "observedGeneration": 1,
+        }],
+    }});
+    let patch = [
+        "patch",
+        "compute",
+        "orders",
+        "-n",
+        "columns",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+    ];
+    cluster
+        .kubectl(&[patch.as_slice(), &[&status.to_string()]].concat())
+        .await
+        .unwrap();
 }
 
 fn words(text: &str) -> Vec<Vec<String>> {

@@ -80,7 +80,7 @@ fn written(object: &Value) -> Option<(String, String)> {
 }
 
 #[tokio::test]
-async fn every_name_follows_into_the_fields_that_name_it() {
+async fn renamed_objects_are_renamed_in_all_references() {
     for (overlay, begin) in [("shop", ""), ("green", "green-")] {
         let objects = built(overlay).await;
         let named = |object: &Value| (text(&object["kind"]), text(&object["metadata"]["name"]));
@@ -115,7 +115,7 @@ async fn every_name_follows_into_the_fields_that_name_it() {
 
 /// kustomize treats a ClusterAccount as namespaced; the API server ignores the namespace.
 #[tokio::test]
-async fn the_api_server_takes_what_kustomize_makes_of_them() {
+async fn the_api_server_accepts_the_output_of_kustomize() {
     let cluster = cluster().await;
     let applied = cluster
         .kubectl(&["apply", "-k", &format!("{EXAMPLE}/green")])

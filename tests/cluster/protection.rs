@@ -30,10 +30,7 @@ async fn a_protected_compute_is_not_deleted_where_the_policy_is_installed() {
         ("open", ", deletionProtection: false"),
         ("plain", ""),
     ] {
-        cluster
-            .kubectl_with_input(&["apply", "-f", "-"], &manifest(name, more))
-            .await
-            .unwrap();
+        cluster.apply(&manifest(name, more)).await.unwrap();
     }
     let delete = async |name: &str| {
         cluster
@@ -61,10 +58,7 @@ async fn a_protected_compute_is_not_deleted_where_the_policy_is_installed() {
         delete(name).await.unwrap();
     }
     cluster
-        .kubectl_with_input(
-            &["apply", "-f", "-"],
-            &manifest("kept", ", deletionProtection: false"),
-        )
+        .apply(&manifest("kept", ", deletionProtection: false"))
         .await
         .unwrap();
     delete("kept").await.unwrap();

@@ -122,10 +122,18 @@ async fn of_a_cluster_account() {
     comes_back::<ClusterAccount, _>(Api::all(client().await), spec, account_status()).await;
 }
 
-#[tokio::test]
-async fn of_a_compute() {
+fn capacity() -> Capacity {
+    Capacity {
+        vcpu: "4".to_owned(),
+        memory: "16GB".to_owned(),
+        local_file_cache: "12.8GB".to_owned(),
+        max_connections: 112,
+    }
+}
+
+fn compute_status() -> ComputeStatus {
     let text = |text: &str| Some(text.to_owned());
-    let status = ComputeStatus {
+    ComputeStatus {
         compute_id: text("ep-1"),
         type_: Some(ComputeType::ReadOnly),
         region: text("region-1"),
@@ -137,12 +145,7 @@ async fn of_a_compute() {
         last_seen_serving: Some(true),
         unseen_since: Some(instant()),
         size: text("0.25-4"),
-        capacity: Some(Box::new(Capacity {
-            vcpu: "4".to_owned(),
-            memory: "16GB".to_owned(),
-            local_file_cache: "12.8GB".to_owned(),
-            max_connections: 112,
-        })),
+        capacity: Some(Box::new(capacity())),
         last_active: Some(instant()),
         last_operation: Some(LastOperation {
             id: "1".to_owned(),
@@ -184,9 +187,18 @@ async fn of_a_compute() {
         record: Some("{}".to_owned()),
         last_handled_reconcile_at: Some("now".to_owned()),
         observed_generation: Some(1),
-    };
+    }
+}
+
+#[tokio::test]
+async fn of_a_compute() {
     let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "b", "type": "ReadWrite"});
-    comes_back::<Compute, _>(Api::default_namespaced(client().await), spec, status).await;
+    comes_back::<Compute, _>(
+        Api::default_namespaced(client().await),
+        spec,
+        compute_status(),
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -80,10 +80,11 @@ pub fn rows() -> Vec<Option<String>> {
     );
     is_worst(
         &account(&place, &base_url),
-        (&account(&place, &"p".repeat(513)), "spec.baseURL"),
+        &account(&place, &"p".repeat(513)),
+        "spec.baseURL",
     );
     let admitting = |namespaces| cluster_account(&place, &base_url, namespaces);
-    is_worst(&admitting(256), (&admitting(257), "spec.namespaces.names"));
+    is_worst(&admitting(256), &admitting(257), "spec.namespaces.names");
     vec![
         excess(
             "an account with many resources and projects",

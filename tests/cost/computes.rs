@@ -180,7 +180,7 @@ fn more() -> Value {
 }
 
 pub fn rows() -> Vec<Option<String>> {
-    is_worst(&compute(&Place::default()), (&more(), "spec.schedules"));
+    is_worst(&compute(&Place::default()), &more(), "spec.schedules");
     vec![excess(
         "a Compute at rest, beside others of its branch",
         LISTED,

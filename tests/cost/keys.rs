@@ -277,7 +277,7 @@ fn acknowledged(count: usize) -> Given {
 }
 
 pub fn rows() -> Vec<Option<String>> {
-    is_worst(&manifest(32), (&manifest(33), "spec.secret.template"));
+    is_worst(&manifest(32), &manifest(33), "spec.secret.template");
     let unoffered = |observed: &mut KeyObserved| observed.listing = KeyListing::NotOffered;
     let others = |count| Given::lost(count, of_others);
     let owned = |count| Given::lost(count, own);

@@ -79,7 +79,7 @@ fn before(seconds: i64) -> Timestamp {
 
 /// Checks that the API server accepts the first manifest, and rejects the second one, which has
 /// more, because of this field.
-fn is_worst(admitted: &Value, (more, path): (&Value, &str)) {
+fn is_worst(admitted: &Value, more: &Value, path: &str) {
     let checker = Checker::new().unwrap();
     assert_eq!(checker.check(admitted, None), Ok(()));
     let problems = checker.check(more, None).unwrap_err();

@@ -158,7 +158,8 @@ fn without_a_name(count: usize) -> Given {
 pub fn rows() -> Vec<Option<String>> {
     is_worst(
         &manifest(REPLICAS),
-        (&manifest(REPLICAS + 1), "spec.replicas"),
+        &manifest(REPLICAS + 1),
+        "spec.replicas",
     );
     vec![
         excess("a set at rest", REPLICAS, at_rest, Given::pass),

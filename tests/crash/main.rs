@@ -92,8 +92,7 @@ const FURTHER: [&str; 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_two_things_go_wrong()
-{
+async fn nothing_is_created_twice_or_lost_after_a_takeover_or_two_faults() {
     let (_turn, lab) = lab().await;
     for tally in join_all(FURTHER.map(|point| single(lab.clone(), point))).await {
         let tally = tally.unwrap();
@@ -104,7 +103,7 @@ async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_tw
 /// For every scenario: stop the operator, act, plan, and compare the plan with what the operator
 /// does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_planned_is_done() {
+async fn planned_steps_are_performed() {
     let (_turn, lab) = lab().await;
     let (mut compared, mut broken) = (Vec::new(), Vec::new());
     for ended in join_all(
@@ -153,7 +152,7 @@ async fn what_is_planned_is_done() {
 
 /// Tests the checks: a correct state has no violations, and each broken promise is reported.
 #[tokio::test]
-async fn what_breaks_a_promise_is_reported() {
+async fn broken_promises_are_reported() {
     let planted: [(Plant, &[&str]); 8] = [
         (Plant::Nothing, &[""]),
         (

@@ -2,87 +2,21 @@
 //! accepts all example values, and install, upgrade and removal work. There are no nodes, so no
 //! test waits for Pods.
 
+mod helm;
+mod operated;
+mod released;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use dbplane_simulator::world::file::WorldFile;
-use dbplane_simulator::{self as simulator, Options as World, Simulator};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
-use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, free_port, wait_until};
-use crate::tools;
+pub use self::helm::Helm;
+use crate::support::{ControlPlane, Options};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const NAMESPACE: &str = "dbplane-system";
-
-pub struct Helm {
-    sandbox: Sandbox,
-}
-
-impl Helm {
-    pub fn new() -> Self {
-        Self {
-            sandbox: Sandbox::new("helm").unwrap(),
-        }
-    }
-
-    /// The output, or the error.
-    pub fn run(&self, args: &[&str]) -> Result<String, String> {
-        came_out(self.command(args).output().unwrap())
-    }
-
-    /// Like `run`, but keeps the runtime free for a platform in this process.
-    pub async fn run_beside(&self, args: &[&str]) -> Result<String, String> {
-        let mut command = tokio::process::Command::from(self.command(args));
-        came_out(command.kill_on_drop(true).output().await.unwrap())
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(tools("helm").join("helm"));
-        command.args(args).env_remove("KUBECONFIG");
-        for folder in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
-            command.env(folder, self.sandbox.folder().join(folder));
-        }
-        command
-    }
-
-    /// A folder for charts of tests.
-    pub fn folder(&self) -> &Path {
-        self.sandbox.folder()
-    }
-
-    fn template(&self, more: &[&str]) -> Result<String, String> {
-        let chart = chart().display().to_string();
-        self.run(
-            &[
-                &["template", "dbplane", &chart, "--namespace", NAMESPACE],
-                more,
-            ]
-            .concat(),
-        )
-    }
-}
-
-fn came_out(
-    Output {
-        status,
-        stdout,
-        stderr,
-    }: Output,
-) -> Result<String, String> {
-    let (stdout, stderr) = (
-        String::from_utf8(stdout).unwrap(),
-        String::from_utf8(stderr).unwrap(),
-    );
-    if status.success() {
-        Ok(stdout)
-    } else {
-        Err(stderr)
-    }
-}
 
 fn chart() -> PathBuf {
     Path::new(REPOSITORY).join("deploy/chart")
@@ -238,7 +172,7 @@ async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
+async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
     let (cluster, helm) = (cluster().await, Helm::new());
     let mut examples: Vec<_> = fs::read_dir(chart().join("ci"))
         .unwrap()
@@ -269,169 +203,6 @@ async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
             assert_eq!(of_the_cluster, None, "{example}");
         }
     }
-}
-
-/// The operator gets exactly the chart's Roles, ClusterRole and container arguments.
-#[tokio::test]
-async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_chart_gives_it() {
-    let (cluster, helm) = (cluster().await, Helm::new());
-    let platform = platform().await;
-    let values = chart()
-        .join("ci/shared-account-values.yaml")
-        .display()
-        .to_string();
-    let kubeconfig = cluster.kubeconfig_path().display().to_string();
-    let chart = chart().display().to_string();
-    let flags = [
-        "--namespace",
-        NAMESPACE,
-        "--kubeconfig",
-        &kubeconfig,
-        "--values",
-        &values,
-    ];
-    let insecure = ["--set", "operator.extraArgs={--allow-insecure-platform}"];
-    helm.run(&[&["install", "dbplane", &chart], &flags[..], &insecure].concat())
-        .unwrap();
-
-    for (namespace, may) in [("shop", true), (NAMESPACE, false)] {
-        let asked = [
-            "auth",
-            "can-i",
-            "create",
-            "secrets",
-            "--as=system:serviceaccount:dbplane-system:dbplane",
-            "-n",
-        ];
-        let answer = cluster.kubectl(&[&asked[..], &[namespace]].concat()).await;
-        assert_eq!(answer.is_ok(), may, "{namespace}: {answer:?}");
-    }
-
-    let mut operator = deployed(&cluster).await;
-    let account = format!(
-        "{SHARED}  baseURL: {}
----
-{}",
-        platform.base_url(),
-        COMPUTE_OF_SHOP
-    );
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &account)
-        .await
-        .unwrap();
-    let wait = ["wait", "--timeout=120s"];
-    cluster
-        .kubectl(
-            &[
-                &wait[..],
-                &["-n=shop", "--for=condition=Ready", "compute/reader"],
-            ]
-            .concat(),
-        )
-        .await
-        .unwrap();
-    let patch = r#"--patch={"stringData":{"api-key":"revoked-by-now"}}"#;
-    cluster
-        .kubectl(&[
-            "-n",
-            NAMESPACE,
-            "patch",
-            "secret",
-            "platform-api-key",
-            patch,
-        ])
-        .await
-        .unwrap();
-    let refused = "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Unauthorized";
-    cluster
-        .kubectl(&[&wait[..], &[refused, "clusteraccount/company"]].concat())
-        .await
-        .unwrap();
-    let about = [
-        "-n=default",
-        "get",
-        "events.events.k8s.io",
-        "-o=jsonpath={.items[*].regarding.kind}",
-    ];
-    let told = async || {
-        cluster
-            .kubectl(&about)
-            .await
-            .unwrap()
-            .contains("ClusterAccount")
-    };
-    wait_until("an event about the account", PATIENCE, told)
-        .await
-        .unwrap();
-
-    operator.terminate(PATIENCE).await.unwrap();
-    let refusals: Vec<_> = operator
-        .log()
-        .lines()
-        .filter(|line| line.contains("orbidden"))
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(refusals, Vec::<String>::new());
-}
-
-const SHARED: &str = "apiVersion: v1
-kind: Secret
-metadata: {name: platform-api-key, namespace: dbplane-system}
-stringData: {api-key: demo-personal-key-not-a-secret}
----
-apiVersion: dbplane.dev/v1alpha1
-kind: ClusterAccount
-metadata: {name: company}
-spec:
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {namespace: dbplane-system, name: platform-api-key}
-  namespaces: {names: [shop]}
-";
-const COMPUTE_OF_SHOP: &str = "apiVersion: dbplane.dev/v1alpha1
-kind: Compute
-metadata: {name: reader, namespace: shop}
-spec:
-  accountRef: {kind: ClusterAccount, name: company}
-  projectID: aged-wind-123456
-  branchID: br-main-42
-  type: ReadOnly
-";
-
-async fn platform() -> Simulator {
-    let world =
-        fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/world.yaml")).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap()))
-        .await
-        .unwrap()
-}
-
-/// Runs the program with the arguments and the token of its Deployment, on free ports.
-async fn deployed(cluster: &ControlPlane) -> Running {
-    let container = "-o=jsonpath={.spec.template.spec.containers[0].args}";
-    let args = cluster
-        .kubectl(&["-n", NAMESPACE, "get", "deployment", "dbplane", container])
-        .await
-        .unwrap();
-    let args: Vec<String> = serde_json::from_str(&args).unwrap();
-    let here = |arg: &String| match arg.split_once("=0.0.0.0:") {
-        Some((flag, _)) => format!("{flag}=127.0.0.1:{}", free_port().unwrap()),
-        None => arg.clone(),
-    };
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-    command.args(args.iter().map(here));
-    command.env(
-        "KUBECONFIG",
-        cluster
-            .kubeconfig_for_service_account(NAMESPACE, "dbplane")
-            .await
-            .unwrap(),
-    );
-    cluster
-        .sandbox()
-        .start("operator", command)
-        .unwrap()
-        .log_on_panic()
 }
 
 #[test]
@@ -483,129 +254,5 @@ fn wrong_values_are_refused() {
     ] {
         let refusal = helm.template(&["--set", value]).unwrap_err();
         assert!(refusal.contains(complaint), "{value}: {refusal}");
-    }
-}
-
-#[tokio::test]
-async fn a_release_is_installed_upgraded_and_removed_and_resources_outlive_it() {
-    let (cluster, helm) = (ControlPlane::start().await.unwrap(), Helm::new());
-    let kubeconfig = cluster.kubeconfig_path().display().to_string();
-    let released = |args: &[&str]| {
-        helm.run(
-            &[
-                args,
-                &["--namespace", NAMESPACE, "--kubeconfig", &kubeconfig],
-            ]
-            .concat(),
-        )
-    };
-    let (older, chart) = (
-        older(&helm.sandbox).display().to_string(),
-        chart().display().to_string(),
-    );
-
-    released(&["install", "dbplane", &older, "--create-namespace"]).unwrap();
-    let established = [
-        "wait",
-        "--for=condition=Established",
-        "--timeout=60s",
-        "crd/computes.dbplane.dev",
-    ];
-    cluster.kubectl(&established).await.unwrap();
-    let definition = [
-        "get",
-        "crd/computes.dbplane.dev",
-        "-o=jsonpath={.spec.names.categories}",
-    ];
-    assert_eq!(
-        cluster.kubectl(&definition).await.unwrap(),
-        "",
-        "the older definitions have no category"
-    );
-    let compute =
-        fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/replica.yaml")).unwrap();
-    cluster
-        .kubectl(&["create", "namespace", "shop"])
-        .await
-        .unwrap();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &compute)
-        .await
-        .unwrap();
-
-    released(&["upgrade", "dbplane", &chart, "--set", "replicas=2"]).unwrap();
-    let deployment = [
-        "-n",
-        NAMESPACE,
-        "get",
-        "deployment",
-        "dbplane",
-        "-o=jsonpath={.spec.replicas}",
-    ];
-    assert_eq!(cluster.kubectl(&deployment).await.unwrap(), "2");
-    assert_eq!(
-        cluster.kubectl(&definition).await.unwrap(),
-        r#"["dbplane"]"#,
-        "the definitions were upgraded"
-    );
-
-    released(&["uninstall", "dbplane"]).unwrap();
-    assert!(
-        cluster
-            .kubectl(&deployment)
-            .await
-            .unwrap_err()
-            .to_string()
-            .contains("NotFound")
-    );
-    let computes = cluster
-        .kubectl(&["get", "computes", "--all-namespaces", "-o=name"])
-        .await
-        .unwrap();
-    assert!(
-        computes.contains("compute.dbplane.dev/"),
-        "the resources are still there"
-    );
-}
-
-/// An older chart, whose definitions lack a field.
-fn older(sandbox: &Sandbox) -> PathBuf {
-    let copy = sandbox.folder().join("older");
-    copy_followed(&chart(), &copy);
-    let edit = |file: &Path, old: &str, new: &str| {
-        let text = fs::read_to_string(file).unwrap();
-        assert!(text.contains(old), "{}", file.display());
-        fs::write(file, text.replace(old, new)).unwrap();
-    };
-    edit(
-        &copy.join("Chart.yaml"),
-        "\nversion: ",
-        "\nversion: 0.0.0-before.",
-    );
-    for definition in fs::read_dir(copy.join("definitions")).unwrap() {
-        let definition = definition.unwrap().path();
-        if definition
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("dbplane.dev_"))
-        {
-            edit(&definition, "    categories:\n    - dbplane\n", "");
-        }
-    }
-    copy
-}
-
-/// Copies a folder and resolves its links.
-fn copy_followed(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (entry, to) = (
-            entry.as_ref().unwrap().path(),
-            to.join(entry.unwrap().file_name()),
-        );
-        if entry.is_dir() {
-            copy_followed(&entry, &to);
-        } else {
-            fs::copy(&entry, &to).unwrap();
-        }
     }
 }

@@ -185,7 +185,7 @@ impl CommandLine {
 }
 
 #[tokio::test]
-async fn every_command_does_what_it_says() {
+async fn every_command_works_as_documented() {
     try_all(TRIED, CommandLine::new).await;
 }
 
@@ -202,14 +202,11 @@ async fn every_command_is_tried_or_left_out() {
     };
     let mut offered = Vec::new();
     for name in command_line.commands(&[]) {
-        match is_group(&name) {
-            true => offered.extend(
-                command_line
-                    .commands(&[&name])
-                    .iter()
-                    .map(|command| format!("{name} {command}")),
-            ),
-            false => offered.push(name),
+        if is_group(&name) {
+            let commands = command_line.commands(&[&name]);
+            offered.extend(commands.iter().map(|command| format!("{name} {command}")));
+        } else {
+            offered.push(name);
         }
     }
     assert_complete(&offered, TRIED, LEFT_OUT);
@@ -217,7 +214,7 @@ async fn every_command_is_tried_or_left_out() {
 
 /// All tests of commands depend on this check.
 #[tokio::test]
-async fn what_leaves_this_machine_is_noticed() {
+async fn requests_to_other_machines_are_detected() {
     let command_line = CommandLine::new(Platform::start().await);
     let fetch = "fetch('http://192.0.2.1:81').catch((error) => console.log(String(error.cause)))";
     let output = command_line.node(["--eval", fetch].into_iter().map(OsStr::new));

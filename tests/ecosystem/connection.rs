@@ -68,7 +68,7 @@ async fn uris(fixture: &Fixture, user: &str, password: &str, database: &str) -> 
 }
 
 #[tokio::test]
-async fn every_client_reads_what_was_declared() {
+async fn every_client_reads_the_declared_connection() {
     let (fixture, host) = connected("clients").await;
     let (mut questions, mut declared) = (Vec::new(), Vec::new());
     for (number, user) in TEXTS.iter().enumerate() {

@@ -64,10 +64,10 @@ impl Site {
     /// Opens a page of the console and checks that it identifies itself as a simulator.
     async fn open(&self, page: &str) {
         self.browser.open(&self.address(page)).await;
-        self.says_that_it_is_a_simulator().await;
+        self.is_marked_as_a_simulator().await;
     }
 
-    async fn says_that_it_is_a_simulator(&self) {
+    async fn is_marked_as_a_simulator(&self) {
         let said = self.browser.text("header").await;
         assert!(said.contains("This is a simulator."), "{said}");
         let title = self.browser.run("return document.title", json!([])).await;

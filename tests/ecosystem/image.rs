@@ -182,21 +182,8 @@ fn images_are_small_and_have_neither_a_shell_nor_a_way_to_privileges() {
                 "{program}: {label}"
             );
         }
-        let mut executable = BTreeSet::new();
-        for path in image.files() {
-            let found = fs::symlink_metadata(&path).unwrap();
-            let mode = found.permissions().mode();
-            assert!(
-                found.is_symlink() || mode & 0o7022 == 0,
-                "{}: {mode:o}",
-                path.display()
-            );
-            if found.is_file() && mode & 0o111 != 0 {
-                executable.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
-            }
-        }
         assert_eq!(
-            executable,
+            executables(&image),
             [program, "ld-linux-x86-64.so.2", "libc.so.6"]
                 .map(str::to_owned)
                 .into()
@@ -212,6 +199,24 @@ fn images_are_small_and_have_neither_a_shell_nor_a_way_to_privileges() {
             format!("{program} {}", env!("CARGO_PKG_VERSION"))
         );
     }
+}
+
+/// The names of the executable files. No file may be writable by others or change privileges.
+fn executables(image: &Image) -> BTreeSet<String> {
+    let mut executables = BTreeSet::new();
+    for path in image.files() {
+        let found = fs::symlink_metadata(&path).unwrap();
+        let mode = found.permissions().mode();
+        assert!(
+            found.is_symlink() || mode & 0o7022 == 0,
+            "{}: {mode:o}",
+            path.display()
+        );
+        if found.is_file() && mode & 0o111 != 0 {
+            executables.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    executables
 }
 
 /// A cluster with the release installed, and the environment of its Pod.
@@ -305,10 +310,7 @@ impl Pod {
         ];
         let secret = self.cluster.kubectl(&secret).await.unwrap();
         let manifest = format!("{secret}---\n{}", fixture::account(name, url, ""));
-        self.cluster
-            .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-            .await
-            .unwrap();
+        self.cluster.apply(&manifest).await.unwrap();
     }
 
     /// Waits until the account has this reason, and returns its message about the platform.

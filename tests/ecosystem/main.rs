@@ -19,7 +19,7 @@ mod console;
     unused_imports,
     reason = "the tests of the operator use all of it"
 )]
-#[path = "../operator/fixture.rs"]
+#[path = "../operator/fixture/mod.rs"]
 mod fixture;
 mod gitops;
 mod image;

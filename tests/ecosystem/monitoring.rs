@@ -184,7 +184,7 @@ async fn at_work(fixture: &Fixture) {
         )
         .await;
     fixture
-        .kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/rotate=now"])
+        .annotate("projectkey/ci", "dbplane.dev/rotate=now")
         .await;
     let used = before["status"]["keyID"].clone();
     fixture

@@ -27,6 +27,29 @@ pub struct Postgres {
     pub certificate: PathBuf,
 }
 
+/// Creates a self-signed certificate for this name, and its key.
+fn create_certificate(host: &str, certificate: &Path, key: &Path) {
+    run(Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "1",
+            "-subj",
+            "/CN=postgres",
+        ])
+        .args(["-addext", &format!("subjectAltName=DNS:{host}")])
+        .args([
+            "-out".as_ref(),
+            certificate.as_os_str(),
+            "-keyout".as_ref(),
+            key.as_os_str(),
+        ]));
+}
+
 /// A copy of the programs that the server's user can read.
 struct Programs {
     sandbox: Sandbox,
@@ -43,25 +66,7 @@ impl Postgres {
             folder.join("server.crt"),
             folder.join("server.key"),
         );
-        run(Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "1",
-                "-subj",
-                "/CN=postgres",
-            ])
-            .args(["-addext", &format!("subjectAltName=DNS:{host}")])
-            .args([
-                "-out".as_ref(),
-                certificate.as_os_str(),
-                "-keyout".as_ref(),
-                key.as_os_str(),
-            ]));
+        create_certificate(host, &certificate, &key);
         programs.hand_over();
         run(programs
             .command("initdb")
@@ -172,9 +177,10 @@ impl Postgres {
             .env("PGSSLROOTCERT", &self.certificate);
         let output = psql.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim_end().to_owned();
-        match output.status.success() {
-            true => Ok(text(output.stdout)),
-            false => Err(text(output.stderr)),
+        if output.status.success() {
+            Ok(text(output.stdout))
+        } else {
+            Err(text(output.stderr))
         }
     }
 }

@@ -160,7 +160,7 @@ fn sums_of(file: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_programs_say_their_version() {
+fn the_programs_report_their_version() {
     for program in ["dbplane", "dbplane-simulator"] {
         let sandbox = Sandbox::new("release").unwrap();
         let archive = released(&format!("{program}-{{}}-linux-amd64.tar.gz"));
@@ -181,7 +181,7 @@ fn the_programs_say_their_version() {
 /// Repeats the steps of krew: it gets the archive from the manifest, verifies the hash, and
 /// extracts the listed files.
 #[test]
-fn krew_finds_the_program_and_people_its_pages() {
+fn krew_finds_the_program_and_its_pages() {
     let manifest = fs::read_to_string(released("dbplane-{}-krew.yaml")).unwrap();
     let manifest: Value = serde_saphyr::from_str(&manifest).unwrap();
     assert_eq!(manifest["spec"]["version"], format!("v{VERSION}"));
@@ -331,7 +331,7 @@ fn the_provenance_is_about_every_file_and_image() {
 }
 
 #[test]
-fn the_notes_are_what_the_changelog_says() {
+fn the_notes_match_the_changelog() {
     let notes = fs::read_to_string(released("RELEASE_NOTES.md")).unwrap();
     let changelog = fs::read_to_string(Path::new(REPOSITORY).join("CHANGELOG.md")).unwrap();
     assert!(

@@ -106,13 +106,13 @@ fn ask(base_url: &str, key: &str, method: &str, arguments: &Value, named: &Value
 
 /// All tests of methods depend on this check.
 #[test]
-fn what_leaves_this_machine_is_noticed() {
+fn requests_to_other_machines_are_detected() {
     let asked = ask("http://192.0.2.1/", ADMIN, "me", &json!([]), &json!({}));
     assert_eq!(asked, json!({"outside": "192.0.2.1"}));
 }
 
 #[tokio::test]
-async fn every_method_does_what_it_says() {
+async fn every_method_works_as_documented() {
     try_all(TRIED, Sdk::new).await;
 }
 

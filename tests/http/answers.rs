@@ -16,7 +16,7 @@ fn primary() -> NewCompute {
 }
 
 #[tokio::test]
-async fn any_success_will_do() {
+async fn every_success_status_is_accepted() {
     let compute =
         r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
     for status in [200, 201, 202] {
@@ -31,7 +31,7 @@ async fn any_success_will_do() {
 }
 
 #[tokio::test]
-async fn a_create_whose_answer_cannot_be_read_may_have_happened() {
+async fn a_create_with_an_unreadable_answer_may_have_happened() {
     for (status, body) in [
         (201, "{}"),
         (204, ""),
@@ -53,7 +53,7 @@ async fn a_create_whose_answer_cannot_be_read_may_have_happened() {
 }
 
 #[tokio::test]
-async fn a_deletion_is_known_by_its_status() {
+async fn a_deletion_is_recognized_by_its_status() {
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec();
     for act in [
         answer(200, r#"{"endpoint":{},"operations":[]}"#),
@@ -150,7 +150,7 @@ async fn a_created_key_has_every_field() {
 }
 
 #[tokio::test]
-async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
+async fn a_created_key_with_unexpected_fields_is_not_used() {
     for (body, reported) in [
         (
             r#"{"id":7,"key":"minted-secret","name":"n-2","project_id":"p"}"#,
@@ -183,7 +183,7 @@ async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_platform_without_a_list_of_keys_says_so() {
+async fn a_platform_without_a_list_of_keys_is_recognized() {
     for status in [404, 405, 501] {
         let server = Server::acting([answer(status, "")]).await;
         assert_eq!(
@@ -199,7 +199,7 @@ async fn a_platform_without_a_list_of_keys_says_so() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_found_counts_as_gone_only_where_keys_can_be_listed() {
+async fn a_key_that_cannot_be_found_is_absent_only_if_keys_can_be_listed() {
     for (list, expected) in [
         (answer(200, "[]"), "not_found"),
         (answer(200, r#"[{"id":7,"name":"n"}]"#), "unsupported"),
@@ -229,7 +229,7 @@ async fn a_key_that_cannot_be_found_counts_as_gone_only_where_keys_can_be_listed
 }
 
 #[tokio::test]
-async fn a_404_of_a_gateway_counts_beside_a_list_that_lacks_the_key() {
+async fn a_404_of_a_gateway_counts_together_with_a_list_without_the_key() {
     let page = || answer(404, "<html>not found</html>");
     for (list, expected) in [("[]", "not_found"), (r#"[{"id":7,"name":"n"}]"#, "gateway")] {
         let server = Server::acting([page(), answer(200, list)]).await;
@@ -246,7 +246,7 @@ async fn a_404_of_a_gateway_counts_beside_a_list_that_lacks_the_key() {
 }
 
 #[tokio::test]
-async fn a_call_that_plain_text_denies_is_not_offered_while_others_are_answered() {
+async fn a_call_with_a_404_in_plain_text_is_unsupported_if_others_are_answered() {
     let text = || answer(404, "404 page not found");
     let projects = || answer(200, r#"{"projects":[]}"#);
     for (acts, expected) in [
@@ -328,7 +328,7 @@ async fn a_probed_key_is_accepted_by_a_list_and_revoked_by_a_401() {
 }
 
 #[tokio::test]
-async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so() {
+async fn a_compute_is_missing_only_by_a_call_that_every_platform_has() {
     let no_such = || answer(404, r#"{"message":"endpoint not found"}"#);
     let no_route = || answer(404, r#"{"message":"this route does not exist"}"#);
     let unchanged = || {
@@ -377,7 +377,7 @@ async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so(
 }
 
 #[tokio::test]
-async fn a_compute_is_missing_where_plain_text_says_so_twice_and_the_project_is_listed_between() {
+async fn a_compute_is_missing_after_two_plain_404s_and_a_list_of_the_project_between() {
     let text = || answer(404, "404 page not found");
     let listed = || answer(200, r#"{"endpoints":[]}"#);
     let exists = || {
@@ -418,84 +418,4 @@ async fn a_revocation_with_an_unreadable_answer_is_checked_by_the_list() {
         server.platform().revoke_key("org-a", 7).await.is_err(),
         "nothing shows that it is revoked"
     );
-}
-
-#[tokio::test]
-async fn the_operations_of_one_compute_are_listed_newest_first_without_tokens() {
-    let operation = |id: &str, compute: &str, at: &str, more: &str| {
-        format!(
-            r#"{{"id":"{id}","endpoint_id":"{compute}","action":"start_compute","created_at":"{at}"{more}}}"#
-        )
-    };
-    let failed =
-        r#","status":"failed","failures_count":3,"error":"no room; token napi_3kd9s0qwlx82mzn4"#;
-    let body = format!(
-        r#"{{"operations":[{},{},{},{}],"pagination":{{"cursor":"c"}}}}"#,
-        operation(
-            "old",
-            "ep-a",
-            "2026-01-01T00:00:00Z",
-            r#","status":"finished","failures_count":0"#
-        ),
-        operation(
-            "other",
-            "ep-b",
-            "2026-01-03T00:00:00Z",
-            r#","status":"running""#
-        ),
-        operation(
-            "new",
-            "ep-a",
-            "2026-01-02T00:00:00Z",
-            &format!(r#"{failed}""#)
-        ),
-        operation("without a status", "ep-a", "2026-01-04T00:00:00Z", ""),
-    );
-    let server = Server::acting([answer(200, &body)]).await;
-    let (listed, unreadable) = server
-        .platform()
-        .list_operations("p", "ep-a")
-        .await
-        .unwrap()
-        .into_parts();
-    assert_eq!(
-        unreadable.to_string(),
-        "one whose identifier cannot be read (status)"
-    );
-    assert_eq!(
-        listed
-            .iter()
-            .map(|operation| operation.id.as_str())
-            .collect::<Vec<_>>(),
-        ["new", "old"]
-    );
-    assert_eq!(
-        (listed[0].status.as_str(), listed[0].failures),
-        ("failed", Some(3))
-    );
-    assert_eq!(
-        listed[0].error.as_deref(),
-        Some("no room; token [redacted]")
-    );
-    assert_eq!(
-        server.lines(),
-        ["GET /api/v2/projects/p/operations?org_id=org-a&limit=100"]
-    );
-    for (act, kind) in [
-        (answer(404, r#"{"message":"not found"}"#), "unsupported"),
-        (answer(405, ""), "unsupported"),
-        (answer(404, r#"{"message":"not allowed"}"#), "forbidden"),
-        (answer(200, "{}"), "undecodable"),
-    ] {
-        let server = Server::acting([act]).await;
-        assert_eq!(
-            server
-                .platform()
-                .list_operations("p", "ep-a")
-                .await
-                .unwrap_err()
-                .kind(),
-            kind
-        );
-    }
 }

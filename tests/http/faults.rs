@@ -198,7 +198,7 @@ async fn no_connection_means_not_sent() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_leaves_the_outcome_open() {
+async fn a_missing_answer_leaves_the_outcome_unknown() {
     let head = b"HTTP/1.1 201 Created\r\ncontent-length: 100\r\n\r\n{".to_vec();
     let chunked =
         b"HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"end\r\n".to_vec();
@@ -229,7 +229,7 @@ async fn an_answer_that_does_not_come_leaves_the_outcome_open() {
 }
 
 #[tokio::test]
-async fn a_refusal_whose_body_is_cut_is_none() {
+async fn a_refusal_with_a_truncated_body_is_not_a_refusal() {
     for (status, expected) in [
         (401, "unauthorized"),
         (404, "gateway"),
@@ -243,7 +243,7 @@ async fn a_refusal_whose_body_is_cut_is_none() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_in_mid_flight() {
+async fn a_key_refused_during_a_request() {
     let server = Server::acting([
         answer(200, r#"{"projects":[]}"#),
         answer(401, ""),

@@ -9,7 +9,7 @@ use dbplane::platform::{Budget, Platform, Rate};
 use crate::server::{Act, Server, answer};
 
 #[tokio::test]
-async fn a_list_that_does_not_page_is_asked_for_once() {
+async fn a_list_without_pages_is_requested_once() {
     let server = Server::acting([answer(
         200,
         r#"{"projects":[{"id":"a","name":"A"}],"applications":{}}"#,
@@ -95,7 +95,7 @@ async fn a_cursor_on_the_last_page_does_not_make_a_loop() {
 }
 
 #[tokio::test]
-async fn a_repeated_cursor_that_leads_further_is_a_fault_and_not_a_part_of_a_list() {
+async fn a_repeated_cursor_with_further_entries_is_a_fault() {
     let page = |id: &str| {
         answer(
             200,
@@ -111,7 +111,7 @@ async fn a_repeated_cursor_that_leads_further_is_a_fault_and_not_a_part_of_a_lis
 }
 
 #[tokio::test]
-async fn a_list_without_end_is_a_fault_and_not_a_part_of_a_list() {
+async fn an_endless_list_is_a_fault() {
     let mut page = 0;
     let server = Server::scripted(move |_| {
         page += 1;
@@ -148,7 +148,7 @@ async fn pages_of_computes_are_joined_without_doubles() {
 }
 
 /// The readable and the unreadable entries of a list.
-fn told(listed: &Listed<Compute>) -> (Vec<&str>, Vec<String>) {
+fn entries_of(listed: &Listed<Compute>) -> (Vec<&str>, Vec<String>) {
     let shown = listed
         .shown()
         .iter()
@@ -177,7 +177,7 @@ fn endpoints(items: &[&str], cursor: Option<&str>) -> Act {
 const GOOD: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_write"}"#;
 
 #[tokio::test]
-async fn a_compute_that_cannot_be_read_is_named_and_the_others_are_listed() {
+async fn an_unreadable_compute_is_reported_and_the_others_are_listed() {
     let nameless = |field: &str| format!("one whose identifier cannot be read ({field})");
     for (odd, expected) in [
         (
@@ -210,12 +210,16 @@ async fn a_compute_that_cannot_be_read_is_named_and_the_others_are_listed() {
     ] {
         let server = Server::acting([endpoints(&[odd, GOOD], None)]).await;
         let computes = server.platform().list_computes("p").await.unwrap();
-        assert_eq!(told(&computes), (vec!["ep-a"], vec![expected]), "{odd}");
+        assert_eq!(
+            entries_of(&computes),
+            (vec!["ep-a"], vec![expected]),
+            "{odd}"
+        );
     }
 }
 
 #[tokio::test]
-async fn entries_that_cannot_be_read_are_kept_on_every_page() {
+async fn unreadable_entries_of_every_page_are_kept() {
     let odd = |id: &str| format!(r#"{{"id":"{id}","type":"read_only"}}"#);
     let nameless = r#"{"type":"read_only"}"#;
     let pages = [
@@ -233,11 +237,11 @@ async fn entries_that_cannot_be_read_are_kept_on_every_page() {
         "ep-a (branch_id)".to_owned(),
         "ep-b (branch_id)".to_owned(),
     ];
-    assert_eq!(told(&computes), (vec![], expected));
+    assert_eq!(entries_of(&computes), (vec![], expected));
 }
 
 #[tokio::test]
-async fn an_identifier_that_comes_twice_makes_a_list_unreadable() {
+async fn a_repeated_identifier_makes_a_list_unreadable() {
     let odd = r#"{"id":"ep-a","type":"read_only"}"#;
     for (items, fails) in [
         ([GOOD, GOOD], true),
@@ -256,7 +260,7 @@ async fn an_identifier_that_comes_twice_makes_a_list_unreadable() {
 }
 
 #[tokio::test]
-async fn a_key_that_may_be_an_entry_that_cannot_be_read_is_not_known_to_be_gone() {
+async fn a_key_that_may_be_an_unreadable_entry_is_not_absent() {
     for (entry, expected) in [
         (r#"{"id":7}"#, Some("undecodable")),
         (r#"{"name":"n"}"#, Some("undecodable")),
@@ -270,7 +274,7 @@ async fn a_key_that_may_be_an_entry_that_cannot_be_read_is_not_known_to_be_gone(
 }
 
 #[tokio::test]
-async fn what_is_not_a_list_is_not_an_empty_list() {
+async fn an_answer_without_a_list_is_not_an_empty_list() {
     for body in [
         "",
         "{}",

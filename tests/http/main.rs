@@ -9,6 +9,7 @@ mod bounds;
 mod faults;
 mod lists;
 mod once;
+mod operations;
 mod reach;
 mod requests;
 mod secrecy;

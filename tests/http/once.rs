@@ -88,7 +88,7 @@ async fn on_a_connection_that_is_closed_at_the_moment_of_sending() {
 }
 
 #[tokio::test]
-async fn whatever_the_status_says_about_trying_again() {
+async fn with_every_status_that_invites_a_retry() {
     for status in [408, 423, 425, 429, 500, 502, 503, 504] {
         let again = crate::server::with_headers(status, &[("retry-after", "0")], "");
         let server = Server::acting([again, answer(201, COMPUTE)]).await;

@@ -36,7 +36,7 @@ fn was_called(listener: &TcpListener) -> bool {
 /// The address is checked when the name is resolved, for each connection: a check in advance could
 /// not detect a changed name.
 #[tokio::test]
-async fn a_name_that_leads_to_this_machine_is_not_called() {
+async fn a_name_that_resolves_to_this_machine_is_not_called() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = || {
@@ -116,7 +116,7 @@ async fn an_address_in_the_url_is_refused_before_anything_is_sent() {
 
 /// An administrator can allow a host by its full name, but only with private addresses.
 #[tokio::test]
-async fn a_host_that_is_named_in_full_may_have_a_private_address() {
+async fn a_host_allowed_by_its_full_name_may_have_a_private_address() {
     let named = |platform: &str| Reach {
         platforms: vec![platform.parse().unwrap()],
         api_server: vec!["10.96.0.1".parse().unwrap()],
@@ -159,7 +159,7 @@ async fn a_host_that_is_named_in_full_may_have_a_private_address() {
 }
 
 #[tokio::test]
-async fn a_platform_that_is_not_among_the_allowed_ones_is_refused() {
+async fn a_platform_that_is_not_allowed_is_refused() {
     let reach = Reach {
         platforms: vec!["https://*.example.com".parse().unwrap()],
         ..Reach::default()

@@ -106,7 +106,7 @@ fn path(request: &Request) -> &str {
 }
 
 #[tokio::test]
-async fn every_request_has_the_headers_that_it_should_and_no_others() {
+async fn every_request_has_exactly_the_expected_headers() {
     let server = Server::scripted(respond).await;
     every_call(&server.platform()).await;
     let requests = server.requests();
@@ -149,7 +149,7 @@ async fn all_calls_share_one_connection() {
 }
 
 #[tokio::test]
-async fn bodies_are_wrapped_and_hold_only_what_is_declared() {
+async fn bodies_are_wrapped_and_contain_only_declared_fields() {
     let server = Server::scripted(respond).await;
     let platform = server.platform();
     let mut new = new_compute();
@@ -199,7 +199,7 @@ async fn a_trailing_slash_makes_no_difference_and_segments_are_encoded() {
 }
 
 #[tokio::test]
-async fn an_identifier_that_would_lead_elsewhere_is_not_sent() {
+async fn an_identifier_that_changes_the_path_is_not_sent() {
     let server = Server::scripted(respond).await;
     for odd in ["", ".", ".."] {
         let fault = server

@@ -39,7 +39,7 @@ fn outgoing(port: u16) -> Vec<Outgoing> {
 }
 
 #[tokio::test]
-async fn a_create_that_was_given_up_does_not_leave_later() {
+async fn an_abandoned_create_is_not_sent_later() {
     for _ in 0..ATTEMPTS {
         if is_given_up().await {
             return;

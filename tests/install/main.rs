@@ -8,6 +8,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod audit;
 mod people;
 mod rights;
 #[path = "../support/mod.rs"]

@@ -22,7 +22,7 @@ async fn installed() -> ControlPlane {
 }
 
 #[tokio::test]
-async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accounts() {
+async fn editors_of_a_namespace_declare_computes_but_no_cluster_accounts() {
     let cluster = installed().await;
     for (person, role) in [("ada", "edit"), ("ben", "view")] {
         let (role, person) = (format!("--clusterrole={role}"), format!("--user={person}"));
@@ -83,7 +83,7 @@ async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accoun
 }
 
 #[tokio::test]
-async fn the_operators_pod_is_let_into_its_restricted_namespace() {
+async fn the_operators_pod_is_admitted_to_its_restricted_namespace() {
     let cluster = installed().await;
     let deployment = cluster
         .kubectl(&[

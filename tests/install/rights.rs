@@ -10,36 +10,22 @@ use std::time::Duration;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as World, Simulator};
 use nix::sys::signal::Signal;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::audit::{Given, POLICY, Request, Right, given, requests};
 use crate::support::{
     ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, free_port, wait_for,
     wait_until,
 };
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
-const OPERATOR: &str = "system:serviceaccount:dbplane-system:dbplane";
-/// Only the operator's requests, and only after their answer.
-const POLICY: &str = r#"{
-  "apiVersion": "audit.k8s.io/v1",
-  "kind": "Policy",
-  "omitStages": ["RequestReceived"],
-  "rules": [
-    {"level": "Metadata", "users": ["system:serviceaccount:dbplane-system:dbplane"]},
-    {"level": "None"}
-  ]
-}"#;
-
-/// A verb on a resource: `list secrets`, `patch dbplane.dev/computes/status`.
-type Right = String;
 
 #[tokio::test]
 async fn every_right_is_needed_and_none_is_missing() {
     let mut installation = Installation::new("deploy").await;
     let examples = kubectl(&installation.cluster, &["kustomize", "deploy/examples"]).await;
-    installation.is_lived_in(&examples).await;
+    installation.run_through(&examples).await;
     let cluster = &installation.cluster;
     kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
     kubectl(
@@ -64,16 +50,12 @@ pub fn examples_of_a_namespace() -> String {
 /// The Roles in the served namespaces are its only rights and are deleted with them. So it deletes
 /// everything on the platform before the namespace is gone.
 #[tokio::test]
-async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
+async fn an_installation_for_chosen_namespaces_needs_only_roles() {
     let mut installation = Installation::new("deploy/namespaced/example").await;
-    installation.is_lived_in(&examples_of_a_namespace()).await;
+    installation.run_through(&examples_of_a_namespace()).await;
     let cluster = &installation.cluster;
     let everything = "readreplicasets,computes,projectkeys,accounts";
-    kubectl(
-        cluster,
-        &["-n=shop", "delete", everything, "--all", "--timeout=60s"],
-    )
-    .await;
+    in_shop(cluster, &["delete", everything, "--all", "--timeout=60s"]).await;
     kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
     let of_the_cluster = kubectl(
         cluster,
@@ -140,9 +122,10 @@ impl Installation {
         }
     }
 
-    async fn is_lived_in(&mut self, examples: &str) {
+    /// Exercises all functions of the operator.
+    async fn run_through(&mut self, examples: &str) {
         let mut operator = self.start_operator().await;
-        live_through_the_examples(&self.cluster, &self.platform, examples).await;
+        apply_the_examples(&self.cluster, &self.platform, examples).await;
         scale_a_set(&self.cluster).await;
         stop_with_an_unsaved_key(&self.cluster, &mut operator).await;
         let operator = self.start_operator().await;
@@ -202,47 +185,37 @@ fn log_in(audit: &Sandbox) -> PathBuf {
     audit.folder().join("audit.log")
 }
 
-/// Exercises all functions of the operator.
-async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator, examples: &str) {
+/// Applies the examples and pauses one of them.
+async fn apply_the_examples(cluster: &ControlPlane, platform: &Simulator, examples: &str) {
     let examples = examples.replace("https://platform.example/api/v2", &platform.base_url());
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &examples)
-        .await
-        .unwrap();
+    cluster.apply(&examples).await.unwrap();
+    until_examples_are_ready(cluster).await;
+    // The second time, the event is patched instead of created.
+    for _ in 0..2 {
+        in_shop(
+            cluster,
+            &["annotate", "compute/orders", "dbplane.dev/paused=true"],
+        )
+        .await;
+        reason_of(cluster, "compute/orders", "Paused", "Paused").await;
+        in_shop(
+            cluster,
+            &["annotate", "compute/orders", "dbplane.dev/paused-"],
+        )
+        .await;
+        reason_of(cluster, "compute/orders", "Paused", "").await;
+    }
+}
+
+pub async fn until_examples_are_ready(cluster: &ControlPlane) {
     let ready = [
         "wait",
-        "-n=shop",
         "--for=condition=Ready",
         "--timeout=60s",
         "accounts,computes,projectkeys",
         "--all",
     ];
-    kubectl(cluster, &ready).await;
-    // The second time, the event is patched instead of created.
-    for _ in 0..2 {
-        kubectl(
-            cluster,
-            &[
-                "-n=shop",
-                "annotate",
-                "compute/orders",
-                "dbplane.dev/paused=true",
-            ],
-        )
-        .await;
-        reason_of(cluster, "compute/orders", "Paused", "Paused").await;
-        kubectl(
-            cluster,
-            &[
-                "-n=shop",
-                "annotate",
-                "compute/orders",
-                "dbplane.dev/paused-",
-            ],
-        )
-        .await;
-        reason_of(cluster, "compute/orders", "Paused", "").await;
-    }
+    in_shop(cluster, &ready).await;
 }
 
 /// A set is scaled up and down, and adopts a Compute.
@@ -252,10 +225,9 @@ async fn scale_a_set(cluster: &ControlPlane) {
         &["apply", "-f", "deploy/examples/read-replica-set.yaml"],
     )
     .await;
-    kubectl(
+    in_shop(
         cluster,
         &[
-            "-n=shop",
             "wait",
             "--for=condition=Ready",
             "--timeout=60s",
@@ -263,20 +235,14 @@ async fn scale_a_set(cluster: &ControlPlane) {
         ],
     )
     .await;
-    kubectl(
+    in_shop(
         cluster,
-        &[
-            "-n=shop",
-            "scale",
-            "readreplicaset/orders-read",
-            "--replicas=1",
-        ],
+        &["scale", "readreplicaset/orders-read", "--replicas=1"],
     )
     .await;
-    kubectl(
+    in_shop(
         cluster,
         &[
-            "-n=shop",
             "wait",
             "--for=delete",
             "--timeout=60s",
@@ -284,42 +250,29 @@ async fn scale_a_set(cluster: &ControlPlane) {
         ],
     )
     .await;
-    kubectl(
+    in_shop(
         cluster,
-        &[
-            "-n=shop",
-            "label",
-            "compute/orders-replica",
-            "app=orders-read",
-        ],
+        &["label", "compute/orders-replica", "app=orders-read"],
     )
     .await;
     // The set then has one replica too many, and deletes one.
     let events = [
-        "-n=shop",
         "get",
         "events.events.k8s.io",
         "-o=jsonpath={.items[*].reason}",
     ];
-    let adopted = async || kubectl(cluster, &events).await.contains("ReplicaAdopted");
+    let adopted = async || in_shop(cluster, &events).await.contains("ReplicaAdopted");
     wait_until("the Compute to be adopted", PATIENCE, adopted)
         .await
         .unwrap();
-    kubectl(
-        cluster,
-        &["-n=shop", "delete", "readreplicaset/orders-read"],
-    )
-    .await;
+    in_shop(cluster, &["delete", "readreplicaset/orders-read"]).await;
 }
 
 /// The cluster rejects the new key in its Secret while the operator is stopped. The operator must
 /// save the key before it exits.
 async fn stop_with_an_unsaved_key(cluster: &ControlPlane, operator: &mut Running) {
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], NO_NEW_KEYS)
-        .await
-        .unwrap();
-    let example = kubectl(cluster, &["-n=shop", "get", "projectkey/ci", "-o=json"]).await;
+    cluster.apply(NO_NEW_KEYS).await.unwrap();
+    let example = in_shop(cluster, &["get", "projectkey/ci", "-o=json"]).await;
     let mut late: Value = serde_json::from_str(&example).unwrap();
     late["metadata"] = json!({"name": "late", "namespace": "shop"});
     late["spec"]["secret"]["name"] = json!("late-key");
@@ -329,11 +282,7 @@ async fn stop_with_an_unsaved_key(cluster: &ControlPlane, operator: &mut Running
             .await
             .is_err()
     };
-    kubectl(
-        cluster,
-        &["-n=shop", "create", "secret", "generic", "blocked"],
-    )
-    .await;
+    in_shop(cluster, &["create", "secret", "generic", "blocked"]).await;
     wait_until("the policy to be in force", PATIENCE, refused)
         .await
         .unwrap();
@@ -358,14 +307,9 @@ async fn stop_with_an_unsaved_key(cluster: &ControlPlane, operator: &mut Running
         .unwrap();
 
     assert!(operator.wait(PATIENCE).await.unwrap().success());
-    let key = kubectl(
+    let key = in_shop(
         cluster,
-        &[
-            "-n=shop",
-            "get",
-            "secret/late-key",
-            "-o=jsonpath={.data.api-key}",
-        ],
+        &["get", "secret/late-key", "-o=jsonpath={.data.api-key}"],
     )
     .await;
     assert!(!key.is_empty(), "the key is in its Secret");
@@ -396,21 +340,12 @@ const BLOCKED: &str = "{apiVersion: v1, kind: Secret, metadata: {name: blocked, 
 /// Credentials in use have a finalizer. When a user deletes them, the operator checks that the
 /// namespace is not in deletion, and removes the finalizer.
 async fn exchange_the_credentials(cluster: &ControlPlane) {
-    let before = kubectl(
-        cluster,
-        &["-n=shop", "get", "secret/platform-api-key", "-o=json"],
-    )
-    .await;
+    let before = in_shop(cluster, &["get", "secret/platform-api-key", "-o=json"]).await;
     let mut next: Value = serde_json::from_str(&before).unwrap();
     next["metadata"] = json!({"name": "platform-api-key", "namespace": "shop"});
-    kubectl(
+    in_shop(
         cluster,
-        &[
-            "-n=shop",
-            "delete",
-            "secret/platform-api-key",
-            "--timeout=60s",
-        ],
+        &["delete", "secret/platform-api-key", "--timeout=60s"],
     )
     .await;
     reason(cluster, "account/prod", "CredentialsMissing").await;
@@ -423,16 +358,9 @@ async fn exchange_the_credentials(cluster: &ControlPlane) {
 
 async fn unprotect_the_examples(cluster: &ControlPlane) {
     let unprotected = r#"--patch={"spec":{"deletionProtection":false}}"#;
-    kubectl(
+    in_shop(
         cluster,
-        &[
-            "-n=shop",
-            "patch",
-            "compute",
-            "orders",
-            "--type=merge",
-            unprotected,
-        ],
+        &["patch", "compute", "orders", "--type=merge", unprotected],
     )
     .await;
 }
@@ -443,10 +371,15 @@ async fn reason(cluster: &ControlPlane, object: &str, reason: &str) {
 
 async fn reason_of(cluster: &ControlPlane, object: &str, condition: &str, reason: &str) {
     let path = format!("-o=jsonpath={{.status.conditions[?(@.type==\"{condition}\")].reason}}");
-    let arrived = async || kubectl(cluster, &["-n=shop", "get", object, &path]).await == reason;
+    let arrived = async || in_shop(cluster, &["get", object, &path]).await == reason;
     wait_until(&format!("{object} to be {reason}"), PATIENCE, arrived)
         .await
         .unwrap();
+}
+
+/// kubectl in the namespace of the examples.
+pub async fn in_shop(cluster: &ControlPlane, args: &[&str]) -> String {
+    kubectl(cluster, &[&["-n=shop"], args].concat()).await
 }
 
 pub async fn kubectl(cluster: &ControlPlane, args: &[&str]) -> String {
@@ -511,142 +444,4 @@ async fn start_platform() -> Simulator {
     simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap()))
         .await
         .unwrap()
-}
-
-/// A right to all objects, or to the object with this name.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Given {
-    right: Right,
-    name: Option<String>,
-}
-
-/// The operator's rights in the installed roles.
-async fn given(cluster: &ControlPlane) -> BTreeSet<Given> {
-    // Roles for users extend ClusterRoles of the cluster and are excluded.
-    let of_the_operator =
-        "-l=app.kubernetes.io/part-of=dbplane,!rbac.authorization.k8s.io/aggregate-to-admin";
-    let roles = kubectl(
-        cluster,
-        &[
-            "get",
-            "clusterroles,roles",
-            "-A",
-            of_the_operator,
-            "-o=json",
-        ],
-    )
-    .await;
-    let roles: Value = serde_json::from_str(&roles).unwrap();
-    let mut given = BTreeSet::new();
-    for role in roles["items"].as_array().unwrap() {
-        let rules: Vec<Rule> = serde_json::from_value(role["rules"].clone()).unwrap();
-        for Rule {
-            api_groups,
-            resources,
-            resource_names,
-            verbs,
-        } in &rules
-        {
-            let names = || match resource_names.as_slice() {
-                [] => vec![None],
-                names => names.iter().cloned().map(Some).collect(),
-            };
-            for (group, resource) in api_groups
-                .iter()
-                .flat_map(|group| resources.iter().map(move |resource| (group, resource)))
-            {
-                let rights = verbs.iter().map(|verb| right(verb, group, resource));
-                given.extend(rights.flat_map(|right| {
-                    names().into_iter().map(move |name| Given {
-                        right: right.clone(),
-                        name,
-                    })
-                }));
-            }
-        }
-    }
-    given
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    api_groups: Vec<String>,
-    resources: Vec<String>,
-    #[serde(default)]
-    resource_names: Vec<String>,
-    verbs: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request {
-    verb: String,
-    user: User,
-    object_ref: Option<ObjectRef>,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct User {
-    username: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ObjectRef {
-    api_group: String,
-    resource: String,
-    subresource: String,
-    name: String,
-}
-
-impl Request {
-    /// Only denied by authorization: a 403 can also mean that the namespace is in deletion.
-    fn is_refused(&self) -> bool {
-        self.annotations
-            .get("authorization.k8s.io/decision")
-            .is_some_and(|decision| decision == "forbid")
-    }
-
-    fn right(&self) -> Right {
-        let Some(object) = &self.object_ref else {
-            return self.verb.clone();
-        };
-        let subresource = if object.subresource.is_empty() {
-            String::new()
-        } else {
-            format!("/{}", object.subresource)
-        };
-        right(
-            &self.verb,
-            &object.api_group,
-            &format!("{}{subresource}", object.resource),
-        )
-    }
-}
-
-fn right(verb: &str, group: &str, resource: &str) -> Right {
-    let group = if group.is_empty() {
-        String::new()
-    } else {
-        format!("{group}/")
-    };
-    format!("{verb} {group}{resource}")
-}
-
-fn requests(log: &Path) -> Vec<Request> {
-    let log = fs::read_to_string(log).unwrap();
-    let requests: Vec<Request> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert!(
-        !requests.is_empty()
-            && requests
-                .iter()
-                .all(|request| request.user.username == OPERATOR)
-    );
-    requests
 }

@@ -73,7 +73,7 @@ const AS_ADMIN: [&str; 2] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_profile_of_the_simulator_is_as_it_is_described() {
+async fn each_profile_of_the_simulator_is_as_described() {
     for (profile, keys) in [
         (Profile::Default, true),
         (Profile::Public, true),
@@ -101,7 +101,7 @@ async fn each_profile_of_the_simulator_is_as_it_is_described() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_refused_is_told_by_the_exit_code() {
+async fn a_refused_key_is_reported_by_the_exit_code() {
     let platform = platform(Profile::Default).await;
     let (code, said) = check(&platform, "canary-of-a-wrong-key", &AS_ADMIN).await;
     assert_eq!(code, Some(1), "{said}");
@@ -116,7 +116,7 @@ async fn a_key_that_is_refused_is_told_by_the_exit_code() {
 
 /// Uses all keys of the sample world and checks the reported kinds.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_kind_of_key_is_told() {
+async fn the_kind_of_key_is_reported() {
     const MEMBER: &str = "demo-member-key-not-a-secret";
     const ORGANIZATION: &str = "demo-organization-key-not-a-secret";
     for profile in [Profile::Default, Profile::Public] {
@@ -154,7 +154,7 @@ async fn the_kind_of_key_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_scoped_key_is_told() {
+async fn a_project_scoped_key_is_reported() {
     const SCOPED: &str = "scoped-key-not-a-secret";
     for (profile, more) in [
         (Profile::Default, &[][..]),

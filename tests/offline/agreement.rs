@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_schedule_that_is_accepted_can_be_read(schedule in schedule()) {
+    fn an_accepted_schedule_can_be_parsed(schedule in schedule()) {
         thread_local!(static CHECKER: Checker = Checker::new().unwrap());
         let window = json!({"schedule": schedule, "duration": "1h"});
         let manifest = compute(json!({"disruption": {"policy": "Window", "window": window}}));
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn a_length_of_time_that_is_accepted_is_read_as_what_it_is(text in "([0-9]{1,4}[hms]|-|1d|0|[0-9]\\.5h| ){0,4}") {
+    fn an_accepted_duration_is_parsed_correctly(text in "([0-9]{1,4}[hms]|-|1d|0|[0-9]\\.5h| ){0,4}") {
         thread_local!(static CHECKER: Checker = Checker::new().unwrap());
         let manifest = compute(json!({"scaleToZero": {"after": text}}));
         if CHECKER.with(|checker| checker.check(&manifest, None)).is_ok() {

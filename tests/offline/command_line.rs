@@ -15,9 +15,10 @@ pub fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
     for verb in below {
         let name = format!("{name} {}", verb.get_name());
         let more = verbs(verb, &name);
-        match more.is_empty() {
-            true => all.push((name, verb.clone())),
-            false => all.extend(more),
+        if more.is_empty() {
+            all.push((name, verb.clone()));
+        } else {
+            all.extend(more);
         }
     }
     all
@@ -80,7 +81,7 @@ const NOWHERE: &str = r#"{
 }"#;
 
 #[test]
-fn a_cluster_that_cannot_be_reached_is_told_as_what_it_is() {
+fn an_unreachable_cluster_is_reported_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     fs::write(&kubeconfig, NOWHERE).unwrap();
@@ -125,7 +126,7 @@ fn a_cluster_that_cannot_be_reached_is_told_as_what_it_is() {
 }
 
 #[test]
-fn exceptions_of_a_proxy_that_cannot_be_read_are_named() {
+fn unreadable_proxy_exceptions_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     fs::write(&kubeconfig, NOWHERE).unwrap();

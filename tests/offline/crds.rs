@@ -53,7 +53,7 @@ fn the_check_names_each_file_that_is_wrong() {
 }
 
 #[test]
-fn what_is_printed_reads_as_the_definitions() {
+fn the_printed_definitions_are_the_committed_ones() {
     let output = dbplane(&["crds"]);
     let printed: Vec<Value> =
         serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap();
@@ -150,7 +150,7 @@ fn every_type_is_plain_and_every_format_known() {
 }
 
 #[test]
-fn everything_that_rules_may_read_is_bounded() {
+fn all_fields_that_rules_read_are_bounded() {
     assert_none(|path, schema| {
         let bound = match schema["type"].as_str() {
             Some("string") if schema.get("enum").is_none() => "maxLength",
@@ -163,7 +163,7 @@ fn everything_that_rules_may_read_is_bounded() {
 }
 
 #[test]
-fn every_rule_says_what_to_do_in_one_line() {
+fn every_rule_has_advice_in_one_line() {
     assert_none(|_, schema| {
         let rules = schema["x-kubernetes-validations"].as_array();
         rules.into_iter().flatten().any(|rule| {

@@ -119,6 +119,24 @@ fn a_state_of_terraform_becomes_manifests_without_any_of_its_secrets() {
         );
     }
 
+    manifests_show_the_state(&files);
+    for stays in [
+        "neon_project.shop",
+        r#"neon_branch.stage["dev"]"#,
+        "neon_role.app",
+        "neon_database.app",
+        "neon_org_api_key.all",
+        "neon_api_key.laptop",
+    ] {
+        assert!(
+            said.notes.contains(&format!("  {stays}\n")),
+            "{stays}: {}",
+            said.notes
+        );
+    }
+}
+
+fn manifests_show_the_state(files: &BTreeMap<String, String>) {
     let reporting = &files["aged-wind-123456/br-reporting-3-primary.yaml"];
     for part in [
         "computeID: ep-wide-moon-333\n",
@@ -147,20 +165,6 @@ fn a_state_of_terraform_becomes_manifests_without_any_of_its_secrets() {
         kustomization.contains("\n# - keys/ci-pipeline.yaml\n")
             && !kustomization.contains("\n- keys")
     );
-    for stays in [
-        "neon_project.shop",
-        r#"neon_branch.stage["dev"]"#,
-        "neon_role.app",
-        "neon_database.app",
-        "neon_org_api_key.all",
-        "neon_api_key.laptop",
-    ] {
-        assert!(
-            said.notes.contains(&format!("  {stays}\n")),
-            "{stays}: {}",
-            said.notes
-        );
-    }
 }
 
 #[test]
@@ -210,7 +214,7 @@ fn a_state_gives_the_same_files_again_and_a_stream_of_what_creates_nothing() {
 }
 
 #[test]
-fn files_with_another_content_are_not_overwritten_unless_that_is_said() {
+fn changed_files_are_overwritten_only_with_the_flag() {
     let folder = tempfile::tempdir().unwrap();
     let args = [
         "import",
@@ -260,7 +264,7 @@ fn files_with_another_content_are_not_overwritten_unless_that_is_said() {
 }
 
 #[test]
-fn what_is_no_state_is_refused_without_a_word_of_it() {
+fn an_invalid_state_is_refused_and_not_quoted() {
     let said = run(
         &["import", "--account", "prod", "--from-terraform", "-"],
         "key = \"canary\"",
@@ -374,7 +378,7 @@ async fn a_platform_is_imported_without_a_cluster_and_by_reads_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_a_project_cannot_be_read_nothing_is_written() {
+async fn nothing_is_written_if_a_project_cannot_be_read() {
     let platform = platform().await;
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

@@ -29,7 +29,7 @@ fn names_of_cases_are_unique() {
 }
 
 #[test]
-fn every_manifest_is_judged_as_the_table_says() {
+fn every_manifest_is_judged_as_in_the_table() {
     let checker = Checker::new().unwrap();
     let wrong: Vec<String> = cases()
         .iter()
@@ -63,7 +63,7 @@ fn misjudged(checker: &Checker, case: &Case) -> Option<String> {
 
 /// An accepted manifest that cannot be decoded would stop its controller.
 #[test]
-fn what_is_accepted_can_be_read() {
+fn accepted_manifests_can_be_decoded() {
     for case in cases().into_iter().filter(|case| case.refusal.is_none()) {
         let mut manifest = case.manifest;
         drop_nulls(&mut manifest);

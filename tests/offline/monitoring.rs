@@ -60,7 +60,7 @@ fn metrics() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn every_metric_that_is_named_exists() {
+async fn every_named_metric_exists() {
     let metrics = metrics();
     let name = Regex::new(r"\b(dbplane|process|tokio)_[a-z_]+").unwrap();
     let pages = pages()
@@ -92,7 +92,7 @@ async fn every_metric_that_is_named_exists() {
 
 /// Renaming a reason would silently disable its alert.
 #[test]
-fn every_reason_that_an_alert_is_about_exists() {
+fn every_reason_in_an_alert_exists() {
     let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
     let selected = Regex::new(r#"\breason!?=~?"([A-Za-z|]+)""#).unwrap();
     let mut named = BTreeSet::new();
@@ -154,7 +154,7 @@ fn every_alert_has_a_page_and_every_page_an_alert() {
 
 /// `make ecosystem` runs them.
 #[test]
-fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
+fn every_alert_has_a_case_that_fires_and_one_that_does_not() {
     let tests = yaml("tests/ecosystem/alerts.yaml");
     let cases = tests["tests"]
         .as_array()

@@ -115,7 +115,7 @@ fn settled(path: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
+fn every_link_leads_to_an_existing_file_and_heading() {
     let pages = pages();
     let (mut checked, mut broken) = (0, Vec::new());
     for (from, page) in &pages {
@@ -150,7 +150,7 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
 
 /// Decisions and the changelog are excluded, because they may mention removed files.
 #[test]
-fn every_file_that_a_page_names_is_there() {
+fn every_file_named_on_a_page_exists() {
     let file = Regex::new(
         r"^(src|tests|simulator|deploy|docs|examples|crds|release|\.ci|\.cargo)/[\w./-]+$",
     )
@@ -202,7 +202,7 @@ fn the_book_has_every_page_once() {
 
 /// Checks only the syntax; tests/book runs the commands and applies the manifests.
 #[test]
-fn every_command_of_the_program_that_a_page_shows_is_one() {
+fn every_command_of_the_program_on_a_page_is_valid() {
     let (mut checked, mut wrong) = (0, Vec::new());
     for (path, page) in pages() {
         let commands = page

@@ -47,7 +47,7 @@ fn each_picture_is_drawn_from_its_source() {
 }
 
 #[test]
-fn each_picture_says_in_words_what_it_shows() {
+fn each_picture_has_a_description() {
     for name in named("mmd") {
         let source = read(&format!("{name}.mmd"));
         let picture = read(&format!("{name}.svg"));

@@ -73,7 +73,7 @@ fn places(report: &Value) -> Vec<(u64, u64, &str)> {
 }
 
 #[test]
-fn what_is_right_passes() {
+fn valid_files_pass() {
     let good: Vec<String> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLES))
         .unwrap()
         .map(|entry| {
@@ -95,7 +95,7 @@ fn what_is_right_passes() {
 }
 
 #[test]
-fn people_read_where_what_is_wrong_and_what_to_do() {
+fn text_output_has_the_place_the_problem_and_the_advice() {
     let ran = validate(&[EXAMPLES]);
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
     let lines: Vec<&str> = ran
@@ -122,7 +122,7 @@ fn people_read_where_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn machines_read_the_same_as_json() {
+fn json_output_has_the_same_contents() {
     let ran = validate(&["--output", "json", BAD]);
     let report = json(&ran.out);
     assert_eq!((ran.code, places(&report)), (1, MISTAKES.to_vec()));
@@ -203,7 +203,7 @@ fn standard_input_is_read_and_lists_are_opened() {
 }
 
 #[test]
-fn what_the_table_refuses_fails_as_a_file_and_nothing_else() {
+fn exactly_the_refused_manifests_of_the_table_fail_as_files() {
     let folder = TempDir::new().unwrap();
     let mut refused = Vec::new();
     for (index, case) in cases().iter().filter(|case| case.old.is_none()).enumerate() {
@@ -227,7 +227,7 @@ fn what_the_table_refuses_fails_as_a_file_and_nothing_else() {
 }
 
 #[test]
-fn secrets_stay_unprinted() {
+fn secrets_are_not_printed() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {key: hunter2}\n";
     let broken = "kind: Secret # for dbplane.dev\nstringData: {hunter2: a, hunter2: b}\n";
     let account = "apiVersion: dbplane.dev/v1alpha1\nkind: Account\nmetadata: {name: a}\nspec: {apiKeySecretRef: hunter2, \
@@ -248,7 +248,7 @@ fn secrets_stay_unprinted() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_apart_from_what_is_wrong() {
+fn unreadable_files_are_distinguished_from_invalid_ones() {
     for format in ["text", "json", "junit"] {
         let ran = validate(&["no/such/file.yaml", BAD, "--output", format]);
         assert_eq!(ran.code, 2, "{format}");
@@ -279,7 +279,7 @@ fn what_cannot_be_read_is_told_apart_from_what_is_wrong() {
 }
 
 #[test]
-fn a_document_that_cannot_be_read_hides_no_other() {
+fn an_unreadable_document_hides_no_other() {
     let text = "apiVersion: dbplane.dev/v1alpha1\nkind: [\n---\napiVersion: dbplane.dev/v1\nkind: Compute\n";
     let ran = validate_with(&["-"], text);
     assert_eq!(ran.code, 1);

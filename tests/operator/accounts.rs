@@ -1,5 +1,7 @@
 //! Accounts end to end: credentials, allowed users, and deletion.
 
+mod cluster_accounts;
+
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
@@ -139,7 +141,7 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_reported_and_used_at_once_when_created() {
+async fn a_missing_secret_is_reported_and_used_as_soon_as_it_exists() {
     let fixture = Fixture::new("missing").await;
     fixture.until_ready("account/prod").await;
     fixture
@@ -179,7 +181,7 @@ async fn what_is_missing_is_reported_and_used_at_once_when_created() {
 }
 
 #[tokio::test]
-async fn credentials_that_people_delete_are_unprotected() {
+async fn the_finalizer_of_deleted_credentials_is_removed() {
     let fixture = Fixture::new("credentials-deleted").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
@@ -219,16 +221,12 @@ async fn an_account_in_use_stays_and_names_its_users() {
     let fixture = Fixture::new("in-use").await;
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("projectkey/ci").await;
-    fixture
-        .kubectl(&["delete", "account", "prod", "--wait=false"])
-        .await;
+    fixture.delete("account/prod").await;
     let waits = fixture
         .until_condition("account/prod", "Ready", "False", "InUse")
         .await;
     assert!(message(&waits, "Ready").contains("ProjectKey in-use/ci"));
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
     fixture.until_gone("account/prod").await;
     assert!(fixture.live_keys().await.is_empty());
@@ -241,7 +239,7 @@ async fn an_account_in_use_stays_and_names_its_users() {
 }
 
 #[tokio::test]
-async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
+async fn an_account_in_deletion_waits_for_a_resource_that_has_just_started_to_use_it() {
     let fixture = Fixture::new("just-begun").await;
     fixture.until_ready("account/prod").await;
     // The create must wait for the account's budget before it is recorded.
@@ -261,9 +259,7 @@ async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
         })
         .await;
     assert_eq!(fixture.count("POST"), 0);
-    fixture
-        .kubectl(&["delete", "account", "prod", "--wait=false"])
-        .await;
+    fixture.delete("account/prod").await;
     let waits = fixture
         .until_condition("account/prod", "Ready", "False", "InUse")
         .await;
@@ -283,213 +279,10 @@ async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
         )
         .await;
     fixture.until_ready("compute/orders").await;
-    fixture
-        .kubectl(&["delete", "compute", "orders", "--wait=false"])
-        .await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     fixture.until_gone("account/prod").await;
     assert!(fixture.computes().await.is_empty());
-}
-
-#[tokio::test]
-async fn a_cluster_account_serves_whom_it_names() {
-    let fixture = Fixture::bare("cluster-account").await;
-    fixture.secret("platform-api-key", ADMIN).await;
-    fixture
-        .cluster_account("company", "cluster-account", "")
-        .await;
-    let ci = key("ci", "").replace("{name: prod}", "{name: company, kind: ClusterAccount}");
-    let orders = compute("orders", "br-main-42", "")
-        .replace("{name: prod}", "{name: company, kind: ClusterAccount}");
-    fixture.apply(&ci).await;
-    fixture.apply(&orders).await;
-    let both = ["projectkey/ci", "compute/orders"];
-    for object in both {
-        let denied = fixture
-            .until_condition(object, "Stalled", "True", "NamespaceNotAllowed")
-            .await;
-        assert!(message(&denied, "Stalled").contains("ClusterAccount company"));
-    }
-    assert_eq!(fixture.count("POST"), 0);
-    let access = |access: Value| json!({"namespaces": access});
-    fixture
-        .patch(
-            "clusteraccount/company",
-            access(json!({"names": ["cluster-account"]})),
-        )
-        .await;
-    for object in both {
-        fixture.until_ready(object).await;
-    }
-    let selector = json!({"names": [], "selector": {"matchLabels": {"db": "yes"}}});
-    fixture
-        .patch("clusteraccount/company", access(selector))
-        .await;
-    for object in both {
-        fixture
-            .until_condition(object, "Stalled", "True", "NamespaceNotAllowed")
-            .await;
-    }
-    fixture
-        .kubectl(&["label", "namespace", "cluster-account", "db=yes"])
-        .await;
-    for object in both {
-        fixture.until_ready(object).await;
-    }
-    fixture
-        .kubectl(&["label", "namespace", "cluster-account", "db-"])
-        .await;
-    for object in both {
-        fixture
-            .until_condition(object, "Stalled", "True", "NamespaceNotAllowed")
-            .await;
-    }
-    assert_eq!(fixture.count("POST"), 2);
-    // A resource of an account that no longer serves its namespace can still be orphaned.
-    fixture
-        .patch("projectkey/ci", json!({"deletion": "Orphan"}))
-        .await;
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
-    fixture.until_gone("projectkey/ci").await;
-    fixture
-        .kubectl(&["label", "namespace", "cluster-account", "db=yes"])
-        .await;
-    fixture
-        .kubectl(&["delete", "compute", "orders", "--wait=false"])
-        .await;
-    fixture.until_gone("compute/orders").await;
-    fixture
-        .kubectl(&["delete", "clusteraccount", "company", "--wait=false"])
-        .await;
-    fixture.until_gone("clusteraccount/company").await;
-}
-
-/// A second project that the administrator's key can access.
-const OTHER_PROJECT: &str = "quiet-sea-777777";
-
-#[tokio::test]
-async fn a_cluster_account_serves_the_projects_that_it_lists() {
-    let fixture = Fixture::bare("granted").await;
-    fixture.secret("platform-api-key", ADMIN).await;
-    let granted =
-        |projects: &[&str]| json!({"namespaces": {"names": ["granted"], "projects": projects}});
-    let only = format!("  namespaces: {{names: [granted], projects: [{OTHER_PROJECT}]}}\n");
-    fixture.cluster_account("granted", "granted", &only).await;
-    let through = |manifest: String| {
-        manifest.replace("{name: prod}", "{name: granted, kind: ClusterAccount}")
-    };
-    let notes = compute("notes", "br-main-9", "").replace(PROJECT, OTHER_PROJECT);
-    for manifest in [notes, compute("orders", "br-main-42", ""), key("ci", "")] {
-        fixture.apply(&through(manifest)).await;
-    }
-    fixture.until_ready("compute/notes").await;
-    let both = ["projectkey/ci", "compute/orders"];
-    for object in both {
-        let refused = fixture
-            .until_condition(object, "Stalled", "True", "ProjectNotAllowed")
-            .await;
-        for word in [
-            "ClusterAccount granted",
-            &fixture.project,
-            "spec.namespaces.projects",
-        ] {
-            assert!(message(&refused, "Stalled").contains(word), "{refused}");
-        }
-    }
-    let plan = fixture
-        .dbplane(&["plan", "--allow-insecure-platform", "--output", "json"])
-        .await
-        .json();
-    let of = |name: &str| {
-        plan["resources"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|it| it["name"] == name)
-            .unwrap()
-    };
-    for name in ["ci", "orders"] {
-        assert_eq!(
-            (&of(name)["steps"], &of(name)["waits"]["reason"]),
-            (&json!([]), &json!("ProjectNotAllowed"))
-        );
-    }
-    // The check of the credentials must not ask for the project either.
-    let check = "dbplane.dev/reconcile-requested-at=now";
-    fixture
-        .kubectl(&["annotate", "clusteraccount/granted", check])
-        .await;
-    let is_checked = |seen: &Value| seen["status"]["lastHandledReconcileAt"] == "now";
-    fixture
-        .until("clusteraccount/granted", "to be checked again", is_checked)
-        .await;
-    let about_it = || {
-        fixture
-            .requests()
-            .into_iter()
-            .filter(|request| request.contains(&fixture.project))
-            .count()
-    };
-    assert_eq!((about_it(), fixture.count("POST")), (0, 1));
-    fixture
-        .patch(
-            "clusteraccount/granted",
-            granted(&[OTHER_PROJECT, &fixture.project]),
-        )
-        .await;
-    for object in both {
-        fixture.until_ready(object).await;
-    }
-    fixture
-        .patch("clusteraccount/granted", granted(&[OTHER_PROJECT]))
-        .await;
-    for object in both {
-        fixture
-            .until_condition(object, "Stalled", "True", "ProjectNotAllowed")
-            .await;
-    }
-    let before = about_it();
-    tokio::time::sleep(SEVERAL_POLLS).await;
-    assert_eq!(
-        (
-            about_it(),
-            fixture.count("POST"),
-            fixture.computes().await.len()
-        ),
-        (before, 3, 2)
-    );
-    // A rejected resource can be orphaned; otherwise its deletion waits.
-    fixture
-        .patch("projectkey/ci", json!({"deletion": "Orphan"}))
-        .await;
-    fixture
-        .kubectl(&["delete", "projectkey/ci", "compute/orders", "--wait=false"])
-        .await;
-    fixture.until_gone("projectkey/ci").await;
-    let waits = |seen: &Value| {
-        condition(seen, "Stalled").is_some_and(|_| message(seen, "Stalled").contains("Orphan"))
-    };
-    fixture
-        .until("compute/orders", "to say how it is let go", waits)
-        .await;
-    fixture
-        .patch(
-            "clusteraccount/granted",
-            granted(&[OTHER_PROJECT, &fixture.project]),
-        )
-        .await;
-    fixture.until_gone("compute/orders").await;
-    fixture.until_ready("compute/notes").await;
-    fixture
-        .kubectl(&["delete", "compute", "notes", "--wait=false"])
-        .await;
-    fixture.until_gone("compute/notes").await;
-    fixture
-        .kubectl(&["delete", "clusteraccount", "granted", "--wait=false"])
-        .await;
-    fixture.until_gone("clusteraccount/granted").await;
 }
 
 #[tokio::test]
@@ -501,9 +294,7 @@ async fn a_namespace_that_is_deleted_leaves_nothing_behind() {
     for object in ["projectkey/ci", "projectkey/cd", "compute/orders"] {
         fixture.until_ready(object).await;
     }
-    fixture
-        .kubectl(&["delete", "namespace", "namespace", "--wait=false"])
-        .await;
+    fixture.delete("namespace/namespace").await;
     fixture.until_gone("namespace/namespace").await;
     assert!(fixture.live_keys().await.is_empty());
     assert!(fixture.computes().await.is_empty());

@@ -33,8 +33,10 @@ const ROLES: [[&str; 2]; 2] = [
 ];
 
 /// All output of the operator, by the place where it was found.
-async fn leavings(fixture: &Fixture, collector: &Collector) -> BTreeMap<&'static str, String> {
-    let cluster = &fixture.shared.cluster;
+async fn output_by_place(
+    fixture: &Fixture,
+    collector: &Collector,
+) -> BTreeMap<&'static str, String> {
     let process = format!("/proc/{}", fixture.shared.operator.id());
     let process = |file: &str| {
         String::from_utf8_lossy(&std::fs::read(Path::new(&process).join(file)).unwrap())
@@ -48,50 +50,10 @@ async fn leavings(fixture: &Fixture, collector: &Collector) -> BTreeMap<&'static
         .collect();
     BTreeMap::from([
         ("log", fixture.shared.operator.log()),
-        (
-            "events",
-            cluster
-                .kubectl(&[
-                    "get",
-                    "events.events.k8s.io",
-                    "-A",
-                    "-o",
-                    "yaml",
-                    "--show-managed-fields",
-                ])
-                .await
-                .unwrap(),
-        ),
-        (
-            "resources",
-            cluster
-                .kubectl(&[
-                    "get",
-                    "dbplane",
-                    "-A",
-                    "-o",
-                    "yaml",
-                    "--show-managed-fields",
-                ])
-                .await
-                .unwrap(),
-        ),
-        (
-            "leases",
-            cluster
-                .kubectl(&["get", "leases", "-A", "-o", "yaml", "--show-managed-fields"])
-                .await
-                .unwrap(),
-        ),
-        (
-            "metrics",
-            reqwest::get(&fixture.shared.metrics)
-                .await
-                .unwrap()
-                .text()
-                .await
-                .unwrap(),
-        ),
+        ("events", objects(fixture, "events.events.k8s.io").await),
+        ("resources", objects(fixture, "dbplane").await),
+        ("leases", objects(fixture, "leases").await),
+        ("metrics", page(&fixture.shared.metrics).await),
         (
             "audit",
             std::fs::read_to_string(&fixture.shared.audit_log).unwrap(),
@@ -102,6 +64,20 @@ async fn leavings(fixture: &Fixture, collector: &Collector) -> BTreeMap<&'static
         ("arguments", process("cmdline")),
         ("environment", process("environ")),
     ])
+}
+
+/// All objects of a kind.
+async fn objects(fixture: &Fixture, kind: &str) -> String {
+    fixture
+        .shared
+        .cluster
+        .kubectl(&["get", kind, "-A", "-o", "yaml", "--show-managed-fields"])
+        .await
+        .unwrap()
+}
+
+async fn page(url: &str) -> String {
+    reqwest::get(url).await.unwrap().text().await.unwrap()
 }
 
 /// A bug report with all optional contents.
@@ -149,7 +125,28 @@ async fn no_token_leaves_the_operator() {
             collector.spans().iter().any(revoked)
         })
         .await;
-    let texts = leavings(&fixture, &collector).await;
+    let texts = output_by_place(&fixture, &collector).await;
+    every_place_has_contents(&texts);
+    for token in &tokens {
+        assert_eq!(
+            found(&texts, token),
+            [""; 0],
+            "a token of {} characters",
+            token.len()
+        );
+    }
+    // The token reaches the collector and is in the operator's environment, but nowhere else.
+    assert!(
+        collector
+            .headers()
+            .iter()
+            .all(|headers| headers.contains(COLLECTOR))
+    );
+    assert_eq!(found(&texts, COLLECTOR), ["environment"]);
+    the_search_finds_tokens(&fixture, &tokens, &texts["log"]).await;
+}
+
+fn every_place_has_contents(texts: &BTreeMap<&str, String>) {
     for (place, word) in [
         ("log", "TRACE"),
         ("events", "KeyCreated"),
@@ -168,23 +165,10 @@ async fn no_token_leaves_the_operator() {
             "{place} is not what it should be"
         );
     }
-    for token in &tokens {
-        assert_eq!(
-            found(&texts, token),
-            [""; 0],
-            "a token of {} characters",
-            token.len()
-        );
-    }
-    // The token reaches the collector and is in the operator's environment, but nowhere else.
-    assert!(
-        collector
-            .headers()
-            .iter()
-            .all(|headers| headers.contains(COLLECTOR))
-    );
-    assert_eq!(found(&texts, COLLECTOR), ["environment"]);
-    // Checks the search itself: it must find the credential and the key in Base64 in their Secrets.
+}
+
+/// The search must find the credential and the key in Base64 in their Secrets.
+async fn the_search_finds_tokens(fixture: &Fixture, tokens: &[String], log: &str) {
     let secrets = BTreeMap::from([(
         "secrets",
         fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await,
@@ -200,10 +184,7 @@ async fn no_token_leaves_the_operator() {
         assert!(tokens.contains(token));
         assert_eq!(found(&secrets, token), ["secrets"]);
     }
-    let log = BTreeMap::from([(
-        "log",
-        format!("{} Authorization: Bearer {CANARY}", texts["log"]),
-    )]);
+    let log = BTreeMap::from([("log", format!("{log} Authorization: Bearer {CANARY}"))]);
     assert_eq!(found(&log, CANARY), ["log"]);
 }
 
@@ -242,9 +223,7 @@ async fn exercise(fixture: &Fixture) -> Vec<String> {
     fixture.until_replaced("projectkey/ci", &first).await;
     tokens.push(fixture.entry("ci-key", "api-key").await.unwrap());
     tokens.extend(connect(fixture).await);
-    fixture
-        .kubectl(&["delete", "projectkey", "cd", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/cd").await;
     fixture.until_gone("projectkey/cd").await;
     assert_eq!(
         fixture

@@ -68,10 +68,6 @@ fn refused(fixture: &Fixture) -> usize {
         .count()
 }
 
-async fn delete(fixture: &Fixture, object: &str) {
-    fixture.kubectl(&["delete", object, "--wait=false"]).await;
-}
-
 async fn until_in_use(fixture: &Fixture, by: &str) {
     let waits = fixture
         .until_condition("projectkey/team", "Ready", "False", "InUse")
@@ -99,7 +95,7 @@ async fn a_key_stays_as_long_as_an_account_needs_it() {
         [id],
         "the compute was created with the project's key"
     );
-    delete(&fixture, "projectkey/team").await;
+    fixture.delete("projectkey/team").await;
     until_in_use(
         &fixture,
         "Account chain/team, which Compute chain/orders work through",
@@ -129,7 +125,7 @@ async fn a_key_stays_as_long_as_an_account_needs_it() {
         })
         .await;
     fixture.until_ready("compute/orders").await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     fixture.until_gone("projectkey/team").await;
     assert_eq!(changed_with(&fixture), [id; 3]);
@@ -142,9 +138,7 @@ async fn a_key_stays_as_long_as_an_account_needs_it() {
 #[tokio::test]
 async fn a_namespace_with_a_key_and_the_account_that_works_with_it_is_deleted() {
     let fixture = chain("chain-goes").await;
-    fixture
-        .kubectl(&["delete", "namespace", "chain-goes", "--wait=false"])
-        .await;
+    fixture.delete("namespace/chain-goes").await;
     fixture.until_gone("namespace/chain-goes").await;
     assert_nothing_is_left(&fixture).await;
     assert_eq!(fixture.count("DELETE"), 2);
@@ -162,9 +156,7 @@ async fn a_key_in_another_namespace_stays_as_long_as_a_team_needs_it() {
         .replace(PROJECT, &admin.project);
     team.apply(&orders).await;
     team.until_ready("compute/orders").await;
-    admin
-        .kubectl(&["delete", "namespace", "chain-admin", "--wait=false"])
-        .await;
+    admin.delete("namespace/chain-admin").await;
     until_in_use(
         &admin,
         "ClusterAccount chain-team, which Compute chain-team/orders work through",
@@ -176,8 +168,7 @@ async fn a_key_in_another_namespace_stays_as_long_as_a_team_needs_it() {
         seen["status"]["size"] == "2"
     })
     .await;
-    team.kubectl(&["delete", "namespace", "chain-team", "--wait=false"])
-        .await;
+    team.delete("namespace/chain-team").await;
     admin.until_gone("namespace/chain-team").await;
     admin.until_gone("namespace/chain-admin").await;
     assert_nothing_is_left(&admin).await;

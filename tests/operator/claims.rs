@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::computes::{delete, message};
+use crate::computes::message;
 use crate::creates::id;
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, world};
 
-async fn beside(name: &str) -> Fixture {
+async fn other_namespace(name: &str) -> Fixture {
     Fixture::bare(&format!("{name}-evil")).await
 }
 
@@ -24,9 +24,9 @@ async fn claimed(fixture: &Fixture, object: &str) -> String {
 }
 
 #[tokio::test]
-async fn who_has_no_usable_account_keeps_nobody_from_a_branch() {
+async fn a_resource_without_a_usable_account_claims_no_branch() {
     let mine = Fixture::new("claims-no-account").await;
-    let evil = beside("claims-no-account").await;
+    let evil = other_namespace("claims-no-account").await;
     evil.apply(&primary("noacct", &mine, "")).await;
     evil.until_condition("compute/noacct", "Stalled", "True", "AccountNotFound")
         .await;
@@ -46,7 +46,7 @@ async fn who_has_no_usable_account_keeps_nobody_from_a_branch() {
 /// Both namespaces may use the project. The first recorded one gets the branch; the other one has
 /// to wait.
 #[tokio::test]
-async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
+async fn of_two_namespaces_the_first_recorded_one_owns_the_branch() {
     let late = Fixture::bare("claims-late").await;
     let first = Fixture::bare("claims-first").await;
     late.apply(&compute("orders", "br-main-42", "")).await;
@@ -77,7 +77,7 @@ async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
         "the log names it"
     );
     first.until_ready("compute/taken").await;
-    delete(&first, "compute/taken").await;
+    first.delete("compute/taken").await;
     first.until_gone("compute/taken").await;
     assert_ne!(id(&late.until_ready("compute/orders").await), bound);
     assert_eq!((late.count("POST"), late.count("DELETE")), (2, 1));
@@ -85,7 +85,7 @@ async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
 
 /// A user's own server can return anything, including ids of computes on another platform.
 #[tokio::test]
-async fn what_another_platform_shows_takes_nothing_from_this_one() {
+async fn a_binding_on_another_platform_claims_nothing_here() {
     // Ids derive from the seed, so both platforms have the same ones.
     let mine = Fixture::on("claims-platforms", |options| options.seed = 7).await;
     let evil = Fixture::on("claims-platforms-evil", |options| {
@@ -101,7 +101,7 @@ async fn what_another_platform_shows_takes_nothing_from_this_one() {
     assert_eq!(bound, taken, "the same id on both");
     mine.patch("compute/orders", json!({"deletion": "Orphan"}))
         .await;
-    delete(&mine, "compute/orders").await;
+    mine.delete("compute/orders").await;
     mine.until_gone("compute/orders").await;
     mine.apply(&compute(
         "again",
@@ -116,7 +116,7 @@ async fn what_another_platform_shows_takes_nothing_from_this_one() {
 
 /// A foreign finalizer keeps the object after its compute is deleted, but the branch must be free.
 #[tokio::test]
-async fn what_another_finalizer_keeps_claims_nothing() {
+async fn a_resource_that_only_another_finalizer_keeps_claims_nothing() {
     let fixture = Fixture::new("claims-released").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     let first = id(&fixture.until_ready("compute/orders").await);
@@ -126,7 +126,7 @@ async fn what_another_finalizer_keeps_claims_nothing() {
     fixture
         .kubectl(&["patch", "compute", "orders", "--type", "json", "-p", theirs])
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let only_theirs =
         |seen: &Value| seen["metadata"]["finalizers"] == json!(["example.com/theirs"]);
     fixture

@@ -77,7 +77,7 @@ impl Fixture {
     }
 
     /// A kubeconfig with these rights for Computes in the namespace, and no others.
-    async fn somebody(&self, verbs: &str) -> PathBuf {
+    async fn kubeconfig_with(&self, verbs: &str) -> PathBuf {
         let may = format!("--verb={verbs}");
         self.kubectl(&[
             "create",

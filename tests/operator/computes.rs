@@ -59,16 +59,6 @@ pub fn writes(fixture: &Fixture) -> Vec<String> {
         .collect()
 }
 
-pub async fn delete(fixture: &Fixture, object: &str) {
-    fixture.kubectl(&["delete", object, "--wait=false"]).await;
-}
-
-async fn annotate(fixture: &Fixture, name: &str, annotation: &str) {
-    fixture
-        .kubectl(&["annotate", "--overwrite", "compute", name, annotation])
-        .await;
-}
-
 /// Waits for this many further reads of the platform.
 pub async fn polls(fixture: &Fixture, times: usize) {
     let wanted = fixture.count("GET") + times;
@@ -122,14 +112,14 @@ async fn a_compute_is_created_once_and_becomes_ready() {
 #[tokio::test]
 async fn a_deleted_compute_is_gone_on_the_platform() {
     let (fixture, _) = created("delete", "").await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert!(fixture.computes().await.is_empty());
     assert_eq!(fixture.count("DELETE"), 1);
 }
 
 #[tokio::test]
-async fn a_branch_has_as_many_replicas_as_are_declared() {
+async fn a_branch_has_all_declared_replicas() {
     let fixture = Fixture::new("replicas").await;
     let primary = by_hand(&fixture, "br-main-42", "read_write").await;
     let names = ["reader-1", "reader-2", "reader-3"];
@@ -152,7 +142,7 @@ async fn a_branch_has_as_many_replicas_as_are_declared() {
         (3, 4, 3)
     );
     assert!(!ids.contains(&primary));
-    delete(&fixture, "compute/reader-2").await;
+    fixture.delete("compute/reader-2").await;
     fixture.until_gone("compute/reader-2").await;
     assert_eq!(
         (fixture.computes().await.len(), fixture.count("DELETE")),

@@ -66,10 +66,6 @@ impl Alone {
     }
 }
 
-async fn delete(fixture: &Fixture, object: &str) {
-    fixture.kubectl(&["delete", object, "--wait=false"]).await;
-}
-
 fn message(object: &Value, kind: &str) -> String {
     condition(object, kind)
         .and_then(|condition| condition["message"].as_str())

@@ -65,7 +65,7 @@ async fn a_lost_answer_results_in_one_live_key() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_reported_where_keys_cannot_be_listed() {
+async fn a_lost_answer_is_reported_if_keys_cannot_be_listed() {
     let fixture = Fixture::minimal("lost-answer-minimal").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     fixture.apply(&key("ci", "")).await;
@@ -90,7 +90,7 @@ async fn a_lost_answer_is_reported_where_keys_cannot_be_listed() {
 }
 
 #[tokio::test]
-async fn a_refused_creation_is_reported_and_tried_again_when_the_spec_changes() {
+async fn a_refused_creation_is_reported_and_retried_when_the_spec_changes() {
     let fixture = Fixture::new("mint-refused").await;
     fixture
         .fault(json!({"method": "POST", "path": CREATES, "status": 403, "body": {"message": "administrators only"}}));
@@ -111,7 +111,7 @@ async fn a_refused_creation_is_reported_and_tried_again_when_the_spec_changes() 
 }
 
 #[tokio::test]
-async fn a_limited_rate_is_waited_for() {
+async fn a_rate_limit_is_waited_for() {
     let fixture = Fixture::new("mint-throttled").await;
     fixture.until_ready("account/prod").await;
     fixture.fault(
@@ -132,7 +132,7 @@ async fn a_limited_rate_is_waited_for() {
 
 /// Takes the settle time, which is necessary to prove that a key was not created.
 #[tokio::test]
-async fn a_creation_with_an_open_outcome_is_repeated_once_it_is_settled() {
+async fn a_creation_with_an_unknown_outcome_is_repeated_after_it_is_resolved() {
     let fixture = Fixture::new("mint-open").await;
     let begun = Instant::now();
     fixture.fault(json!({"method": "POST", "path": CREATES, "status": 500, "times": 1}));
@@ -162,7 +162,7 @@ async fn a_creation_with_an_open_outcome_is_repeated_once_it_is_settled() {
 }
 
 #[tokio::test]
-async fn a_secret_that_cannot_be_created_costs_no_key() {
+async fn no_key_is_created_if_its_secret_cannot_be_created() {
     let fixture = Fixture::new("quota").await;
     let quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: no-secrets}\nspec: {hard: {secrets: '1'}}\n";
     fixture.apply(quota).await;
@@ -200,7 +200,7 @@ async fn a_secret_that_cannot_be_created_costs_no_key() {
 }
 
 #[tokio::test]
-async fn a_secret_that_cannot_be_written_costs_no_key() {
+async fn no_key_is_created_if_its_secret_cannot_be_written() {
     let fixture = Fixture::new("immutable").await;
     fixture.apply(&key("ci", "")).await;
     let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
@@ -226,7 +226,7 @@ async fn a_secret_that_cannot_be_written_costs_no_key() {
 }
 
 #[tokio::test]
-async fn a_key_that_may_not_create_keys_is_named_as_the_reason() {
+async fn a_key_without_the_right_to_create_keys_is_reported_as_the_reason() {
     let fixture = Fixture::bare("mint-by-organization").await;
     fixture.account_with(ORGANIZATION_KEY).await;
     fixture.until_ready("account/prod").await;
@@ -235,14 +235,12 @@ async fn a_key_that_may_not_create_keys_is_named_as_the_reason() {
         .until_condition("projectkey/ci", "Stalled", "True", "Forbidden")
         .await;
     // It has nothing on the platform that would block the deletion.
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
 }
 
 #[tokio::test]
-async fn quiet_means_no_write() {
+async fn a_stable_key_causes_no_write() {
     let fixture = Fixture::new("key-quiet").await;
     fixture.apply(&key("ci", "")).await;
     let ready = fixture.until_ready("projectkey/ci").await;
@@ -260,7 +258,7 @@ async fn quiet_means_no_write() {
 }
 
 #[tokio::test]
-async fn annotations_that_are_copied_or_removed_do_no_harm() {
+async fn copied_or_removed_annotations_are_harmless() {
     let fixture = Fixture::new("copied").await;
     fixture.apply(&key("ci", "")).await;
     let ready = fixture.until_ready("projectkey/ci").await;
@@ -276,14 +274,12 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     fixture
         .until_condition("projectkey/copy", "Stalled", "True", "BindingConflict")
         .await;
-    fixture
-        .kubectl(&["delete", "projectkey", "copy", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/copy").await;
     fixture.until_gone("projectkey/copy").await;
     assert_eq!(fixture.answer_to(&token).await, 200);
     // The record is restored from the status.
     fixture
-        .kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/record-"])
+        .annotate("projectkey/ci", "dbplane.dev/record-")
         .await;
     fixture
         .until("projectkey/ci", "restored", |seen| {
@@ -298,11 +294,14 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
 }
 
 #[tokio::test]
-async fn keys_whose_answers_are_lost_do_not_pile_up() {
-    tokio::join!(they_are_revoked_before_the_next(), they_are_three_at_most());
+async fn keys_with_lost_answers_do_not_accumulate() {
+    tokio::join!(
+        lost_keys_are_revoked_before_the_next_creation(),
+        at_most_three_lost_keys_exist()
+    );
 }
 
-async fn they_are_revoked_before_the_next() {
+async fn lost_keys_are_revoked_before_the_next_creation() {
     let fixture = Fixture::new("pile").await;
     fixture.fault(
         json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}),
@@ -327,7 +326,7 @@ async fn they_are_revoked_before_the_next() {
     );
 }
 
-async fn they_are_three_at_most() {
+async fn at_most_three_lost_keys_exist() {
     let fixture = Fixture::minimal("pile-minimal").await;
     fixture.fault(
         json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}),
@@ -348,12 +347,7 @@ async fn they_are_three_at_most() {
     fixture.platform.clear_faults();
     assert_eq!((fixture.count(CREATE), live.len()), (3, 3), "{message}");
     fixture
-        .kubectl(&[
-            "annotate",
-            "projectkey",
-            "ci",
-            "dbplane.dev/revoked-keys=all",
-        ])
+        .annotate("projectkey/ci", "dbplane.dev/revoked-keys=all")
         .await;
     fixture.until_ready("projectkey/ci").await;
     assert_eq!(fixture.count(CREATE), 4);
@@ -400,7 +394,7 @@ spec: {{policyName: {name}}}
 }
 
 #[tokio::test]
-async fn a_policy_that_alters_the_secret_costs_no_further_key() {
+async fn no_further_key_is_created_if_a_policy_alters_the_secret() {
     tokio::join!(
         altered_after_a_clean_rehearsal(),
         altered_in_the_rehearsal()

@@ -24,9 +24,8 @@ impl Fixture {
     /// Deletes a ProjectKey as if there were no operator, and waits until its Secret is gone too.
     async fn tear_down(&self, name: &str, secret: &str) {
         let object = format!("projectkey/{name}");
-        self.kubectl(&["annotate", &object, "dbplane.dev/paused=true"])
-            .await;
-        self.kubectl(&["delete", &object, "--wait=false"]).await;
+        self.annotate(&object, "dbplane.dev/paused=true").await;
+        self.delete(&object).await;
         self.kubectl(&[
             "patch",
             &object,
@@ -102,7 +101,7 @@ async fn a_key_and_its_secret_from_a_backup_stay_in_use() {
 }
 
 #[tokio::test]
-async fn an_empty_secret_from_a_backup_is_taken_back() {
+async fn an_empty_secret_from_a_backup_is_used_again() {
     let fixture = Fixture::new("key-empty").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "status": 422, "times": 1000}));
     fixture.apply(&key("ci", "")).await;
@@ -143,7 +142,7 @@ async fn a_secret_from_a_backup_with_an_unrecorded_key_is_not_adopted() {
 }
 
 #[tokio::test]
-async fn an_edited_record_is_restored_and_not_followed() {
+async fn an_edited_record_is_restored_and_ignored() {
     let fixture = Fixture::new("key-edited").await;
     fixture.apply(&key("ci", "")).await;
     fixture.apply(&key("cd", "")).await;
@@ -158,12 +157,7 @@ async fn an_edited_record_is_restored_and_not_followed() {
     );
     assert_ne!(edited, record);
     fixture
-        .kubectl(&[
-            "annotate",
-            "--overwrite",
-            "projectkey/ci",
-            &format!("{}={edited}", names::RECORD),
-        ])
+        .annotate("projectkey/ci", &format!("{}={edited}", names::RECORD))
         .await;
     fixture
         .until("projectkey/ci", "restored", |seen| {
@@ -172,16 +166,9 @@ async fn an_edited_record_is_restored_and_not_followed() {
         .await;
     // Even if the resource is deleted at the same time, its own key must be revoked.
     fixture
-        .kubectl(&[
-            "annotate",
-            "--overwrite",
-            "projectkey/ci",
-            &format!("{}={edited}", names::RECORD),
-        ])
+        .annotate("projectkey/ci", &format!("{}={edited}", names::RECORD))
         .await;
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
     let live = fixture.live_keys().await;
     assert_eq!(
@@ -201,7 +188,7 @@ fn command(message: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
+async fn lost_keys_are_dropped_after_an_acknowledgement() {
     let fixture = Fixture::minimal("key-acknowledged").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     fixture.apply(&key("ci", "")).await;
@@ -239,17 +226,15 @@ async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
 
     // Without the Secret the key cannot be probed, so the user's confirmation is enough.
     fixture
-        .kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"])
+        .annotate("projectkey/ci", "dbplane.dev/paused=true")
         .await;
     fixture
         .until_condition("projectkey/ci", "Paused", "True", "Paused")
         .await;
     fixture.kubectl(&["delete", "secret", "ci-key"]).await;
+    fixture.delete("projectkey/ci").await;
     fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
-    fixture
-        .kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused-"])
+        .annotate("projectkey/ci", "dbplane.dev/paused-")
         .await;
     let waits = fixture
         .until_condition("projectkey/ci", "Stalled", "True", "RevocationUnsupported")
@@ -329,7 +314,7 @@ async fn allow_changes(fixture: &Fixture, policy: &str) {
 }
 
 #[tokio::test]
-async fn a_policy_that_refuses_the_secret_costs_no_key() {
+async fn no_key_is_created_if_a_policy_refuses_the_secret() {
     let fixture = Fixture::new("key-policy").await;
     let policy = refuse_changes(&fixture, "policed-key", true).await;
     fixture.apply(&key("policed", "")).await;
@@ -350,7 +335,7 @@ async fn a_policy_that_refuses_the_secret_costs_no_key() {
 }
 
 #[tokio::test]
-async fn no_key_is_created_into_a_secret_that_is_being_deleted() {
+async fn no_key_is_created_for_a_secret_in_deletion() {
     let fixture = Fixture::new("key-going").await;
     fixture.apply(&key("ci", "")).await;
     let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
@@ -366,9 +351,7 @@ async fn no_key_is_created_into_a_secret_that_is_being_deleted() {
             &held(r#"["example.com/held"]"#),
         ])
         .await;
-    fixture
-        .kubectl(&["delete", "secret", "ci-key", "--wait=false"])
-        .await;
+    fixture.delete("secret/ci-key").await;
     fixture.revoke(&old).await;
     fixture
         .until("projectkey/ci", "waiting for the Secret to go", |seen| {
@@ -437,9 +420,7 @@ async fn a_key_in_memory_is_revoked_when_its_resource_is_deleted() {
         .until_condition("projectkey/unsaved", "Stalled", "True", "SecretNotWritten")
         .await;
     assert_eq!(fixture.live_keys().await.len(), 1);
-    fixture
-        .kubectl(&["delete", "projectkey", "unsaved", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/unsaved").await;
     fixture.until_gone("projectkey/unsaved").await;
     assert!(fixture.live_keys().await.is_empty());
     assert_eq!((fixture.count(CREATE), fixture.count(REVOKE)), (1, 1));

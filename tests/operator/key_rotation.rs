@@ -5,22 +5,11 @@ use serde_json::Value;
 
 use crate::fixture::{Fixture, key_into};
 
-impl Fixture {
-    async fn annotate(&self, object: &str, annotation: &str, value: &str) {
-        self.kubectl(&[
-            "annotate",
-            object,
-            "--overwrite",
-            &format!("{annotation}={value}"),
-        ])
-        .await;
-    }
-}
-
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 
 #[tokio::test]
-async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_until_it_is_revoked() {
+async fn a_key_is_replaced_on_request_and_the_previous_one_stays_in_the_secret_until_it_is_revoked()
+{
     let fixture = Fixture::new("on-request").await;
     let secret = "{name: ci-key, key: token, previousKey: before, type: example.com/api-key,
     template: {organizationID: org-cool-darkness-1}}";
@@ -43,7 +32,9 @@ async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_unt
         "example.com/api-key"
     );
 
-    fixture.annotate("projectkey/ci", ROTATE, "one").await;
+    fixture
+        .annotate("projectkey/ci", &format!("{ROTATE}=one"))
+        .await;
     let second = fixture.until_replaced("projectkey/ci", id).await;
     assert_eq!(
         (
@@ -66,9 +57,21 @@ async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_unt
         (200, 200)
     );
 
-    // The user revokes the key and confirms it by its name.
+    revoke_and_confirm(&fixture, id, name).await;
+    assert_eq!(fixture.entry("ci-key", "token").await, Some(new));
+    assert_eq!(
+        fixture.entry("ci-key", "organizationID").await.as_deref(),
+        Some("org-cool-darkness-1")
+    );
+    assert_eq!(fixture.count(CREATE), 2);
+}
+
+/// The user revokes a key, and confirms it by its name.
+async fn revoke_and_confirm(fixture: &Fixture, id: &Value, name: &str) {
     fixture.revoke(id).await;
-    fixture.annotate("projectkey/ci", REVOKED_KEYS, name).await;
+    fixture
+        .annotate("projectkey/ci", &format!("{REVOKED_KEYS}={name}"))
+        .await;
     fixture
         .until("projectkey/ci", "without predecessors", |seen| {
             seen["status"]["previousKeys"] == Value::Null
@@ -79,10 +82,4 @@ async fn a_key_is_replaced_on_request_and_the_one_before_stays_in_the_secret_unt
             fixture.entry("ci-key", "before").await.is_none()
         })
         .await;
-    assert_eq!(fixture.entry("ci-key", "token").await, Some(new));
-    assert_eq!(
-        fixture.entry("ci-key", "organizationID").await.as_deref(),
-        Some("org-cool-darkness-1")
-    );
-    assert_eq!(fixture.count(CREATE), 2);
 }

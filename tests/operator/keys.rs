@@ -62,9 +62,7 @@ async fn a_key_is_created_into_its_secret_and_revoked_with_it() {
     assert_eq!(fixture.entry("ci-key", ".env").await.unwrap(), filled);
 
     assert_eq!(fixture.answer_to(&token).await, 200);
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
     assert_eq!(fixture.answer_to(&token).await, 401);
     assert!(fixture.live_keys().await.is_empty());
@@ -99,7 +97,7 @@ async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_reported() {
 }
 
 #[tokio::test]
-async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
+async fn an_altered_key_is_replaced_and_foreign_entries_stay() {
     let fixture = Fixture::new("secret-altered").await;
     let secret = "{name: ci-key, labels: {team: shop}, template: {url: 'a-{{ keyID }}', other: b}}";
     fixture.apply(&key_into("ci", secret, "")).await;
@@ -151,7 +149,7 @@ async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
 }
 
 #[tokio::test]
-async fn a_secret_of_somebody_else_is_never_written() {
+async fn a_foreign_secret_is_never_written() {
     let fixture = Fixture::new("secret-foreign").await;
     fixture.secret("ci-key", "theirs").await;
     let before = fixture.get("secret/ci-key").await;
@@ -194,9 +192,7 @@ async fn of_two_keys_for_one_secret_the_older_owns_it() {
         first["metadata"]["uid"]
     );
     // After the older one is deleted, the other one gets the Secret.
-    fixture
-        .kubectl(&["delete", "projectkey", "zz-first", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/zz-first").await;
     fixture.until_ready("projectkey/aa-second").await;
 }
 
@@ -282,9 +278,7 @@ async fn a_key_that_is_due_is_rotated_and_its_predecessor_stays_for_the_overlap(
         })
         .await;
     // The deletion also revokes the previous key.
-    fixture
-        .kubectl(&["delete", "projectkey", "long", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/long").await;
     fixture.until_gone("projectkey/long").await;
     assert_eq!(fixture.answer_to(&token).await, 401);
 }
@@ -295,9 +289,7 @@ async fn orphan_leaves_the_key_valid() {
     fixture.apply(&key("ci", "  deletion: Orphan\n")).await;
     fixture.until_ready("projectkey/ci").await;
     let token = fixture.entry("ci-key", "api-key").await.unwrap();
-    fixture
-        .kubectl(&["delete", "projectkey", "ci", "--wait=false"])
-        .await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
     assert_eq!(fixture.answer_to(&token).await, 200);
 }

@@ -12,6 +12,7 @@
 
 mod accounts;
 mod alone;
+mod bindings;
 mod chain;
 mod claims;
 #[path = "../support/collector.rs"]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::computes::{delete, writes};
+use crate::computes::writes;
 use crate::creates::{id, reader};
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, key};
 use crate::support::Sandbox;
@@ -24,7 +24,7 @@ async fn fixture(name: &str) -> Fixture {
 }
 
 /// Another namespace with the same platform.
-async fn beside(first: &Fixture, name: &str) -> Fixture {
+async fn in_another_namespace(first: &Fixture, name: &str) -> Fixture {
     let fixture = Fixture::bare(name).await;
     account_for(&fixture, first).await;
     fixture
@@ -48,7 +48,7 @@ async fn waits(fixture: &Fixture, object: &str) -> Value {
         .await
 }
 
-async fn soon_ready(fixture: &Fixture, object: &str) -> Value {
+async fn until_soon_ready(fixture: &Fixture, object: &str) -> Value {
     match timeout(SOON, fixture.until_ready(object)).await {
         Ok(seen) => seen,
         Err(_) => panic!(
@@ -95,13 +95,13 @@ async fn renamed(name: &str, new_first: bool) {
         waits(&fixture, "compute/orders-primary").await;
         fixture.until_ready("compute/orders").await;
     }
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     if !new_first {
         fixture.apply(&new).await;
     }
     assert_eq!(
-        id(&soon_ready(&fixture, "compute/orders-primary").await),
+        id(&until_soon_ready(&fixture, "compute/orders-primary").await),
         bound
     );
     // Kubernetes deletes the Secret of the old resource, and dbplane writes that of the new one.
@@ -152,7 +152,7 @@ async fn the_connection_secret_of_the_old_resource_can_stay_until_nothing_uses_i
         .apply(&compute("orders-primary", "br-main-42", &more))
         .await;
     assert_eq!(
-        id(&soon_ready(&fixture, "compute/orders-primary").await),
+        id(&until_soon_ready(&fixture, "compute/orders-primary").await),
         bound
     );
     fixture
@@ -193,7 +193,7 @@ async fn garbage_collection_is_up_to_date(fixture: &Fixture) {
 
 /// The old binding takes precedence over the new resource's declared branch.
 #[tokio::test]
-async fn the_new_resource_goes_on_also_where_it_declares_another_branch() {
+async fn the_new_resource_keeps_the_compute_even_if_it_declares_another_branch() {
     let fixture = fixture("renamed-elsewhere").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     let bound = id(&fixture.until_ready("compute/orders").await);
@@ -203,10 +203,10 @@ async fn the_new_resource_goes_on_also_where_it_declares_another_branch() {
         .apply(&compute("orders-primary", "br-dev-7", &more))
         .await;
     waits(&fixture, "compute/orders-primary").await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!(
-        id(&soon_ready(&fixture, "compute/orders-primary").await),
+        id(&until_soon_ready(&fixture, "compute/orders-primary").await),
         bound
     );
     is_untouched(&fixture, 1).await;
@@ -222,7 +222,7 @@ async fn a_compute_moves_to_another_namespace_in_either_order() {
 
 async fn moved(name: &str, new_first: bool) {
     let old = fixture(name).await;
-    let new = beside(&old, &format!("{name}-to")).await;
+    let new = in_another_namespace(&old, &format!("{name}-to")).await;
     old.apply(&reader("replica", "")).await;
     let bound = id(&old.until_ready("compute/replica").await);
     orphan(&old, "compute/replica").await;
@@ -232,14 +232,14 @@ async fn moved(name: &str, new_first: bool) {
         new.apply(&manifest).await;
         waits(&new, "compute/replica").await;
     }
-    delete(&old, "compute/replica").await;
+    old.delete("compute/replica").await;
     old.until_gone("compute/replica").await;
     if !new_first {
         new.apply(&manifest).await;
     }
-    assert_eq!(id(&soon_ready(&new, "compute/replica").await), bound);
+    assert_eq!(id(&until_soon_ready(&new, "compute/replica").await), bound);
     is_untouched(&old, 1).await;
-    delete(&new, "compute/replica").await;
+    new.delete("compute/replica").await;
     new.until_gone("compute/replica").await;
     assert_eq!(
         (old.count("DELETE"), old.computes().await.len()),
@@ -251,7 +251,7 @@ async fn moved(name: &str, new_first: bool) {
 #[tokio::test]
 async fn all_computes_move_to_another_namespace_by_an_import() {
     let old = fixture("moved-whole").await;
-    let new = beside(&old, "moved-whole-to").await;
+    let new = in_another_namespace(&old, "moved-whole-to").await;
     let names = ["orders", "reader-1", "reader-2"];
     let manifests = [
         compute(names[0], "br-main-42", ""),
@@ -282,7 +282,7 @@ async fn all_computes_move_to_another_namespace_by_an_import() {
         .lines()
         .map(|line| line.replace(".dbplane.dev", ""))
     {
-        after.insert(id(&soon_ready(&new, &object).await));
+        after.insert(id(&until_soon_ready(&new, &object).await));
     }
     assert_eq!(after, before);
     is_untouched(&old, names.len()).await;
@@ -291,7 +291,7 @@ async fn all_computes_move_to_another_namespace_by_an_import() {
 #[tokio::test]
 async fn a_key_moves_to_another_namespace_as_a_new_key() {
     let old = fixture("key-moved").await;
-    let new = beside(&old, "key-moved-to").await;
+    let new = in_another_namespace(&old, "key-moved-to").await;
     old.apply(&key("ci", "")).await;
     old.until_ready("projectkey/ci").await;
     let before = old.entry("ci-key", "api-key").await.unwrap();
@@ -304,7 +304,7 @@ async fn a_key_moves_to_another_namespace_as_a_new_key() {
         (old.answer_to(&before).await, old.answer_to(&after).await),
         (200, 200)
     );
-    delete(&old, "projectkey/ci").await;
+    old.delete("projectkey/ci").await;
     old.until_gone("projectkey/ci").await;
     assert_eq!(
         (old.answer_to(&before).await, old.answer_to(&after).await),

@@ -81,9 +81,21 @@ impl Drop for Other {
     }
 }
 
-#[tokio::test]
-async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_reported() {
-    let fixture = Fixture::new("overwritten").await;
+const OBJECTS: [&str; 3] = ["compute/annotated", "compute/connected", "compute/reported"];
+
+fn is_annotated(seen: &Value) -> bool {
+    seen["metadata"]["annotations"][RECORD].is_string()
+}
+
+fn has_host_in_data(seen: &Value) -> bool {
+    seen["data"]["host"] != ELSEWHERE
+}
+
+fn has_host_in_status(seen: &Value) -> bool {
+    seen["status"]["host"] != ELSEWHERE
+}
+
+async fn declare(fixture: &Fixture) {
     let manifests = [
         reader("annotated", ""),
         reader("connected", "  connection: {secretName: connected-db}\n"),
@@ -92,7 +104,7 @@ async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_report
     for manifest in &manifests {
         fixture.apply(manifest).await;
     }
-    for object in ["compute/annotated", "compute/connected", "compute/reported"] {
+    for object in OBJECTS {
         fixture.until_ready(object).await;
     }
     fixture
@@ -108,29 +120,50 @@ async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_report
     fixture
         .wait_until("kubectl's writes to be some time ago", is_over)
         .await;
-    let is_annotated = |seen: &Value| seen["metadata"]["annotations"][RECORD].is_string();
-    let without = json!({"metadata": {"annotations": {RECORD: null}}});
-    let annotations = Other::start(&fixture, "compute/annotated", None, is_annotated, without);
-    let is_written = |seen: &Value| seen["data"]["host"] != ELSEWHERE;
-    let other_host = json!({"data": {"host": ELSEWHERE}});
-    let secrets = Other::start(
-        &fixture,
-        "secret/connected-db",
-        None,
-        is_written,
-        other_host,
-    );
-    let is_told = |seen: &Value| seen["status"]["host"] != ELSEWHERE;
-    let other_host = json!({"status": {"host": ELSEWHERE}});
-    let statuses = Other::start(
-        &fixture,
-        "compute/reported",
-        Some("status"),
-        is_told,
-        other_host,
-    );
+}
 
-    for (object, what) in [
+/// Controllers that revert an annotation, a Secret and a status.
+fn start_others(fixture: &Fixture) -> [Other; 3] {
+    let without = json!({"metadata": {"annotations": {RECORD: null}}});
+    let other_data = json!({"data": {"host": ELSEWHERE}});
+    let other_status = json!({"status": {"host": ELSEWHERE}});
+    [
+        Other::start(fixture, "compute/annotated", None, is_annotated, without),
+        Other::start(
+            fixture,
+            "secret/connected-db",
+            None,
+            has_host_in_data,
+            other_data,
+        ),
+        Other::start(
+            fixture,
+            "compute/reported",
+            Some("status"),
+            has_host_in_status,
+            other_status,
+        ),
+    ]
+}
+
+async fn is_reported(fixture: &Fixture, object: &str, cause: &str) {
+    let seen = fixture
+        .until_condition(object, "Overwritten", "True", "Overwritten")
+        .await;
+    let message = condition(&seen, "Overwritten").unwrap()["message"]
+        .as_str()
+        .unwrap();
+    assert!(message.starts_with(cause), "{message}");
+    assert_eq!(fixture.event(object, "Overwritten").await, message);
+}
+
+#[tokio::test]
+async fn writes_that_another_controller_reverts_are_slowed_down_and_reported() {
+    let fixture = Fixture::new("overwritten").await;
+    declare(&fixture).await;
+    let others = start_others(&fixture);
+
+    for (object, cause) in [
         // A removal leaves no field manager that could be named.
         (
             "compute/annotated",
@@ -145,34 +178,25 @@ async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_report
             "busybody (a field manager) changes the status",
         ),
     ] {
-        let seen = fixture
-            .until_condition(object, "Overwritten", "True", "Overwritten")
-            .await;
-        let message = condition(&seen, "Overwritten").unwrap()["message"]
-            .as_str()
-            .unwrap();
-        assert!(message.starts_with(what), "{message}");
-        assert_eq!(fixture.event(object, "Overwritten").await, message);
+        is_reported(&fixture, object, cause).await;
     }
-    let before = [&annotations, &secrets, &statuses].map(Other::changes);
+    let changes = others.each_ref().map(Other::changes);
     assert!(
-        before
-            .iter()
-            .all(|changes| (AT_ONCE..=MOST).contains(changes)),
-        "{before:?}"
+        changes.iter().all(|count| (AT_ONCE..=MOST).contains(count)),
+        "{changes:?}"
     );
 
-    drop((annotations, secrets, statuses));
+    drop(others);
     fixture
         .until("compute/annotated", "annotated again", is_annotated)
         .await;
     fixture
-        .until("secret/connected-db", "written again", is_written)
+        .until("secret/connected-db", "written again", has_host_in_data)
         .await;
     fixture
-        .until("compute/reported", "reported again", is_told)
+        .until("compute/reported", "reported again", has_host_in_status)
         .await;
-    for object in ["compute/annotated", "compute/connected", "compute/reported"] {
+    for object in OBJECTS {
         let is_over = |seen: &Value| {
             condition(seen, "Overwritten").is_none() && condition(seen, "Ready").is_some()
         };

@@ -10,11 +10,10 @@ const ASKED: &str = "2026-11-22T22:00:00Z";
 
 async fn ask(fixture: &Fixture, object: &str) {
     fixture
-        .kubectl(&[
-            "annotate",
+        .annotate(
             object,
             &format!("dbplane.dev/reconcile-requested-at={ASKED}"),
-        ])
+        )
         .await;
 }
 
@@ -23,7 +22,7 @@ fn is_handled(object: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_compute_is_compared_anew() {
+async fn a_compute_is_compared_again() {
     let (fixture, id) = created("look-again", "  size: {fixed: 1}\n").await;
     fixture
         .patch("account/prod", json!({"pollInterval": "1h"}))
@@ -53,7 +52,7 @@ async fn a_compute_is_compared_anew() {
 
 /// A single 401 may be transient: the operator soon asks again, and at once on request.
 #[tokio::test]
-async fn the_credentials_of_an_account_are_checked_anew() {
+async fn the_credentials_of_an_account_are_checked_again() {
     let fixture = Fixture::bare("check-again").await;
     fixture.fault(json!({"method": "GET", "path": "^/projects$", "status": 401}));
     fixture.account().await;
@@ -63,7 +62,7 @@ async fn the_credentials_of_an_account_are_checked_anew() {
 }
 
 #[tokio::test]
-async fn a_key_is_checked_anew() {
+async fn a_key_is_checked_again() {
     let fixture = Fixture::new("check-key-again").await;
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("projectkey/ci").await;

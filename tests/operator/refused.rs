@@ -39,9 +39,7 @@ spec:
 
 async fn request(fixture: &Fixture, value: &str) {
     let annotation = format!("dbplane.dev/reconcile-requested-at={value}");
-    fixture
-        .kubectl(&["annotate", "--overwrite", "compute/reported", &annotation])
-        .await;
+    fixture.annotate("compute/reported", &annotation).await;
 }
 
 /// Makes the API server reject statuses, and probes this with the Compute until the policy is
@@ -76,10 +74,60 @@ fn no_finalizers(namespace: &str, resources: &str) -> String {
         )
 }
 
+/// Makes the API server reject finalizers, and probes this with an object until the policy is
+/// active.
+async fn refuse_finalizers(fixture: &Fixture, resources: &str) {
+    // The account is not used yet, so it has no finalizer.
+    let (kind, probe) = if resources == "[accounts]" {
+        ("account", "prod")
+    } else {
+        ("compute", "probe")
+    };
+    if kind == "compute" {
+        let paused = "{name: probe, annotations: {dbplane.dev/paused: 'true'}}";
+        fixture
+            .apply(&reader("probe", "").replace("{name: probe}", paused))
+            .await;
+    }
+    fixture
+        .apply(&no_finalizers(fixture.namespace(), resources))
+        .await;
+    let tried = PatchParams {
+        dry_run: true,
+        ..PatchParams::default()
+    };
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/try"]}}));
+    let objects = objects(fixture.client(), fixture.namespace(), kind);
+    let in_force = async || objects.patch(probe, &tried, &patch).await.is_err();
+    fixture.wait_until("the policy is in force", in_force).await;
+}
+
+async fn the_object_reports_the_refused_finalizer(fixture: &Fixture, object: &str) {
+    let reported = fixture
+        .until_condition(object, "Stalled", "True", "RequestRefused")
+        .await;
+    let message = condition(&reported, "Stalled").unwrap()["message"]
+        .as_str()
+        .unwrap();
+    let cause = format!(
+        "because admission policy {} refuses what dbplane asks of the API server: the finalizer: ",
+        fixture.namespace()
+    );
+    assert!(
+        message.contains(&cause) && message.contains("finalizers are not admitted"),
+        "{message}"
+    );
+    assert_eq!(
+        reported["status"]["observedGeneration"],
+        reported["metadata"]["generation"]
+    );
+    assert_eq!(fixture.event(object, "RequestRefused").await, message);
+}
+
 /// An object that cannot get its finalizer creates nothing, and its condition says which policy
 /// rejects what.
 #[tokio::test]
-async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
+async fn a_refused_finalizer_is_reported_by_the_resource_itself() {
     for (namespace, resources, refused) in [
         (
             "refused-finalizer",
@@ -90,59 +138,22 @@ async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
     ] {
         let fixture = Fixture::new(namespace).await;
         fixture.until_ready("account/prod").await;
-        // The account is not used yet, so it has no finalizer.
-        let (kind, probe) = if resources == "[accounts]" {
-            ("account", "prod")
-        } else {
-            ("compute", "probe")
-        };
-        if kind == "compute" {
-            let paused = "{name: probe, annotations: {dbplane.dev/paused: 'true'}}";
-            fixture
-                .apply(&reader("probe", "").replace("{name: probe}", paused))
-                .await;
-        }
-        fixture.apply(&no_finalizers(namespace, resources)).await;
-        let tried = PatchParams {
-            dry_run: true,
-            ..PatchParams::default()
-        };
-        let patch = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/try"]}}));
-        let objects = objects(fixture.client(), namespace, kind);
-        let in_force = async || objects.patch(probe, &tried, &patch).await.is_err();
-        fixture.wait_until("the policy is in force", in_force).await;
+        refuse_finalizers(&fixture, resources).await;
         fixture.apply(&reader("held", "")).await;
         fixture.apply(&key("ci", "")).await;
         for object in refused {
-            let told = fixture
-                .until_condition(object, "Stalled", "True", "RequestRefused")
-                .await;
-            let message = condition(&told, "Stalled").unwrap()["message"]
-                .as_str()
-                .unwrap();
-            let who = format!(
-                "because admission policy {namespace} refuses what dbplane asks of the API server: the finalizer: "
-            );
-            assert!(
-                message.contains(&who) && message.contains("finalizers are not admitted"),
-                "{message}"
-            );
-            assert_eq!(
-                told["status"]["observedGeneration"],
-                told["metadata"]["generation"]
-            );
-            assert_eq!(fixture.event(object, "RequestRefused").await, message);
+            the_object_reports_the_refused_finalizer(&fixture, object).await;
         }
         assert_eq!(fixture.count("POST"), 0, "{:?}", fixture.requests());
         let binding = format!("validatingadmissionpolicybinding/{namespace}");
         fixture.kubectl(&["delete", &binding]).await;
         for object in ["account/prod", "compute/held", "projectkey/ci"] {
-            let well = |seen: &Value| {
+            let is_ready = |seen: &Value| {
                 condition(seen, "Ready").is_some_and(|it| it["status"] == "True")
                     && condition(seen, "Stalled").is_none()
             };
             fixture
-                .until(object, "ready once the policy is gone", well)
+                .until(object, "ready once the policy is gone", is_ready)
                 .await;
         }
     }
@@ -150,7 +161,7 @@ async fn a_finalizer_that_is_refused_is_told_by_the_resource_itself() {
 
 /// All annotations together are limited to 256 KiB.
 #[tokio::test]
-async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() {
+async fn a_resource_without_space_for_the_copy_of_its_record_reports_that_and_works() {
     let fixture = Fixture::new("refused-copy").await;
     let computes = objects(fixture.client(), fixture.namespace(), "compute");
     let annotate = async |note: &str| {
@@ -204,7 +215,7 @@ async fn a_resource_without_room_for_the_copy_of_its_record_says_so_and_works() 
 
 /// The result of a create must be recorded even if the rest of the status is rejected.
 #[tokio::test]
-async fn a_create_is_recorded_although_the_status_that_tells_of_it_is_refused() {
+async fn a_create_is_recorded_although_its_status_is_refused() {
     let fixture = Fixture::new("refused-create").await;
     let paused = "metadata: {name: probe, annotations: {dbplane.dev/paused: 'true'}}";
     fixture
@@ -225,15 +236,13 @@ async fn a_create_is_recorded_although_the_status_that_tells_of_it_is_refused() 
         "{told}"
     );
     assert_eq!(fixture.count("POST"), 1);
-    fixture
-        .kubectl(&["delete", "compute", "made", "--wait=false"])
-        .await;
+    fixture.delete("compute/made").await;
     fixture.until_gone("compute/made").await;
     assert_eq!(fixture.count("DELETE"), 1);
 }
 
 #[tokio::test]
-async fn a_status_that_is_refused_is_followed_by_one_that_says_so() {
+async fn a_refused_status_is_followed_by_one_that_reports_the_refusal() {
     let fixture = Fixture::new("refused-status").await;
     fixture.apply(&reader("reported", "")).await;
     let before = fixture.until_ready("compute/reported").await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::computes::{by_hand, delete, message, polls};
+use crate::computes::{by_hand, message, polls};
 use crate::creates::{id, reader};
 use crate::fixture::{Fixture, condition, key};
 
@@ -37,13 +37,13 @@ async fn repeated(fixture: &Fixture) -> (String, String) {
 }
 
 #[tokio::test]
-async fn the_second_compute_of_a_repeated_create_is_named_and_deleted_with_the_resource() {
+async fn the_second_compute_of_a_repeated_create_is_reported_and_deleted_with_the_resource() {
     let fixture = Fixture::new("repeated").await;
     let (own, other) = repeated(&fixture).await;
     polls(&fixture, 2).await;
     let seen = fixture.until_ready("compute/reader").await;
     assert_eq!((id(&seen), fixture.count("DELETE")), (own, 0));
-    delete(&fixture, "compute/reader").await;
+    fixture.delete("compute/reader").await;
     fixture.until_gone("compute/reader").await;
     let left = fixture.computes().await;
     assert!(left.len() == 1 && left[0]["id"] != *other, "{left:?}");
@@ -61,7 +61,7 @@ async fn the_second_compute_of_a_repeated_create_can_be_imported() {
     fixture
         .until_condition("compute/reader", "Synced", "True", "InSync")
         .await;
-    delete(&fixture, "compute/reader").await;
+    fixture.delete("compute/reader").await;
     fixture.until_gone("compute/reader").await;
     let left = fixture.computes().await;
     assert!(
@@ -71,12 +71,12 @@ async fn the_second_compute_of_a_repeated_create_can_be_imported() {
 }
 
 #[tokio::test]
-async fn without_marks_the_second_compute_of_a_repeated_create_is_reported_and_left() {
+async fn without_marks_the_second_compute_of_a_repeated_create_is_reported_and_kept() {
     let fixture = Fixture::minimal("repeated-minimal").await;
     let (own, other) = repeated(&fixture).await;
     polls(&fixture, 2).await;
     assert_eq!(id(&fixture.until_ready("compute/reader").await), own);
-    delete(&fixture, "compute/reader").await;
+    fixture.delete("compute/reader").await;
     fixture.until_gone("compute/reader").await;
     let left = fixture.computes().await;
     assert!(

@@ -77,7 +77,7 @@ async fn scale(fixture: &Fixture, count: u32) {
 }
 
 #[tokio::test]
-async fn kubectl_scales_a_set_and_the_least_recently_active_goes_first() {
+async fn kubectl_scales_a_set_and_the_least_recently_active_replica_is_deleted_first() {
     let fixture = Fixture::new("set-scale").await;
     fixture.apply(&set(1, "br-main-42", "", "")).await;
     until_all(&fixture, 1).await;
@@ -152,9 +152,7 @@ async fn a_replica_that_is_deleted_by_hand_is_replaced() {
     let fixture = Fixture::new("set-by-hand").await;
     fixture.apply(&set(2, "br-main-42", "", "")).await;
     until_all(&fixture, 2).await;
-    fixture
-        .kubectl(&["delete", "compute", "reads-0", "--wait=false"])
-        .await;
+    fixture.delete("compute/reads-0").await;
     fixture.until_gone("compute/reads-0").await;
     // The status may be stale for a moment.
     fixture
@@ -168,7 +166,7 @@ async fn a_replica_that_is_deleted_by_hand_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_change_is_made_to_one_replica_after_the_other() {
+async fn replicas_are_changed_one_after_the_other() {
     let fixture = Fixture::new("set-change").await;
     fixture
         .apply(&set(3, "br-main-42", "      size: {fixed: 1}\n", ""))
@@ -203,7 +201,7 @@ async fn a_change_is_made_to_one_replica_after_the_other() {
 }
 
 #[tokio::test]
-async fn another_branch_gets_new_replicas_before_the_old_ones_go() {
+async fn replicas_on_another_branch_are_ready_before_the_old_ones_are_deleted() {
     let fixture = Fixture::new("set-branch").await;
     fixture
         .apply(&set(
@@ -263,7 +261,7 @@ async fn another_branch_gets_new_replicas_before_the_old_ones_go() {
 }
 
 #[tokio::test]
-async fn a_set_takes_what_it_selects_and_leaves_it_with_orphan() {
+async fn a_set_adopts_selected_computes_and_releases_them_with_orphan() {
     let fixture = Fixture::new("set-adopt").await;
     fixture.apply(&set(2, "br-main-42", "", "")).await;
     until_all(&fixture, 2).await;

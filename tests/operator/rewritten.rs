@@ -28,7 +28,7 @@ fn record(object: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
+async fn a_replaced_resource_keeps_its_objects_on_the_platform() {
     let fixture = Fixture::new("replaced").await;
     let manifests = [
         (
@@ -69,20 +69,14 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
         );
     }
     for (object, _) in &manifests {
-        fixture.kubectl(&["delete", object, "--wait=false"]).await;
+        fixture.delete(object).await;
         fixture.until_gone(object).await;
     }
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (0, 0)
-    );
+    assert_eq!(fixture.on_the_platform().await, (0, 0));
 }
 
 #[tokio::test]
-async fn an_older_record_does_not_count() {
+async fn an_older_record_is_ignored() {
     let fixture = Fixture::new("older").await;
     fixture.apply(&reader("reader", "")).await;
     let first = fixture.until_ready("compute/reader").await;
@@ -100,12 +94,10 @@ async fn an_older_record_does_not_count() {
     let second = fixture.until_ready("compute/reader").await;
     assert_ne!(id(&second), id(&first));
     let older = format!("{RECORD}={}", record(&first).as_str().unwrap());
-    fixture
-        .kubectl(&["annotate", "--overwrite", "compute/reader", &older])
-        .await;
+    fixture.annotate("compute/reader", &older).await;
     restored(&fixture, "compute/reader", &record(&second)).await;
     fixture
-        .kubectl(&["annotate", "compute/reader", &format!("{RECORD}-")])
+        .annotate("compute/reader", &format!("{RECORD}-"))
         .await;
     restored(&fixture, "compute/reader", &record(&second)).await;
     polls(&fixture, 1).await;

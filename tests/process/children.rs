@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 
-use crate::support::{PATIENCE, wait_for, wait_until};
+use crate::support::{ControlPlane, PATIENCE, wait_for, wait_until};
 use crate::{Operator, cluster};
 
 /// These owners have nothing to do, so only their children trigger passes.
@@ -66,23 +66,26 @@ async fn settled(operator: &Operator, kind: &str) -> u64 {
         .unwrap()
 }
 
-#[tokio::test]
-async fn a_child_is_created_once_and_its_changes_wake_its_owner() {
-    let cluster = cluster().await;
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], OWNERS)
-        .await
-        .unwrap();
-    let operator = Operator::start(&cluster, "operator", &[]);
-    let client = cluster.client().await.unwrap();
-    let server = ApiServer::new(client.clone(), "test");
-    let is_reported = async |what: &str| {
-        let path = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+async fn until_reported(cluster: &ControlPlane, object: &str) {
+    let path = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+    let is_reported = async || {
         cluster
-            .kubectl(&["get", what, "-o", path])
+            .kubectl(&["get", object, "-o", path])
             .await
             .is_ok_and(|status| status == "False")
     };
+    wait_until(&format!("{object} to be reported"), PATIENCE, is_reported)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_child_is_created_once_and_its_changes_requeue_its_owner() {
+    let cluster = cluster().await;
+    cluster.apply(OWNERS).await.unwrap();
+    let operator = Operator::start(&cluster, "operator", &[]);
+    let client = cluster.client().await.unwrap();
+    let server = ApiServer::new(client.clone(), "test");
     let of_cluster = Api::<ClusterAccount>::all(client.clone())
         .get("owner")
         .await
@@ -101,50 +104,70 @@ async fn a_child_is_created_once_and_its_changes_wake_its_owner() {
             of_namespace.controller_owner_ref(&()).unwrap(),
         ),
     ] {
-        let what = format!("{}/owner", kind.to_lowercase());
-        wait_until("the owner to be reported", PATIENCE, async || {
-            is_reported(&what).await
-        })
-        .await
-        .unwrap();
-        let stranger = child(&format!("stranger-{}", kind.to_lowercase()), None);
-        let before = settled(&operator, kind).await;
-        server.create(&stranger).await.unwrap();
-        let what = format!("compute/{}", stranger.name_any());
-        wait_until("the stranger to be reported", PATIENCE, async || {
-            is_reported(&what).await
-        })
-        .await
-        .unwrap();
-        assert_eq!(
-            passes(&operator, kind).await,
-            before,
-            "a stranger wakes nobody"
-        );
+        until_reported(&cluster, &format!("{}/owner", kind.to_lowercase())).await;
+        let test = Children {
+            cluster: &cluster,
+            operator: &operator,
+            server: &server,
+            kind,
+        };
+        let before = test.others_do_not_requeue_the_owner().await;
+        test.children_requeue_their_owner(owner, before).await;
+    }
+}
 
-        let child = child(&format!("child-{}", kind.to_lowercase()), Some(owner));
-        server.create(&child).await.unwrap();
-        let woken = async || passes(&operator, kind).await > before;
-        wait_until("the owner to be woken by its new child", PATIENCE, woken)
-            .await
-            .unwrap();
-        let again = server.create(&child).await.unwrap_err();
+/// Computes with and without an owner of this kind.
+struct Children<'a> {
+    cluster: &'a ControlPlane,
+    operator: &'a Operator,
+    server: &'a ApiServer,
+    kind: &'a str,
+}
+
+impl Children<'_> {
+    fn compute(&self, prefix: &str, owner: Option<OwnerReference>) -> Compute {
+        child(&format!("{prefix}-{}", self.kind.to_lowercase()), owner)
+    }
+
+    async fn until_reported(&self, compute: &Compute) {
+        until_reported(self.cluster, &format!("compute/{}", compute.name_any())).await;
+    }
+
+    async fn until_requeued(&self, what: &str, before: u64) {
+        let requeued = async || passes(self.operator, self.kind).await > before;
+        wait_until(what, PATIENCE, requeued).await.unwrap();
+    }
+
+    /// Returns the number of passes over owners.
+    async fn others_do_not_requeue_the_owner(&self) -> u64 {
+        let other = self.compute("stranger", None);
+        let before = settled(self.operator, self.kind).await;
+        self.server.create(&other).await.unwrap();
+        self.until_reported(&other).await;
+        assert_eq!(
+            passes(self.operator, self.kind).await,
+            before,
+            "only a child requeues the owner"
+        );
+        before
+    }
+
+    async fn children_requeue_their_owner(&self, owner: OwnerReference, before: u64) {
+        let child = self.compute("child", Some(owner));
+        self.server.create(&child).await.unwrap();
+        self.until_requeued("the owner to be requeued by its new child", before)
+            .await;
+        let again = self.server.create(&child).await.unwrap_err();
         assert!(
             matches!(&again, kube::Error::Api(status) if status.code == 409),
             "{again}"
         );
 
-        let what = format!("compute/{}", child.name_any());
-        wait_until("the child to be reported", PATIENCE, async || {
-            is_reported(&what).await
-        })
-        .await
-        .unwrap();
-        let before = settled(&operator, kind).await;
-        cluster.kubectl(&["delete", &what]).await.unwrap();
-        let woken = async || passes(&operator, kind).await > before;
-        wait_until("the owner to be woken by its child's end", PATIENCE, woken)
-            .await
-            .unwrap();
+        self.until_reported(&child).await;
+        let before = settled(self.operator, self.kind).await;
+        let object = format!("compute/{}", child.name_any());
+        self.cluster.kubectl(&["delete", &object]).await.unwrap();
+        self.until_requeued("the owner to be requeued by its child's end", before)
+            .await;
     }
 }

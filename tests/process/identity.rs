@@ -1,11 +1,12 @@
 //! The identity of a cluster: keys contain it, and an operator revokes only keys of its own
 //! cluster.
 
+use dbplane_simulator::Simulator;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{KEY, Operator, cluster, declare, platform};
+use crate::{KEY, Operator, cluster, declare, platform, until_condition};
 
 async fn key(cluster: &ControlPlane) -> Option<Value> {
     let text = cluster
@@ -22,6 +23,29 @@ async fn key(cluster: &ControlPlane) -> Option<Value> {
     (!text.is_empty()).then(|| serde_json::from_str(&text).unwrap())
 }
 
+/// The UID of the namespace that identifies a cluster.
+async fn id_of(cluster: &ControlPlane) -> String {
+    cluster
+        .kubectl(&[
+            "get",
+            "namespace",
+            "kube-system",
+            "-o",
+            "jsonpath={.metadata.uid}",
+        ])
+        .await
+        .unwrap()
+}
+
+/// Number of requests to revoke a key.
+fn revocations(platform: &Simulator) -> usize {
+    platform
+        .requests(0)
+        .iter()
+        .filter(|entry| entry.method == "DELETE" && entry.path.contains("api_keys"))
+        .count()
+}
+
 async fn stop(mut operator: Operator) {
     operator.process.signal(Signal::SIGTERM).unwrap();
     assert!(operator.process.wait(PATIENCE).await.unwrap().success());
@@ -32,31 +56,11 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], KEY)
-        .await
-        .unwrap();
+    cluster.apply(KEY).await.unwrap();
     let original = Operator::start(&cluster, "original", &[]);
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Ready",
-            "projectkey/ci",
-        ])
-        .await
-        .unwrap();
+    until_condition(&cluster, "projectkey/ci", "Ready").await;
     stop(original).await;
-    let uid = cluster
-        .kubectl(&[
-            "get",
-            "namespace",
-            "kube-system",
-            "-o",
-            "jsonpath={.metadata.uid}",
-        ])
-        .await
-        .unwrap();
+    let uid = id_of(&cluster).await;
     let name = key(&cluster).await.unwrap()["status"]["keyName"]
         .as_str()
         .unwrap()
@@ -65,13 +69,6 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
         name.starts_with(&format!("ci-{}-", &uid[..6])),
         "{name}, {uid}"
     );
-    let revocations = || {
-        platform
-            .requests(0)
-            .iter()
-            .filter(|entry| entry.method == "DELETE" && entry.path.contains("api_keys"))
-            .count()
-    };
 
     // An operator of another cluster with the same resources, as after a restore of a backup there.
     let clone = Operator::start(&cluster, "clone", &["--cluster-id", "c1one0"]);
@@ -86,11 +83,15 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
                 .any(|one| one["type"] == "Stalled" && one["reason"] == "KeyOfAnotherCluster")
         })
     };
-    wait_until("the clone to say whose the key is", PATIENCE, reported)
-        .await
-        .unwrap();
+    wait_until(
+        "the clone to report the owner of the key",
+        PATIENCE,
+        reported,
+    )
+    .await
+    .unwrap();
     stop(clone).await;
-    assert_eq!(revocations(), 0);
+    assert_eq!(revocations(&platform), 0);
 
     // An operator that replaces the original cluster.
     let _heir = Operator::start(&cluster, "heir", &["--cluster-id", &uid[..6]]);
@@ -99,7 +100,7 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
     })
     .await
     .unwrap();
-    assert_eq!(revocations(), 1);
+    assert_eq!(revocations(&platform), 1);
 }
 
 /// Rights for the operator's own resources, without the right to read namespaces.
@@ -122,12 +123,9 @@ subjects: [{kind: ServiceAccount, name: confined, namespace: default}]
 ";
 
 #[tokio::test]
-async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
+async fn an_operator_that_cannot_identify_its_cluster_reports_what_to_do() {
     let cluster = cluster().await;
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], CONFINED)
-        .await
-        .unwrap();
+    cluster.apply(CONFINED).await.unwrap();
     let kubeconfig = cluster
         .kubeconfig_for_service_account("default", "confined")
         .await

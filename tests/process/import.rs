@@ -94,7 +94,7 @@ fn change(index: usize) -> Option<Value> {
 
 /// A platform with all these computes.
 pub async fn large_platform() -> Simulator {
-    let project = |(number, id): (usize, &&str)| {
+    let project = |number: usize, id: &str| {
         let branches: Vec<Value> = (0..=COMPUTES / 2)
             .map(|n| json!({"id": format!("br-{number}-{n}")}))
             .collect();
@@ -105,7 +105,7 @@ pub async fn large_platform() -> Simulator {
         "settings": {"rate_limit": {"enabled": false}, "inactivity_seconds": 300},
         "users": [{"id": "user-ada"}],
         "organizations": [{"id": ORGANIZATION, "plan": "scale", "members": [{"user": "user-ada", "role": "admin"}]}],
-        "projects": PROJECTS.iter().enumerate().map(project).collect::<Vec<_>>(),
+        "projects": PROJECTS.iter().enumerate().map(|(number, id)| project(number, id)).collect::<Vec<_>>(),
         "keys": [
             {"type": "personal", "owner": "user-ada", "name": "laptop", "token": KEY},
             {"type": "project", "owner": ORGANIZATION, "name": "ci # \n of everything", "project": PROJECTS[2]},
@@ -296,61 +296,11 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     let platform = large_platform().await;
     let before = last_request(&platform);
     let more = format!("  organizationID: {ORGANIZATION}\n  pollInterval: 5s\n");
-    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), &more).await;
 
     let folder = tempfile::tempdir().unwrap();
-    let ways: [&[&str]; 4] = [
-        &["--project", PROJECTS[0]],
-        &["--project", PROJECTS[1], "--all-fields"],
-        &["--project", PROJECTS[2], "--management", "Full"],
-        &[
-            "--project",
-            PROJECTS[3],
-            "--management",
-            "full",
-            "--all-fields",
-        ],
-    ];
-    for (number, way) in ways.iter().enumerate() {
-        let [once, again] =
-            ["once", "again"].map(|name| folder.path().join(format!("{name}-{number}")));
-        for out in [&once, &again] {
-            let said = import(
-                &cluster,
-                &[*way, &["--out", out.to_str().unwrap()]].concat(),
-            )
-            .await;
-            assert!(
-                said.contains("declared 125 computes of 1 project, "),
-                "{said}"
-            );
-        }
-        let files = content(&once);
-        assert_eq!(
-            files,
-            content(&again),
-            "the same account gives the same files"
-        );
-        assert_eq!(files.len(), COMPUTES + 2);
-        is_planned(
-            &cluster,
-            &["-f", once.to_str().unwrap()],
-            (2, "Plan: computes: 125 to link."),
-        )
-        .await;
-        // Compute names repeat in other projects, so each import has to find unused names.
-        let applied = cluster
-            .kubectl(&["apply", "-k", once.to_str().unwrap()])
-            .await
-            .unwrap();
-        assert_eq!(
-            applied
-                .lines()
-                .filter(|line| line.ends_with(" created"))
-                .count(),
-            COMPUTES,
-            "{applied}"
-        );
+    for (number, way) in WAYS.iter().enumerate() {
+        import_twice_and_apply(&cluster, folder.path(), number, way).await;
     }
     let keys = content(&folder.path().join("once-2"))["managed-1/kustomization.yaml"].clone();
     assert!(keys.contains("#   ci #   of everything (id "), "{keys}");
@@ -361,37 +311,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     // Differences would have been corrected by then.
     until_looked_at_again(&platform, &PROJECTS).await;
 
-    // The change from Observe to Full, as in the guide.
-    let observed = folder.path().join("once-0");
-    for (name, text) in content(&observed) {
-        std::fs::write(
-            observed.join(name),
-            text.replace("\n  management: Observe\n", "\n  management: Full\n"),
-        )
-        .unwrap();
-    }
-    let applied = cluster
-        .kubectl(&["apply", "-k", observed.to_str().unwrap()])
-        .await
-        .unwrap();
-    assert_eq!(
-        applied
-            .lines()
-            .filter(|line| line.ends_with(" configured"))
-            .count(),
-        COMPUTES,
-        "{applied}"
-    );
-    let managed = async || {
-        let all = computes(&cluster).await;
-        let is_seen =
-            |one: &Value| one["status"]["observedGeneration"] == one["metadata"]["generation"];
-        all.iter()
-            .all(|compute| is_ready(compute) && is_seen(compute))
-    };
-    wait_until("all Computes to be Ready again", PATIENCE * 5, managed)
-        .await
-        .unwrap();
+    change_to_full_management(&cluster, &folder.path().join("once-0")).await;
     until_looked_at_again(&platform, &PROJECTS).await;
     is_planned(&cluster, &[], (0, "Plan: nothing to do.")).await;
 
@@ -412,14 +332,99 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     );
 }
 
+/// The flags for the import of each project.
+const WAYS: [&[&str]; 4] = [
+    &["--project", PROJECTS[0]],
+    &["--project", PROJECTS[1], "--all-fields"],
+    &["--project", PROJECTS[2], "--management", "Full"],
+    &[
+        "--project",
+        PROJECTS[3],
+        "--management",
+        "full",
+        "--all-fields",
+    ],
+];
+
+/// Imports a project twice, with the same result, and applies the manifests.
+async fn import_twice_and_apply(
+    cluster: &ControlPlane,
+    folder: &Path,
+    number: usize,
+    way: &[&str],
+) {
+    let [once, again] = ["once", "again"].map(|name| folder.join(format!("{name}-{number}")));
+    for out in [&once, &again] {
+        let said = import(cluster, &[way, &["--out", out.to_str().unwrap()]].concat()).await;
+        assert!(
+            said.contains("declared 125 computes of 1 project, "),
+            "{said}"
+        );
+    }
+    let files = content(&once);
+    assert_eq!(
+        files,
+        content(&again),
+        "the same account gives the same files"
+    );
+    assert_eq!(files.len(), COMPUTES + 2);
+    is_planned(
+        cluster,
+        &["-f", once.to_str().unwrap()],
+        (2, "Plan: computes: 125 to link."),
+    )
+    .await;
+    // Compute names repeat in other projects, so each import has to find unused names.
+    all_are_applied(cluster, &once, " created").await;
+}
+
+/// Applies a folder, and checks that kubectl reports this result for all of its Computes.
+async fn all_are_applied(cluster: &ControlPlane, folder: &Path, result: &str) {
+    let applied = cluster
+        .kubectl(&["apply", "-k", folder.to_str().unwrap()])
+        .await
+        .unwrap();
+    assert_eq!(
+        applied
+            .lines()
+            .filter(|line| line.ends_with(result))
+            .count(),
+        COMPUTES,
+        "{applied}"
+    );
+}
+
+/// The change from Observe to Full, as in the guide.
+async fn change_to_full_management(cluster: &ControlPlane, observed: &Path) {
+    for (name, text) in content(observed) {
+        std::fs::write(
+            observed.join(name),
+            text.replace("\n  management: Observe\n", "\n  management: Full\n"),
+        )
+        .unwrap();
+    }
+    all_are_applied(cluster, observed, " configured").await;
+    let managed = async || {
+        let all = computes(cluster).await;
+        let is_seen =
+            |one: &Value| one["status"]["observedGeneration"] == one["metadata"]["generation"];
+        all.iter()
+            .all(|compute| is_ready(compute) && is_seen(compute))
+    };
+    wait_until("all Computes to be Ready again", PATIENCE * 5, managed)
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
-async fn what_takes_long_is_shown_on_a_terminal() {
+async fn progress_is_shown_on_a_terminal() {
     let cluster = cluster().await;
     let platform = crate::platform().await;
     account(
         &cluster,
         "default",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         &format!("  organizationID: {ORGANIZATION}\n"),
     )
     .await;
@@ -446,88 +451,4 @@ async fn what_takes_long_is_shown_on_a_terminal() {
             "{args:?}: {shown:?}"
         );
     }
-}
-
-async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dbplane"))
-        .args(["account", "check", "--allow-insecure-platform"])
-        .args(args)
-        .env("KUBECONFIG", kubeconfig)
-        .output()
-        .await
-        .unwrap();
-    let said = [output.stdout, output.stderr]
-        .map(|bytes| String::from_utf8(bytes).unwrap())
-        .concat();
-    assert!(!said.contains(KEY), "{said}");
-    (output.status.code(), said)
-}
-
-#[tokio::test]
-async fn an_account_of_the_cluster_is_checked_with_the_rights_of_whoever_asks() {
-    let cluster = cluster().await;
-    let platform = crate::platform().await;
-    let url = platform.base_url();
-    account(
-        &cluster,
-        "default",
-        ("prod", &url),
-        &format!("  organizationID: {ORGANIZATION}\n"),
-    )
-    .await;
-    let shared = format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: ClusterAccount
-metadata: {{name: company}}
-spec:
-  baseURL: {url}
-  organizationID: {ORGANIZATION}
-  apiKeySecretRef: {{namespace: default, name: platform-api-key}}
----
-apiVersion: dbplane.dev/v1alpha1
-kind: Account
-metadata: {{name: incomplete, namespace: default}}
-spec:
-  baseURL: {url}
-  apiKeySecretRef: {{name: platform-api-key, key: other}}
-"
-    );
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &shared)
-        .await
-        .unwrap();
-    let admin = cluster.kubeconfig_path();
-    for named in [
-        &["prod"][..],
-        &["Account/prod", "-n", "default"],
-        &["clusteraccount/company"],
-    ] {
-        let (code, said) = check(&admin, named).await;
-        assert!(
-            code == Some(0) && said.contains("kind of key: personal"),
-            "{named:?}: {said}"
-        );
-    }
-    let nobody = cluster
-        .kubeconfig_for_service_account("default", "default")
-        .await
-        .unwrap();
-    for (kubeconfig, named, why) in [
-        (&admin, "missing", "cannot read Account default/missing"),
-        (
-            &admin,
-            "incomplete",
-            "Secret default/platform-api-key has no entry other",
-        ),
-        (&nobody, "prod", "cannot read Account default/prod"),
-    ] {
-        let (code, said) = check(kubeconfig, &[named, "-n", "default"]).await;
-        assert!(code == Some(1) && said.contains(why), "{named}: {said}");
-    }
-    assert!(
-        platform
-            .requests(0)
-            .iter()
-            .all(|entry| entry.method == "GET")
-    );
 }

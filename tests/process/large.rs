@@ -169,10 +169,7 @@ spec:
         )
     });
     let manifests: String = std::iter::once(account).chain(computes).collect();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &manifests)
-        .await
-        .unwrap();
+    cluster.apply(&manifests).await.unwrap();
 }
 
 /// Waits until Ready has this reason, and returns its message.
@@ -188,7 +185,7 @@ async fn until_reason(cluster: &ControlPlane, resource: &str, reason: &str) -> S
 }
 
 #[tokio::test]
-async fn answers_of_any_size_leave_memory_and_other_accounts_alone() {
+async fn large_answers_do_not_affect_memory_or_other_accounts() {
     let cluster = cluster().await;
     let platform = platform().await;
     let (url, _tasks) = oversized().await;
@@ -234,7 +231,7 @@ const MOST_WITH_LISTS_KIB: u64 = 176 * 1024;
 
 /// Each list is within the limits of a single list.
 #[tokio::test]
-async fn lists_of_one_namespace_take_no_more_memory_than_it_may_and_go_with_their_account() {
+async fn lists_of_one_namespace_stay_within_its_memory_limit_and_are_dropped_with_their_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let (url, _tasks) = oversized().await;

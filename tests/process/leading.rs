@@ -28,7 +28,7 @@ async fn resize(cluster: &ControlPlane, size: u32) {
 }
 
 #[tokio::test]
-async fn one_acts_and_the_other_takes_over_when_it_leaves() {
+async fn only_the_leader_acts_and_its_successor_takes_over() {
     let cluster = cluster().await;
     let platform = platform().await;
     let mut first = Operator::start(&cluster, "first", &["--leader-elect"]);
@@ -46,7 +46,7 @@ async fn one_acts_and_the_other_takes_over_when_it_leaves() {
 }
 
 #[tokio::test]
-async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
+async fn an_isolated_leader_changes_nothing_after_its_successor_has_started() {
     let cluster = cluster().await;
     let platform = platform().await;
     let (forwarder, through) = forwarded(&cluster).await;
@@ -94,7 +94,7 @@ async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
 }
 
 #[tokio::test]
-async fn a_leader_that_was_frozen_changes_nothing_beside_its_successor() {
+async fn a_frozen_leader_changes_nothing_after_its_successor_has_started() {
     let cluster = cluster().await;
     let platform = platform().await;
     let mut first = Operator::start(

@@ -4,10 +4,11 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Output};
 
+use dbplane_simulator::Simulator;
 use serde_json::Value;
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{KEY, Operator, cluster, declare, platform, until_ready};
+use crate::{KEY, Operator, cluster, declare, platform, until_condition, until_ready};
 
 fn command(cluster: &ControlPlane, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
@@ -34,34 +35,15 @@ fn remove_finalizers(cluster: &ControlPlane, more: &[&str]) -> (bool, String) {
     )
 }
 
+/// The kinds whose objects have a finalizer of dbplane.
+const KINDS: &str = "projectkeys,computes,accounts,secrets";
+
 #[tokio::test]
-async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
+async fn finalizers_are_removed_without_an_operator_and_what_stays_is_named() {
     let (cluster, platform) = (cluster().await, platform().await);
     let mut operator = Operator::start(&cluster, "operator", &["--leader-elect"]);
     operator.until_ready().await;
-    declare(&cluster, &platform).await;
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], KEY)
-        .await
-        .unwrap();
-    until_ready(&cluster).await;
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Ready",
-            "projectkey/ci",
-        ])
-        .await
-        .unwrap();
-    let id = cluster
-        .kubectl(&["get", "compute/orders", "-o=jsonpath={.status.computeID}"])
-        .await
-        .unwrap();
-    let key = cluster
-        .kubectl(&["get", "projectkey/ci", "-o=jsonpath={.status.keyName}"])
-        .await
-        .unwrap();
+    let (id, key) = declare_a_compute_and_a_key(&cluster, &platform).await;
 
     let (done, said) = remove_finalizers(&cluster, &["-A", "--yes"]);
     assert!(
@@ -70,9 +52,8 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     );
 
     operator.process.kill().unwrap();
-    let kinds = "projectkeys,computes,accounts,secrets";
     cluster
-        .kubectl(&["delete", kinds, "--all", "--wait=false"])
+        .kubectl(&["delete", KINDS, "--all", "--wait=false"])
         .await
         .unwrap();
     let (done, said) = remove_finalizers(&cluster, &["-A"]);
@@ -97,33 +78,74 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     {
         assert!(said.contains(&text), "{text}:\n{said}");
     }
-    let left = async || cluster.kubectl(&["get", kinds, "-o=name"]).await.unwrap();
-    assert_eq!(left().await.lines().count(), 4);
+    assert_eq!(left(&cluster).await, 4);
 
-    let (done, said) = remove_finalizers(&cluster, &["--yes", "--namespace=kube-system"]);
+    only_selected_objects_are_named(&cluster).await;
+    finalizers_stay_if_the_report_cannot_be_written(&cluster).await;
+    all_finalizers_are_removed(&cluster).await;
+    assert!(
+        platform
+            .requests(0)
+            .iter()
+            .all(|entry| entry.method != "DELETE")
+    );
+}
+
+/// A Compute and a ProjectKey that are Ready. Returns the id of the compute and the name of the
+/// key.
+async fn declare_a_compute_and_a_key(
+    cluster: &ControlPlane,
+    platform: &Simulator,
+) -> (String, String) {
+    declare(cluster, platform).await;
+    cluster.apply(KEY).await.unwrap();
+    until_ready(cluster).await;
+    until_condition(cluster, "projectkey/ci", "Ready").await;
+    let id = cluster
+        .kubectl(&["get", "compute/orders", "-o=jsonpath={.status.computeID}"])
+        .await
+        .unwrap();
+    let key = cluster
+        .kubectl(&["get", "projectkey/ci", "-o=jsonpath={.status.keyName}"])
+        .await
+        .unwrap();
+    (id, key)
+}
+
+/// The number of objects that still exist.
+async fn left(cluster: &ControlPlane) -> usize {
+    let names = cluster.kubectl(&["get", KINDS, "-o=name"]).await.unwrap();
+    names.lines().count()
+}
+
+async fn only_selected_objects_are_named(cluster: &ControlPlane) {
+    let (done, said) = remove_finalizers(cluster, &["--yes", "--namespace=kube-system"]);
     assert!(
         done && said.contains("No finalizer of dbplane is on any object."),
         "{said}"
     );
-    assert_eq!(left().await.lines().count(), 4, "of other namespaces");
+    assert_eq!(left(cluster).await, 4, "of other namespaces");
 
     cluster
         .kubectl(&["label", "compute/orders", "app=web"])
         .await
         .unwrap();
-    let (done, said) = remove_finalizers(&cluster, &["-l", "app=web"]);
+    let (done, said) = remove_finalizers(cluster, &["-l", "app=web"]);
     assert!(
         done && said.contains("1 object has finalizers") && said.contains("Compute default/orders"),
         "{said}"
     );
+}
 
-    // If the report of remaining objects cannot be written, the finalizers stay.
+async fn finalizers_stay_if_the_report_cannot_be_written(cluster: &ControlPlane) {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let untold = command(&cluster, &["--yes"]).stdout(full).output().unwrap();
-    assert!(!untold.status.success());
-    assert_eq!(left().await.lines().count(), 4, "{untold:?}");
+    let unwritten = command(cluster, &["--yes"]).stdout(full).output().unwrap();
+    assert!(!unwritten.status.success());
+    assert_eq!(left(cluster).await, 4, "{unwritten:?}");
+}
 
-    let (done, said) = remove_finalizers(&cluster, &["--yes", "--output=json"]);
+async fn all_finalizers_are_removed(cluster: &ControlPlane) {
+    let (done, said) = remove_finalizers(cluster, &["--yes", "--output=json"]);
     assert!(said.contains("stays on the platform: API key"), "{said}");
     // The JSON document comes before the text for users.
     let document: Value = serde_json::Deserializer::from_str(&said)
@@ -138,19 +160,13 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
         .filter(|object| object["finalizers"] == "takenOff");
     assert!(done && taken_off.count() == 4, "{said}");
     wait_until("the resources to be gone", PATIENCE, async || {
-        left().await.is_empty()
+        left(cluster).await == 0
     })
     .await
     .unwrap();
-    let (done, said) = remove_finalizers(&cluster, &["-A"]);
+    let (done, said) = remove_finalizers(cluster, &["-A"]);
     assert!(
         done && said.contains("No finalizer of dbplane is on any object."),
         "{said}"
-    );
-    assert!(
-        platform
-            .requests(0)
-            .iter()
-            .all(|entry| entry.method != "DELETE")
     );
 }

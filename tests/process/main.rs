@@ -9,6 +9,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod account_check;
 mod children;
 #[path = "../support/collector.rs"]
 mod collector;
@@ -63,7 +64,7 @@ impl Operator {
 
     /// Starts the operator as the user of a kubeconfig.
     fn start_as(kubeconfig: &Path, cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
-        Self::start_in(&[], kubeconfig, cluster, (name, args))
+        Self::start_in(&[], kubeconfig, cluster, name, args)
     }
 
     /// Starts the operator with additional environment variables.
@@ -71,7 +72,8 @@ impl Operator {
         variables: &[(&str, &str)],
         kubeconfig: &Path,
         cluster: &ControlPlane,
-        (name, args): (&str, &[&str]),
+        name: &str,
+        args: &[&str],
     ) -> Self {
         let health = format!("127.0.0.1:{}", free_port().unwrap());
         let metrics = format!("127.0.0.1:{}", free_port().unwrap());
@@ -159,7 +161,7 @@ async fn declare(cluster: &ControlPlane, platform: &Simulator) {
 /// The same in `namespace` on `branch`.
 async fn declare_in(cluster: &ControlPlane, platform: &Simulator, namespace: &str, branch: &str) {
     let more = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n";
-    account(cluster, namespace, ("prod", &platform.base_url()), more).await;
+    account(cluster, namespace, "prod", &platform.base_url(), more).await;
     let manifest = format!(
         "apiVersion: dbplane.dev/v1alpha1
 kind: Compute
@@ -178,7 +180,7 @@ spec:
 }
 
 /// Declares an administrator's Account at a URL; `more` is appended to its spec.
-async fn account(cluster: &ControlPlane, namespace: &str, (name, url): (&str, &str), more: &str) {
+async fn account(cluster: &ControlPlane, namespace: &str, name: &str, url: &str, more: &str) {
     let manifests = format!(
         "apiVersion: v1
 kind: Secret
@@ -238,12 +240,16 @@ async fn record(cluster: &ControlPlane) -> String {
 }
 
 async fn until_ready(cluster: &ControlPlane) {
+    until_condition(cluster, "compute/orders", "Ready").await;
+}
+
+async fn until_condition(cluster: &ControlPlane, object: &str, condition: &str) {
     cluster
         .kubectl(&[
             "wait",
             "--timeout=60s",
-            "--for=condition=Ready",
-            "compute/orders",
+            &format!("--for=condition={condition}"),
+            object,
         ])
         .await
         .unwrap();

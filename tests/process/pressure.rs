@@ -22,7 +22,8 @@ async fn replicas(cluster: &ControlPlane, platform: &Simulator) {
     account(
         cluster,
         "default",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         "  organizationID: org-cool-darkness-1\n",
     )
     .await;
@@ -41,14 +42,11 @@ spec:
         )
     };
     let manifests: String = (0..REPLICAS).map(replica).collect();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &manifests)
-        .await
-        .unwrap();
+    cluster.apply(&manifests).await.unwrap();
 }
 
 #[tokio::test]
-async fn behind_a_slow_api_server_everything_is_made_once_and_the_lead_is_kept() {
+async fn with_a_slow_api_server_everything_is_created_once_and_the_lead_is_kept() {
     let (cluster, platform) = (cluster().await, platform().await);
     let (forwarder, through) = forwarded(&cluster).await;
     let operator = Operator::start_as(&through, &cluster, "operator", &["--leader-elect"]);
@@ -80,14 +78,14 @@ async fn resize(computes: &Api<Compute>, size: f64) {
 }
 
 #[tokio::test]
-async fn a_storm_of_changes_costs_what_the_budget_allows_and_ends_as_declared() {
+async fn a_storm_of_changes_stays_within_the_budget_and_ends_as_declared() {
     let (cluster, platform) = (cluster().await, platform().await);
     let operator = Operator::start(&cluster, "operator", &[]);
     operator.until_ready().await;
     declare(&cluster, &platform).await;
     let limit = format!("  rateLimit: {{requestsPerMinute: {PER_MINUTE}, burst: {BURST}}}\n");
     let more = format!("  organizationID: org-cool-darkness-1\n{limit}");
-    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), &more).await;
     until_ready(&cluster).await;
     let before = operator.process.resident_kib().unwrap();
     let computes: Api<Compute> = Api::default_namespaced(cluster.client().await.unwrap());

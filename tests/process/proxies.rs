@@ -222,7 +222,7 @@ async fn a_verb_reaches_the_cluster_as_kubectl_does() {
 
 /// Uses the variables that the chart sets from `proxy.https` and `caBundle`.
 #[tokio::test]
-async fn a_platform_is_reached_through_a_proxy_by_a_certificate_of_ones_own() {
+async fn a_platform_is_reached_through_a_proxy_with_a_custom_certificate() {
     let cluster = cluster().await;
     let platform = platform().await;
     let behind = platform
@@ -245,7 +245,8 @@ async fn a_platform_is_reached_through_a_proxy_by_a_certificate_of_ones_own() {
     account(
         &cluster,
         "default",
-        ("prod", &url),
+        "prod",
+        &url,
         "  organizationID: org-cool-darkness-1\n",
     )
     .await;

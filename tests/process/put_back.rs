@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::support::{ControlPlane, Options, PATIENCE, definition_files, wait_until};
-use crate::{Operator, creates, declare, platform, until_ready};
+use crate::{Operator, creates, declare, platform, until_condition, until_ready};
 
 /// More than the API server creates by itself during the test.
 const VERSIONS: usize = 2000;
@@ -35,10 +35,7 @@ metadata: {{name: {name}}}
 spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-main-42, type: ReadOnly}}
 "
     );
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-        .await
-        .unwrap();
+    cluster.apply(&manifest).await.unwrap();
 }
 
 /// The compute of each Compute.
@@ -53,47 +50,52 @@ async fn computes(cluster: &ControlPlane) -> String {
 /// The restored status lacks both bindings. A wrong decision would create the replica again and
 /// treat the primary as foreign.
 #[tokio::test]
-async fn what_is_stored_counts_again_and_nothing_is_created_twice() {
+async fn nothing_is_created_twice_after_a_restore_of_the_storage() {
     // Controllers would not notice the restore either, so none run.
     let options = Options {
         controllers: Vec::new(),
         crds: definition_files(),
         ..Options::default()
     };
-    let (mut cluster, platform) = (
-        ControlPlane::start_with(options).await.unwrap(),
-        platform().await,
-    );
+    let mut cluster = ControlPlane::start_with(options).await.unwrap();
+    let platform = platform().await;
     declare(&cluster, &platform).await;
     replica(&cluster, "replica").await;
     cluster.back_up_storage().await.unwrap();
     let operator = Operator::start(&cluster, "operator", &[]);
     until_ready(&cluster).await;
-    let ready = [
-        "wait",
-        "--timeout=60s",
-        "--for=condition=Ready",
-        "compute/replica",
-    ];
-    cluster.kubectl(&ready).await.unwrap();
+    until_condition(&cluster, "compute/replica", "Ready").await;
     let before = computes(&cluster).await;
     assert!(
         before.contains("orders=ep-") && before.contains("replica=ep-"),
         "{before}"
     );
     replica(&cluster, "later").await;
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Ready",
-            "compute/later",
-        ])
-        .await
-        .unwrap();
+    until_condition(&cluster, "compute/later", "Ready").await;
     use_up_versions(&cluster).await;
     cluster.put_back_storage().await.unwrap();
 
+    resize(&cluster).await;
+    let bound = async || computes(&cluster).await == before;
+    wait_until("both to have their computes", PATIENCE, bound)
+        .await
+        .unwrap();
+    cluster
+        .kubectl(&["delete", "compute", "replica", "--timeout=90s"])
+        .await
+        .unwrap();
+    assert_eq!(creates(&platform), 3, "one each");
+    let deleted = platform
+        .requests(0)
+        .iter()
+        .filter(|request| request.method == "DELETE")
+        .count();
+    assert_eq!(deleted, 1);
+    the_restore_is_reported_once(&cluster, &operator.process.log()).await;
+}
+
+/// Edits the primary, and waits until the edit takes effect.
+async fn resize(cluster: &ControlPlane) {
     let resized = r#"{"spec":{"size":{"fixed":2}}}"#;
     let edit = [
         "patch", "compute", "orders", "--type", "merge", "-p", resized,
@@ -110,28 +112,10 @@ async fn what_is_stored_counts_again_and_nothing_is_created_twice() {
         "compute/orders",
     ];
     cluster.kubectl(&takes_effect).await.unwrap();
-    let bound = async || computes(&cluster).await == before;
-    wait_until("both to have their computes", PATIENCE, bound)
-        .await
-        .unwrap();
-    cluster
-        .kubectl(&["delete", "compute", "replica", "--timeout=90s"])
-        .await
-        .unwrap();
-    assert_eq!(creates(&platform), 3, "one each");
-    let deleted = platform
-        .requests(0)
-        .iter()
-        .filter(|request| request.method == "DELETE")
-        .count();
-    assert_eq!(deleted, 1);
+}
 
-    let log = operator.process.log();
-    assert_eq!(
-        log.matches("storage was put back").count(),
-        1,
-        "it is said once: {log}"
-    );
+async fn the_restore_is_reported_once(cluster: &ControlPlane, log: &str) {
+    assert_eq!(log.matches("storage was put back").count(), 1, "{log}");
     assert!(
         log.contains("nothing manages any more what it has on the platform: compute ep-"),
         "{log}"

@@ -49,7 +49,7 @@ async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) -> Strin
 }
 
 #[tokio::test]
-async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
+async fn an_account_reaches_neither_this_machine_nor_the_api_server() {
     let cluster = cluster().await;
     let bystander = Proxy::start([]).await;
     let port = bystander.port;
@@ -93,7 +93,7 @@ async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
             "a loopback address",
         ),
     ] {
-        account(&cluster, "default", (name, &url), "").await;
+        account(&cluster, "default", name, &url, "").await;
         let message = until_reason(&cluster, name, reason).await;
         for words in [words, "--allow-insecure-platform"] {
             assert!(message.contains(words), "{name}: {message}");
@@ -104,7 +104,7 @@ async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
 }
 
 #[tokio::test]
-async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses() {
+async fn only_allowed_platforms_are_reached_and_a_proxy_resolves_addresses() {
     let cluster = cluster().await;
     let mut bystander = Proxy::start([]).await;
     // The proxy is on this machine, but is used nevertheless.
@@ -114,7 +114,7 @@ async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses()
     let allowed = ["--allowed-platforms", platforms];
     let _operator = operator(&cluster, "operator", &allowed, &[proxy]);
     let others = "https://platform.example.evil.example:8443/v2";
-    account(&cluster, "default", ("other", others), "").await;
+    account(&cluster, "default", "other", others, "").await;
     let message = until_reason(&cluster, "other", "PlatformNotAllowed").await;
     assert!(
         message.contains("--allowed-platforms") && !message.contains("evil"),
@@ -126,7 +126,8 @@ async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses()
     account(
         &cluster,
         "default",
-        ("literal", "https://127.0.0.1:8443/v2"),
+        "literal",
+        "https://127.0.0.1:8443/v2",
         "",
     )
     .await;
@@ -137,7 +138,8 @@ async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses()
     account(
         &cluster,
         "default",
-        ("allowed", "https://platform.example:8443/v2"),
+        "allowed",
+        "https://platform.example:8443/v2",
         "",
     )
     .await;

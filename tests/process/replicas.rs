@@ -30,10 +30,7 @@ spec:
 ";
 
 async fn apply(cluster: &ControlPlane, manifest: &str) {
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], manifest)
-        .await
-        .unwrap();
+    cluster.apply(manifest).await.unwrap();
 }
 
 /// Waits until the set has this many replicas, all ready.
@@ -74,7 +71,8 @@ async fn an_autoscaler_keeps_a_set_within_its_bounds() {
     account(
         &cluster,
         "default",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n",
     )
     .await;
@@ -95,12 +93,12 @@ async fn an_autoscaler_keeps_a_set_within_its_bounds() {
 }
 
 #[tokio::test]
-async fn fifty_replicas_come_and_go_at_the_pace_of_the_budget() {
+async fn fifty_replicas_are_created_and_deleted_within_the_budget() {
     const COUNT: usize = 50;
     let cluster = crate::cluster().await;
     let platform = platform().await;
     let budget = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n  rateLimit: {requestsPerMinute: 600, burst: 20}\n";
-    account(&cluster, "default", ("prod", &platform.base_url()), budget).await;
+    account(&cluster, "default", "prod", &platform.base_url(), budget).await;
     let operator = Operator::start(&cluster, "operator", &["--deletes-per-minute", "100"]);
     operator.until_ready().await;
     apply(

@@ -30,10 +30,7 @@ spec:
         .kubectl_with_input(&["-n", "default", "apply", "-f", "-"], SECRET)
         .await
         .unwrap();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &account)
-        .await
-        .unwrap();
+    cluster.apply(&account).await.unwrap();
 }
 
 async fn reader(cluster: &ControlPlane, namespace: &str) {
@@ -115,7 +112,7 @@ async fn quiet(cluster: &ControlPlane, platform: &Simulator) {
 }
 
 #[tokio::test]
-async fn confined_operators_share_an_account_in_peace() {
+async fn confined_operators_share_an_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let others = computes(&platform);

@@ -4,7 +4,7 @@ use crate::support::{ControlPlane, PATIENCE, definition_files, free_port, wait_u
 use crate::{Operator, cluster, creates, declare, declare_in, platform, until_ready};
 
 #[tokio::test]
-async fn it_waits_for_missing_definitions_and_names_them() {
+async fn it_waits_for_missing_definitions_and_reports_them() {
     let cluster = ControlPlane::start().await.unwrap();
     let mut operator = Operator::start(&cluster, "operator", &[]);
     let named = async || {
@@ -129,7 +129,7 @@ async fn logs_are_json_on_request_and_metrics_are_exposed() {
 }
 
 #[tokio::test]
-async fn what_is_logged_is_changed_while_it_runs() {
+async fn the_log_filter_is_changed_at_run_time() {
     let (cluster, platform) = (cluster().await, platform().await);
     let debug = format!("127.0.0.1:{}", free_port().unwrap());
     let operator = Operator::start(
@@ -173,7 +173,7 @@ async fn what_is_logged_is_changed_while_it_runs() {
 }
 
 #[tokio::test]
-async fn it_keeps_to_the_namespaces_it_is_given() {
+async fn it_watches_only_the_given_namespaces() {
     let cluster = cluster().await;
     let platform = platform().await;
     for (namespace, branch) in [

@@ -4,10 +4,13 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::support::{PATIENCE, wait_until};
-use crate::{KEY, Operator, cluster, creates, declare, forwarded, platform, record, until_ready};
+use crate::{
+    KEY, Operator, cluster, creates, declare, forwarded, platform, record, until_condition,
+    until_ready,
+};
 
 #[tokio::test]
-async fn a_create_that_is_under_way_is_ended_and_recorded() {
+async fn a_create_in_progress_is_finished_and_recorded() {
     let cluster = cluster().await;
     let platform = platform().await;
     let slow = json!({"method": "POST", "path": "/endpoints$", "kind": "delay", "delay_ms": 3000});
@@ -41,7 +44,7 @@ async fn a_create_that_is_under_way_is_ended_and_recorded() {
 }
 
 #[tokio::test]
-async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end() {
+async fn a_key_created_during_an_outage_of_the_api_server_is_saved_before_the_exit() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
@@ -60,10 +63,7 @@ async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end
             .filter(|entry| entry.method == "POST" && entry.path.ends_with("/api_keys"))
             .count()
     };
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], KEY)
-        .await
-        .unwrap();
+    cluster.apply(KEY).await.unwrap();
     wait_until("the key's creation to begin", PATIENCE, async || {
         keys() == 1
     })
@@ -89,14 +89,6 @@ async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end
     );
     // The next process finds the key in the Secret.
     let _next = Operator::start(&cluster, "next", &[]);
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Ready",
-            "projectkey/ci",
-        ])
-        .await
-        .unwrap();
+    until_condition(&cluster, "projectkey/ci", "Ready").await;
     assert_eq!(keys(), 1);
 }

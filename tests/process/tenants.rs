@@ -7,9 +7,9 @@ use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{KEY, Operator, account, cluster, platform};
 
 /// An Account at `url` in `namespace` with the budget `rate`.
-async fn limited(cluster: &ControlPlane, namespace: &str, (name, url): (&str, &str), rate: &str) {
+async fn limited(cluster: &ControlPlane, namespace: &str, name: &str, url: &str, rate: &str) {
     let more = format!("  organizationID: org-cool-darkness-1\n  rateLimit: {rate}\n");
-    account(cluster, namespace, (name, url), &more).await;
+    account(cluster, namespace, name, url, &more).await;
 }
 
 async fn key(cluster: &ControlPlane, namespace: &str, name: &str) {
@@ -29,7 +29,7 @@ async fn is_served(cluster: &ControlPlane, platform: &Simulator) {
         .kubectl(&["create", "namespace", "quick"])
         .await
         .unwrap();
-    limited(cluster, "quick", ("prod", &platform.base_url()), USUAL).await;
+    limited(cluster, "quick", "prod", &platform.base_url(), USUAL).await;
     key(cluster, "quick", "ci").await;
     let ready = [
         "-n",
@@ -43,7 +43,7 @@ async fn is_served(cluster: &ControlPlane, platform: &Simulator) {
 }
 
 #[tokio::test]
-async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account() {
+async fn passes_that_wait_for_the_budget_of_an_account_block_no_other_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let operator = Operator::start(&cluster, "operator", &["--concurrency", "2"]);
@@ -55,7 +55,8 @@ async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account(
     limited(
         &cluster,
         "slow",
-        ("prod", &platform.base_url()),
+        "prod",
+        &platform.base_url(),
         "{requestsPerMinute: 8, burst: 4}",
     )
     .await;
@@ -92,7 +93,7 @@ async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account(
 }
 
 #[tokio::test]
-async fn a_platform_that_never_answers_holds_up_no_other_account() {
+async fn a_platform_that_never_answers_blocks_no_other_account() {
     let cluster = cluster().await;
     let platform = platform().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -105,7 +106,7 @@ async fn a_platform_that_never_answers_holds_up_no_other_account() {
         .await
         .unwrap();
     for name in ["one", "two", "three"] {
-        limited(&cluster, "slow", (name, &url), USUAL).await;
+        limited(&cluster, "slow", name, &url, USUAL).await;
     }
     // Accepts connections and never answers.
     for _ in 0..2 {

@@ -68,11 +68,11 @@ async fn state(platform: &Simulator, project: &str, provider: usize) -> Value {
 }
 
 #[tokio::test]
-async fn applying_what_was_in_terraform_changes_nothing_on_the_platform() {
+async fn applying_an_import_from_terraform_changes_nothing_on_the_platform() {
     let cluster = cluster().await;
     let platform = large_platform().await;
     let more = format!("  organizationID: {ORGANIZATION}\n  pollInterval: 5s\n");
-    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+    account(&cluster, "default", "prod", &platform.base_url(), &more).await;
     let before = last_request(&platform);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: String| folder.path().join(name).display().to_string();

@@ -1,6 +1,7 @@
 //! Traces: exported spans, their ids in log lines, and the operator's behaviour without a
 //! collector.
 
+use dbplane_simulator::Simulator;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -18,7 +19,8 @@ fn start(cluster: &ControlPlane, name: &str, variables: &[(&str, &str)]) -> Oper
         variables,
         &cluster.kubeconfig_path(),
         cluster,
-        (name, &["--log-format", "json"]),
+        name,
+        &["--log-format", "json"],
     )
 }
 
@@ -63,6 +65,24 @@ async fn a_pass_and_its_requests_are_a_trace() {
     stop(&mut operator).await;
 
     let spans = collector.spans();
+    let post = span_of_the_create(&spans);
+    let pass = of_compute(&spans)
+        .find(|span| span.id == post.parent)
+        .expect("it is a part of a pass");
+    is_span_of_a_pass(pass, post);
+    assert!(of_compute(&spans).any(|span| span.get("dbplane.reason") == "Available"));
+    let sent = platform
+        .requests(0)
+        .into_iter()
+        .find(|entry| entry.method == "POST")
+        .unwrap();
+    assert_eq!(post.get("dbplane.request_id"), sent.request_id.unwrap());
+
+    lists_are_traces_of_their_own(&spans);
+    actions_are_logged_with_the_trace(&operator.process, pass, post);
+}
+
+fn span_of_the_create(spans: &[Span]) -> &Span {
     let post = spans
         .iter()
         .find(|span| span.name == CREATE)
@@ -76,9 +96,10 @@ async fn a_pass_and_its_requests_are_a_trace() {
     for (attribute, value) in expected {
         assert_eq!(post.get(attribute), value, "{post:?}");
     }
-    let pass = of_compute(&spans)
-        .find(|span| span.id == post.parent)
-        .expect("it is a part of a pass");
+    post
+}
+
+fn is_span_of_a_pass(pass: &Span, post: &Span) {
     let expected = [
         ("k8s.namespace.name", "default"),
         ("dbplane.step", "Create"),
@@ -93,7 +114,6 @@ async fn a_pass_and_its_requests_are_a_trace() {
             && pass.trace == post.trace
             && !pass.failed
     );
-    assert!(of_compute(&spans).any(|span| span.get("dbplane.reason") == "Available"));
     for (attribute, value) in [
         ("service.name", "dbplane"),
         ("service.instance.id", "operator"),
@@ -101,14 +121,10 @@ async fn a_pass_and_its_requests_are_a_trace() {
     ] {
         assert_eq!(pass.resource[attribute], value);
     }
-    let sent = platform
-        .requests(0)
-        .into_iter()
-        .find(|entry| entry.method == "POST")
-        .unwrap();
-    assert_eq!(post.get("dbplane.request_id"), sent.request_id.unwrap());
+}
 
-    // Lists are not read in a pass, so their spans are roots.
+/// Lists are not read in a pass, so their spans are roots.
+fn lists_are_traces_of_their_own(spans: &[Span]) {
     let list = spans
         .iter()
         .find(|span| span.name == "observe")
@@ -123,9 +139,11 @@ async fn a_pass_and_its_requests_are_a_trace() {
             .any(|span| span.parent == list.id && span.client),
         "{spans:#?}"
     );
+}
 
-    // Each action has one line, which refers to the trace and the request.
-    let actions = actions(&operator.process);
+/// Each action has one line, which refers to the trace and the request.
+fn actions_are_logged_with_the_trace(process: &Running, pass: &Span, post: &Span) {
+    let actions = actions(process);
     let names: Vec<_> = actions
         .iter()
         .map(|line| line["action"].as_str().unwrap())
@@ -153,7 +171,7 @@ async fn a_pass_and_its_requests_are_a_trace() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_delays_nothing() {
+async fn an_unavailable_collector_delays_nothing() {
     let (cluster, platform, collector) =
         (cluster().await, platform().await, Collector::start().await);
     declare(&cluster, &platform).await;
@@ -193,7 +211,8 @@ async fn a_collector_that_is_away_delays_nothing() {
         &variables,
         &cluster.kubeconfig_path(),
         &cluster,
-        ("silent", &[]),
+        "silent",
+        &[],
     );
     let _held = silent.accept().await.unwrap();
     cluster
@@ -219,7 +238,7 @@ async fn a_collector_that_is_away_delays_nothing() {
 }
 
 #[tokio::test]
-async fn traces_that_are_switched_off_leave_no_mark() {
+async fn disabled_traces_leave_no_trace_ids() {
     let (cluster, platform, collector) =
         (cluster().await, platform().await, Collector::start().await);
     declare(&cluster, &platform).await;
@@ -237,8 +256,16 @@ async fn traces_that_are_switched_off_leave_no_mark() {
         actions.len() == 2 && actions.iter().all(|line| line["trace_id"].is_null()),
         "{actions:?}"
     );
-    // If the log filter excludes passes, log lines still name the object, and spans are still
-    // exported.
+    a_narrow_log_filter_keeps_names_and_spans(&cluster, &platform, &collector).await;
+}
+
+/// If the log filter excludes passes, log lines still name the object, and spans are still
+/// exported.
+async fn a_narrow_log_filter_keeps_names_and_spans(
+    cluster: &ControlPlane,
+    platform: &Simulator,
+    collector: &Collector,
+) {
     cluster
         .kubectl(&[
             "patch",
@@ -255,9 +282,13 @@ async fn traces_that_are_switched_off_leave_no_mark() {
         .order_fault(serde_json::from_value(refused).unwrap())
         .unwrap();
     let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str())];
-    let arguments = ("narrow", &["--log-format", "json", "--log", "warn"][..]);
-    let mut operator =
-        Operator::start_in(&variables, &cluster.kubeconfig_path(), &cluster, arguments);
+    let mut operator = Operator::start_in(
+        &variables,
+        &cluster.kubeconfig_path(),
+        cluster,
+        "narrow",
+        &["--log-format", "json", "--log", "warn"],
+    );
     let failed = async || operator.process.log().contains("a step failed");
     wait_until("a step to fail", PATIENCE, failed)
         .await

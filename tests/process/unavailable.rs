@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{Operator, account, cluster, creates, platform};
+use crate::{Operator, account, cluster, creates, platform, until_condition};
 
 /// Long enough to detect exponential backoff, and for the lease to expire.
 const OUTAGE: Duration = Duration::from_secs(20);
@@ -126,10 +126,7 @@ metadata: {{name: {name}}}
 spec: {{accountRef: {{name: prod}}, projectID: aged-wind-123456, branchID: br-main-42, type: ReadOnly}}
 "
     );
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-        .await
-        .unwrap();
+    cluster.apply(&manifest).await.unwrap();
 }
 
 fn start(kubeconfig: &Path, cluster: &ControlPlane) -> Operator {
@@ -142,22 +139,14 @@ fn start(kubeconfig: &Path, cluster: &ControlPlane) -> Operator {
 }
 
 #[tokio::test]
-async fn everything_goes_on_within_seconds_once_the_api_server_is_back() {
+async fn reconciling_resumes_within_seconds_after_an_outage_of_the_api_server() {
     let (cluster, platform) = (cluster().await, platform().await);
     let (front, kubeconfig) = Front::before(&cluster).await;
     let operator = start(&kubeconfig, &cluster);
     operator.until_ready().await;
     let more = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n";
-    account(&cluster, "default", ("prod", &platform.base_url()), more).await;
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Ready",
-            "account/prod",
-        ])
-        .await
-        .unwrap();
+    account(&cluster, "default", "prod", &platform.base_url(), more).await;
+    until_condition(&cluster, "account/prod", "Ready").await;
     for (made, (name, refused)) in [("one", Refused::Writes), ("two", Refused::Everything)]
         .into_iter()
         .enumerate()
@@ -189,9 +178,6 @@ async fn everything_goes_on_within_seconds_once_the_api_server_is_back() {
             back.elapsed()
         );
         let ready = format!("compute/{name}");
-        cluster
-            .kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", &ready])
-            .await
-            .unwrap();
+        until_condition(&cluster, &ready, "Ready").await;
     }
 }

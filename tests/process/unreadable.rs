@@ -8,7 +8,7 @@ use crate::support::{ControlPlane, PATIENCE, definition_files, wait_until};
 use crate::{Operator, cluster, creates, declare, platform, until_ready};
 
 /// Stores a Compute whose field `disabled` is a number, by a temporarily looser definition.
-async fn spoil(cluster: &ControlPlane) {
+async fn store_unreadable_field(cluster: &ControlPlane) {
     let schema = "/spec/versions/0/schema/openAPIV3Schema";
     let loose = json!([{
         "op": "replace",
@@ -81,12 +81,7 @@ spec:
   branchID: br-main-42
 {spec}"
     );
-    let applied = async || {
-        cluster
-            .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-            .await
-            .is_ok()
-    };
+    let applied = async || cluster.apply(&manifest).await.is_ok();
     wait_until("the definition to be served again", PATIENCE, applied)
         .await
         .unwrap();
@@ -106,7 +101,7 @@ async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) {
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
+async fn an_unreadable_object_stops_no_other_and_keeps_its_compute() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
@@ -116,7 +111,7 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     // The operator must be down while the definition is loose, because it has to write the
     // condition under the strict one.
     operator.process.kill().unwrap();
-    spoil(&cluster).await;
+    store_unreadable_field(&cluster).await;
     let mut operator = Operator::start_as(&installed, &cluster, "spoilt", &[]);
     until_reason(&cluster, "orders", "Unreadable").await;
     // Otherwise tools would wait instead of reporting that the object needs attention.
@@ -201,12 +196,7 @@ async fn store_in_the_former_spelling(cluster: &ControlPlane) {
         .await
         .unwrap();
     let manifest = of_branch_dev("projectId: aged-wind-123456, branchId: br-dev-7");
-    let stored = async || {
-        cluster
-            .kubectl_with_input(&["apply", "-f", "-"], &manifest)
-            .await
-            .is_ok()
-    };
+    let stored = async || cluster.apply(&manifest).await.is_ok();
     wait_until(
         "the API server to take the former spelling",
         PATIENCE,
@@ -231,7 +221,7 @@ async fn store_in_the_former_spelling(cluster: &ControlPlane) {
 }
 
 #[tokio::test]
-async fn an_object_in_the_former_spelling_is_left_alone_until_its_manifest_is_written_anew() {
+async fn an_object_in_the_former_spelling_is_unchanged_until_its_manifest_is_rewritten() {
     let cluster = cluster().await;
     let platform = platform().await;
     store_in_the_former_spelling(&cluster).await;

@@ -329,7 +329,13 @@ impl ControlPlane {
         self.kubectl_with_input(args, "").await
     }
 
-    /// The same with standard input, for `apply -f -`.
+    /// Applies manifests as administrator.
+    pub async fn apply(&self, manifests: &str) -> Result<String> {
+        self.kubectl_with_input(&["apply", "-f", "-"], manifests)
+            .await
+    }
+
+    /// The same as `kubectl` with standard input, for `-f -`.
     pub async fn kubectl_with_input(&self, args: &[&str], input: &str) -> Result<String> {
         let mut command = self.kubectl_command();
         command.args(args);

@@ -39,8 +39,9 @@ pub fn objects(client: &Client, namespace: &str, kind: &str) -> Api<DynamicObjec
         (None, other) => ("", "v1", other, true),
     };
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    match namespaced {
-        true => Api::namespaced_with(client.clone(), namespace, &resource),
-        false => Api::all_with(client.clone(), &resource),
+    if namespaced {
+        Api::namespaced_with(client.clone(), namespace, &resource)
+    } else {
+        Api::all_with(client.clone(), &resource)
     }
 }

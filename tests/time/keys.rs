@@ -9,7 +9,7 @@ use crate::lab::{Lab, PROJECT};
 const PROBE: &str = "GET /projects/aged-wind-123456/endpoints 401";
 
 #[tokio::test]
-async fn a_key_that_is_revoked_in_the_console_is_noticed_within_a_minute() {
+async fn a_key_revoked_in_the_console_is_detected_within_a_minute() {
     let lab = Lab::start().await;
     lab.account().await;
     lab.apply(&format!(
@@ -30,7 +30,7 @@ spec:
     lab.revoke(&key).await;
     lab.passes(Duration::from_secs(60)).await;
     lab.until("projectkey/ci", "in doubt", |seen| {
-        is_in_doubt(&seen["status"]["conditions"])
+        is_unverified(&seen["status"]["conditions"])
     })
     .await;
     assert!(
@@ -44,7 +44,7 @@ spec:
     lab.stop().await;
 }
 
-fn is_in_doubt(conditions: &serde_json::Value) -> bool {
+fn is_unverified(conditions: &serde_json::Value) -> bool {
     let ready = conditions
         .as_array()
         .into_iter()

@@ -124,10 +124,7 @@ impl Lab {
 
     /// Applies manifests that contain their namespaces.
     pub async fn apply_anywhere(&self, manifests: &str) {
-        self.cluster
-            .kubectl_with_input(&["apply", "-f", "-"], manifests)
-            .await
-            .unwrap();
+        self.cluster.apply(manifests).await.unwrap();
     }
 
     /// An administrator's Account `prod`.

@@ -20,7 +20,7 @@ spec:
 }
 
 #[tokio::test]
-async fn an_hour_of_refusals_costs_few_requests_and_everything_settles_afterwards() {
+async fn an_hour_of_refusals_causes_few_requests_and_everything_settles_afterwards() {
     let lab = Lab::start().await;
     lab.account().await;
     for name in ["one", "two", "three"] {

@@ -71,7 +71,7 @@ async fn a_compute_is_restarted_once_each_week() {
 }
 
 #[tokio::test]
-async fn a_size_applies_in_its_hours_and_costs_one_change_at_each_end() {
+async fn a_size_applies_in_its_hours_with_one_change_at_each_end() {
     let lab = Lab::start().await;
     let office = "  size: {fixed: 1}
   schedules:

@@ -52,13 +52,13 @@ async fn patched(cluster: &ControlPlane) -> Value {
         .kubectl(&["create", "namespace", "argocd"])
         .await
         .unwrap();
-    cluster
-        .kubectl_with_input(&["apply", "-f", "-"], CONFIG_MAP)
-        .await
-        .unwrap();
-    let absolute = |word: &str| match word.starts_with("deploy/") {
-        true => root().join(word).display().to_string(),
-        false => word.to_owned(),
+    cluster.apply(CONFIG_MAP).await.unwrap();
+    let absolute = |word: &str| {
+        if word.starts_with("deploy/") {
+            root().join(word).display().to_string()
+        } else {
+            word.to_owned()
+        }
     };
     let words: Vec<String> = command.unwrap().split_whitespace().map(absolute).collect();
     cluster

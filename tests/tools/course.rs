@@ -48,7 +48,7 @@ pub fn flaw(deed: Deed, statuses: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn a_course_that_goes_back_and_forth_is_reported() {
+fn an_oscillating_course_is_reported() {
     let (new, current, gone, failed) = ("InProgress", "Current", "Terminating", "Failed");
     for (deed, statuses, fine) in [
         (Deed::Created, vec![new, new, current, current], true),

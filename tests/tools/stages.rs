@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::checks::installed;
 use crate::harness::{
     ADMIN, BRANCH_TO_ADOPT, EMPTY_BRANCH, FOREIGN, FOREIGN_SECRET, Goal, Lab, Recorder,
-    SHARED_BRANCH, Scenario, Site, TO_ADOPT, Version, account, compute, condition, key, secret,
-    set_the_scene, with,
+    SHARED_BRANCH, Scenario, Site, TO_ADOPT, Version, account, compute, condition, key, prepare,
+    secret, with,
 };
 use crate::judge::{Verdict, judge};
 use crate::support::{PATIENCE, wait_until};
@@ -50,7 +50,7 @@ async fn each_stage_is_reached_without_a_detour() {
     let checks = &installed().await.patched;
     let scenario = Scenario::new("stages", Vec::new(), Goal::default());
     let (mut site, recorder) = Recorder::open(lab, &scenario).await.unwrap();
-    set_the_scene(&mut site, &scenario).await.unwrap();
+    prepare(&mut site, &scenario).await.unwrap();
     let stages = stages();
     let mut begun = Vec::new();
     for stage in &stages {
@@ -103,13 +103,14 @@ fn check(
         let once = course[1..].iter().collect::<BTreeSet<_>>().len() == course.len() - 1;
         assert!(once && course.len() <= 3, "{what}");
         let last = verdicts[verdicts.len() - 1];
-        match name == stage.of {
-            true => assert_eq!(
+        if name == stage.of {
+            assert_eq!(
                 (&*last.kstatus, &*last.health),
                 (stage.kstatus, stage.health),
                 "{what}"
-            ),
-            false => assert_eq!(course.len(), 1, "{what}"),
+            );
+        } else {
+            assert_eq!(course.len(), 1, "{what}");
         }
         before.insert(key, last.kstatus.clone());
     }
@@ -164,10 +165,16 @@ async fn reach(site: &Site, recorder: &Recorder, stage: &Stage, begun: u64) {
 }
 
 fn stages() -> Vec<Stage> {
-    [computes(), waiting(), accounts(), deletion()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        computes(),
+        foreign_secret(),
+        waiting(),
+        accounts(),
+        deletion(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn spec(spec: Value) -> Value {
@@ -225,7 +232,6 @@ fn computes() -> Vec<Stage> {
             json!({"computeID": id, "management": "Observe", "scaleToZero": {"after": "47m"}});
         Deed::Create(with(compute(name, SHARED_BRANCH, "ReadOnly"), &observe))
     };
-    let foreign = with(key("ci"), &json!({"secret": {"name": FOREIGN_SECRET}}));
     vec![
         stage(
             Deed::Create(orders),
@@ -263,6 +269,13 @@ fn computes() -> Vec<Stage> {
             ("Synced", "Drifted"),
             CURRENT,
         ),
+    ]
+}
+
+/// A ProjectKey whose Secret already exists.
+fn foreign_secret() -> Vec<Stage> {
+    let foreign = with(key("ci"), &json!({"secret": {"name": FOREIGN_SECRET}}));
+    vec![
         stage(
             Deed::Create(foreign),
             CI,

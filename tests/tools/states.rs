@@ -23,7 +23,7 @@ struct State {
 }
 
 #[tokio::test]
-async fn tools_see_in_every_state_what_the_guide_says() {
+async fn tools_see_every_state_as_in_the_guide() {
     let checks = &installed().await.patched;
     let kinds: Vec<String> = definitions()
         .into_iter()

@@ -145,10 +145,12 @@ impl Tally {
                 transcript,
                 ..
             }) => {
-                match name.split('+').count() == met.len() {
-                    _ if name.contains(":none:") => {}
-                    true => self.tried += 1,
-                    false => self.not_reached += 1,
+                let has_faults = !name.contains(":none:");
+                let all_met = name.split('+').count() == met.len();
+                if has_faults && all_met {
+                    self.tried += 1;
+                } else if has_faults {
+                    self.not_reached += 1;
                 }
                 if !violations.is_empty() && !transcript.is_empty() {
                     violations.push(transcript);

@@ -83,7 +83,7 @@ impl Lab {
 
     /// Writes a kubeconfig for a process of the named site. It leads to the API server through the
     /// proxy.
-    pub fn kubeconfig(&self, (name, process): (&str, usize), server: &str) -> Result<PathBuf> {
+    pub fn kubeconfig(&self, name: &str, process: usize, server: &str) -> Result<PathBuf> {
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "proxied",
             "clusters": [{"name": "proxied", "cluster": {"server": server}}],

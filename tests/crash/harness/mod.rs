@@ -12,6 +12,7 @@
     reason = "the tests use a part of what make verify uses"
 )]
 
+mod acts;
 mod enumerate;
 mod gate;
 #[path = "../../in_memory/promises.rs"]
@@ -42,7 +43,7 @@ pub use objects::condition;
 pub use planned::{Compared, planned};
 pub use planted::{Plant, violations_of};
 pub use platform::{ADMIN, BRANCH_TO_ADOPT, EMPTY_BRANCH, FOREIGN, SHARED_BRANCH, TO_ADOPT};
-pub use point::set_the_scene;
+pub use point::prepare;
 pub use recorded::{Recorder, Version, recorded};
 pub use scenarios::{Act, Goal, Scenario, scenarios};
 pub use site::{FOREIGN_SECRET, Site};

@@ -66,9 +66,10 @@ pub fn pairs(scenario: &Scenario, counted: &[Counted], seed: u64) -> Vec<[Fault;
 }
 
 fn pair(scenario: &Scenario, counted: &[Counted], random: &mut StdRng) -> Option<[Fault; 2]> {
-    let (first, second) = match scenario.elected {
-        true => (*ENDS.choose(random)?, *OF_THE_LEASE.choose(random)?),
-        false => (*FIRST.choose(random)?, *SECOND.choose(random)?),
+    let (first, second) = if scenario.elected {
+        (*ENDS.choose(random)?, *OF_THE_LEASE.choose(random)?)
+    } else {
+        (*FIRST.choose(random)?, *SECOND.choose(random)?)
     };
     let suits = |(_, request): &(usize, &Counted)| first.suits(request);
     let places: Vec<usize> = (1..counted.len())
@@ -77,9 +78,10 @@ fn pair(scenario: &Scenario, counted: &[Counted], random: &mut StdRng) -> Option
         .map(|(at, _)| at)
         .collect();
     let at = *places.choose(random)?;
-    let then = match scenario.elected {
-        true => Place::Lease(1),
-        false => Place::Request(random.random_range(at + 1..=counted.len())),
+    let then = if scenario.elected {
+        Place::Lease(1)
+    } else {
+        Place::Request(random.random_range(at + 1..=counted.len()))
     };
     Some([
         Fault {

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_replace_one_that_was_lost_and_no_other() {
+    fn a_key_may_replace_only_a_lost_one() {
         for (course, with_cause) in [
             ("B1 P1 K1 S1 P1", 0),
             ("B1 P1 L1 P1 K1 S1 P1", 1),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_restart_is_lost_with_its_process_until_it_is_recorded() {
+    fn an_unrecorded_answer_to_a_restart_is_lost_with_its_process() {
         for (course, lost) in [
             ("B1 W1 R1 W1", false),
             ("B1 W1 Q1 W1", true),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_stopped_may_repeat_what_another_one_has_done_since() {
+    fn a_stopped_process_may_repeat_calls_of_its_successor() {
         for (course, repeated) in [
             ("B1 C1", 0),
             ("B1 Z1 B2 C2 C1", 1),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn who_led_before_changes_nothing_any_more() {
+    fn a_former_leader_changes_nothing() {
         for (course, found) in [("K1 K2", false), ("K1 K2 K1", true), ("K2 K2 K3", false)] {
             assert_eq!(
                 passages(course).change_of_a_former_leader().is_some(),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::lab::Lab;
-use super::point::{run_until_stable, set_the_scene};
+use super::point::{prepare, run_until_stable};
 use super::scenarios::{Act, Scenario};
 use super::site::Site;
 use crate::support::{Error, PATIENCE, Result};
@@ -38,7 +38,7 @@ async fn alone(lab: Arc<Lab>, scenario: &Scenario) -> Result<Compared> {
 }
 
 async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
-    set_the_scene(site, scenario).await?;
+    prepare(site, scenario).await?;
     site.stop_operators().await?;
     site.gate.arm(&[]);
     for act in &scenario.act {
@@ -73,7 +73,7 @@ async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
         .chain(keys(site)?)
         .collect();
     let after = site.platform.requests().len();
-    site.tend(true).await?;
+    site.restart_ended(true).await?;
     if let Some(left) = run_until_stable(site, &scenario.goal).await? {
         return Err(Error::new(format!("not settled: {left}")));
     }

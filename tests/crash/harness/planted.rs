@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::lab::Lab;
 use super::manifests::{compute, key};
 use super::platform::{ADMIN, FOREIGN, ORGANIZATION, PROJECT, SHARED_BRANCH, TO_ADOPT};
-use super::point::set_the_scene;
+use super::point::prepare;
 use super::promises::{unsettled, violations};
 use super::scenarios::{Goal, Scenario};
 use super::secrecy::leaks;
@@ -42,7 +42,7 @@ pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String
         key("ci"),
     ]);
     let mut site = Site::open(lab, &scenario, "planted").await?;
-    set_the_scene(&mut site, &scenario).await?;
+    prepare(&mut site, &scenario).await?;
     let mut reported = Vec::new();
     for plant in plants {
         put(&site, *plant).await?;
@@ -65,14 +65,15 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
         Plant::Nothing => Ok(()),
         Plant::SecondCompute => {
             let twin = json!({"endpoint": {"branch_id": SHARED_BRANCH, "type": "read_only"}});
-            call(site, (Method::POST, &endpoints), twin).await
+            call(site, Method::POST, &endpoints, twin).await
         }
         Plant::ForgottenKey => {
             // The name also occurs as a word in the ProjectKey's message. A mere mention must not
             // count as a report.
             call(
                 site,
-                (Method::POST, &keys),
+                Method::POST,
+                &keys,
                 json!({"key_name": "contains", "project_id": PROJECT}),
             )
             .await
@@ -80,7 +81,8 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
         Plant::ForeignChange => {
             call(
                 site,
-                (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])),
+                Method::PATCH,
+                &format!("{endpoints}/{}", FOREIGN[1]),
                 other_pause,
             )
             .await
@@ -88,7 +90,8 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
         Plant::AdoptableChange => {
             call(
                 site,
-                (Method::PATCH, &format!("{endpoints}/{TO_ADOPT}")),
+                Method::PATCH,
+                &format!("{endpoints}/{TO_ADOPT}"),
                 other_pause,
             )
             .await
@@ -108,12 +111,12 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
                 .await?
                 .unwrap_or_default()["status"]["keyID"]
                 .clone();
-            call(site, (Method::DELETE, &format!("{keys}/{id}")), Value::Null).await
+            call(site, Method::DELETE, &format!("{keys}/{id}"), Value::Null).await
         }
     }
 }
 
-async fn call(site: &Site, (method, path): (Method, &str), body: Value) -> Result<()> {
+async fn call(site: &Site, method: Method, path: &str, body: Value) -> Result<()> {
     let url = format!(
         "{}{path}?org_id={ORGANIZATION}",
         site.platform.simulator.base_url()
@@ -127,8 +130,9 @@ async fn call(site: &Site, (method, path): (Method, &str), body: Value) -> Resul
         .send()
         .await;
     let answer = answer.map_err(Error::while_doing("asking the platform"))?;
-    match answer.status().is_success() {
-        true => Ok(()),
-        false => Err(Error::new(format!("{path}: {}", answer.status()))),
+    if answer.status().is_success() {
+        Ok(())
+    } else {
+        Err(Error::new(format!("{path}: {}", answer.status())))
     }
 }

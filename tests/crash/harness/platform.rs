@@ -196,7 +196,7 @@ impl Platform {
 
     /// Requests to change a foreign compute, or the adoptable one. No resource declares a setting
     /// of the latter, so it must not be changed either.
-    pub fn attacks(&self) -> Vec<String> {
+    pub fn forbidden_changes(&self) -> Vec<String> {
         let foreign = |path: &str| {
             FOREIGN
                 .iter()

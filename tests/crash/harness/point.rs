@@ -50,7 +50,7 @@ pub async fn run(lab: Arc<Lab>, scenario: &Scenario, faults: &[Fault]) -> Result
 }
 
 async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<Outcome> {
-    set_the_scene(site, scenario).await?;
+    prepare(site, scenario).await?;
     if faults.iter().any(|fault| fault.mode == Mode::Rolled) {
         site.start_relief().await?;
     }
@@ -75,7 +75,7 @@ async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<
     })
 }
 
-pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
+pub async fn prepare(site: &mut Site, scenario: &Scenario) -> Result<()> {
     let named = |kind: &str| {
         scenario
             .before
@@ -106,7 +106,7 @@ pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
     }
     let begun = Instant::now();
     loop {
-        site.tend(false).await?;
+        site.restart_ended(false).await?;
         let quiet = site.all_ready().await && site.gate.quiet_for() >= QUIET / 2;
         if quiet && is_set(site, counts).await? {
             return Ok(());
@@ -158,10 +158,10 @@ struct Course {
 
 impl Course {
     /// Reacts to the faults that were met. Returns true if no further reaction is due.
-    async fn tend(&mut self, site: &mut Site, met: &[Met]) -> Result<bool> {
+    async fn restart_ended(&mut self, site: &mut Site, met: &[Met]) -> Result<bool> {
         let stopped = met.iter().any(|met| met.mode == Mode::Frozen);
         if stopped && !self.thawed && site.operators() == 1 {
-            site.start_beside_the_stopped().await?;
+            site.start_while_the_first_is_stopped().await?;
         }
         if met.iter().any(|met| met.mode == Mode::Rolled) {
             return site.is_relieved();
@@ -175,7 +175,7 @@ impl Course {
             .map(|met| met.victim)
             .collect();
         let ends = ended.len();
-        if site.tend(self.restarts < ends).await? {
+        if site.restart_ended(self.restarts < ends).await? {
             self.restarts += 1;
         }
         Ok(self.restarts == ends)
@@ -199,7 +199,8 @@ pub async fn run_until_stable(site: &mut Site, goal: &Goal) -> Result<Option<Str
     let mut course = Course::default();
     loop {
         let met = site.gate.met();
-        let at_work = course.tend(site, &met).await? && site.is_led() && site.all_ready().await;
+        let at_work =
+            course.restart_ended(site, &met).await? && site.is_led() && site.all_ready().await;
         // Checking is more expensive than waiting, and shows nothing while writes continue.
         let late = begun.elapsed() > patience(site);
         let quiet = at_work && site.gate.quiet_for() >= QUIET && !site.gate.awaits_lease_request();

@@ -33,13 +33,13 @@ pub async fn unsettled(site: &Site, goal: &Goal) -> Result<Option<String>> {
     if site.platform.done("POST", "/api_keys") < goal.created_keys {
         return Ok(Some("a key is not created yet".to_owned()));
     }
-    let found = match goal.namespace_gone {
-        true => site
-            .objects
+    let found = if goal.namespace_gone {
+        site.objects
             .get("Namespace", &site.objects.namespace)
             .await?
-            .map(|_| "the namespace exists".to_owned()),
-        false => unsettled_resources(site, goal).await?,
+            .map(|_| "the namespace exists".to_owned())
+    } else {
+        unsettled_resources(site, goal).await?
     };
     match found {
         None => left_on_platform(site, goal).await,
@@ -244,7 +244,7 @@ fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
 pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
     let platform = &site.platform;
     let mut found: Vec<String> = platform
-        .attacks()
+        .forbidden_changes()
         .into_iter()
         .map(|what| format!("unasked: {what}"))
         .collect();
@@ -272,7 +272,7 @@ pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
             found.extend(unusable(site, key).await?);
         }
         for compute in &goal.computes {
-            found.extend(misdirected(site, compute).await?);
+            found.extend(wrong_connection_secret(site, compute).await?);
         }
     }
     Ok(found)
@@ -326,7 +326,7 @@ async fn unusable(site: &Site, key: &str) -> Result<Option<String>> {
 }
 
 /// The connection Secret must name the same compute as the status.
-async fn misdirected(site: &Site, compute: &str) -> Result<Option<String>> {
+async fn wrong_connection_secret(site: &Site, compute: &str) -> Result<Option<String>> {
     let Some(object) = site.objects.get("Compute", compute).await? else {
         return Ok(None);
     };

@@ -101,16 +101,16 @@ async fn pass(
         body: &body,
     };
     let (place, verdict) = behind.gate.arrives(&caller);
-    let streams = caller.is_watch();
     let call = Call {
+        place,
+        is_watch: caller.is_watch(),
         method: parts.method.clone(),
         target: behind.narrowed(&target),
         headers: parts.headers,
         body,
     };
     // After the gate, a request is carried out even if its sender goes away.
-    let passed =
-        tokio::spawn(async move { behind.decide(verdict, call, (place, streams), peer).await });
+    let passed = tokio::spawn(async move { behind.decide(verdict, call, peer).await });
     passed
         .await
         .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
@@ -118,6 +118,9 @@ async fn pass(
 
 #[derive(Clone)]
 struct Call {
+    /// Its number at the gate.
+    place: usize,
+    is_watch: bool,
     method: axum::http::Method,
     target: String,
     headers: HeaderMap,
@@ -137,15 +140,10 @@ impl IntoResponse for Answer {
 }
 
 impl Behind {
-    async fn decide(
-        &self,
-        verdict: Verdict,
-        call: Call,
-        (place, streams): (usize, bool),
-        peer: Peer,
-    ) -> Response {
+    async fn decide(&self, verdict: Verdict, call: Call, peer: Peer) -> Response {
+        let place = call.place;
         let mode = match verdict {
-            Verdict::Pass if streams => {
+            Verdict::Pass if call.is_watch => {
                 return self
                     .stream(call)
                     .await
@@ -165,7 +163,7 @@ impl Behind {
             Some(Mode::Frozen) => self.gate.signal(Signal::SIGSTOP),
             Some(Mode::Repeated) => {
                 return self
-                    .twice(call, place)
+                    .twice(call)
                     .await
                     .unwrap_or_else(|error| bad_gateway(&error));
             }
@@ -224,7 +222,8 @@ impl Behind {
     }
 
     /// Carries the request out twice and returns the second answer.
-    async fn twice(&self, call: Call, place: usize) -> Result<Response, reqwest::Error> {
+    async fn twice(&self, call: Call) -> Result<Response, reqwest::Error> {
+        let place = call.place;
         let first = self.carry_out(call.clone()).await?;
         let second = self.carry_out(call).await?;
         self.gate.answered(place, second.status.as_u16());

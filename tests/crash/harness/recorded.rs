@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::lab::Lab;
 use super::objects::Objects;
 use super::platform::Platform;
-use super::point::{run_until_stable, set_the_scene};
+use super::point::{prepare, run_until_stable};
 use super::scenarios::Scenario;
 use super::site::Site;
 use crate::support::{Error, PATIENCE, Result, objects, wait_until};
@@ -64,7 +64,7 @@ impl Version {
 pub async fn recorded(lab: Arc<Lab>, scenario: &Scenario) -> Result<Vec<Version>> {
     let _place = lab.place(scenario.elected).await?;
     let (mut site, recorder) = Recorder::open(lab.clone(), scenario).await?;
-    set_the_scene(&mut site, scenario).await?;
+    prepare(&mut site, scenario).await?;
     let act = recorder.now().await?;
     site.gate.arm(&[]);
     for act in &scenario.act {
@@ -195,22 +195,23 @@ impl Recorder {
         )
         .await?;
         for watch in std::mem::take(&mut self.watches) {
-            match watch.is_finished() {
-                true => watch.await.map_err(Error::while_doing("watching"))??,
-                false => watch.abort(),
+            if watch.is_finished() {
+                watch.await.map_err(Error::while_doing("watching"))??;
+            } else {
+                watch.abort();
             }
         }
         let mut all = std::mem::take(&mut *lock(&self.versions));
         for version in &mut all {
             version.after_the_act = version.number()? > act;
         }
-        match all.is_empty() {
-            true => Err(Error::new(format!(
+        if all.is_empty() {
+            return Err(Error::new(format!(
                 "nothing was recorded in {}",
                 site.objects.namespace
-            ))),
-            false => Ok(all),
+            )));
         }
+        Ok(all)
     }
 
     async fn is_complete(&self) -> Result<bool> {

@@ -262,77 +262,69 @@ fn keys() -> Vec<Scenario> {
     ]
 }
 
-fn changes() -> Vec<Scenario> {
-    let kept = Goal {
+/// The declared primary that the changes start from.
+fn primary() -> Value {
+    with(
+        compute("orders", EMPTY_BRANCH, "ReadWrite"),
+        &json!({"size": {"fixed": 1}}),
+    )
+}
+
+fn change(spec: Value) -> Vec<Act> {
+    vec![Act::Change("Compute", "orders", spec)]
+}
+
+/// The primary after this many changes and restarts.
+fn kept(changed: usize, restarted: usize) -> Goal {
+    Goal {
         computes: vec!["orders"],
         created: 1,
+        changed,
+        restarted,
         ..Goal::default()
-    };
-    let primary = || {
-        with(
-            compute("orders", EMPTY_BRANCH, "ReadWrite"),
-            &json!({"size": {"fixed": 1}}),
-        )
-    };
-    let change = |spec: Value| vec![Act::Change("Compute", "orders", spec)];
-    let adopt = with(
+    }
+}
+
+/// Only for the minimal profile: others show that the compute has started since.
+fn maintain() -> Scenario {
+    let daily =
+        json!({"maintenance": {"restart": {"schedule": not_soon(), "startingDeadline": "168h"}}});
+    let act = vec![Act::Age("Compute", "orders")];
+    Scenario::new("maintain", act, kept(0, 1))
+        .after(vec![with(primary(), &daily)])
+        .minimal("maintain")
+}
+
+fn adopt() -> Scenario {
+    let adopted = with(
         compute("orders", BRANCH_TO_ADOPT, "ReadWrite"),
         &json!({"existing": "Adopt"}),
     );
-    let restart = Scenario::new(
-        "restart",
-        change(json!({"restartToken": "once"})),
-        Goal {
-            restarted: 1,
-            ..kept.clone()
-        },
-    )
-    .after(vec![primary()]);
-    let resize = Scenario::new(
-        "resize",
-        change(json!({"size": {"fixed": 2}})),
-        Goal {
-            changed: 1,
-            ..kept.clone()
-        },
-    )
-    .after(vec![primary()]);
+    let goal = Goal {
+        created: 0,
+        ..kept(0, 0)
+    };
+    Scenario::new("adopt", vec![Act::Create(adopted)], goal)
+}
+
+fn changes() -> Vec<Scenario> {
+    let size = json!({"size": {"fixed": 2}});
+    let token = json!({"restartToken": "once"});
     let both = json!({"size": {"fixed": 2}, "restartToken": "once"});
-    let daily =
-        json!({"maintenance": {"restart": {"schedule": not_soon(), "startingDeadline": "168h"}}});
-    // Only the minimal profile: others show that the compute has started since.
-    let maintain = Scenario::new(
-        "maintain",
-        vec![Act::Age("Compute", "orders")],
-        Goal {
-            restarted: 1,
-            ..kept.clone()
-        },
-    )
-    .after(vec![with(primary(), &daily)])
-    .minimal("maintain");
+    let from_primary =
+        |name, spec, goal| Scenario::new(name, change(spec), goal).after(vec![primary()]);
+    let resize = from_primary("resize", size, kept(1, 0));
+    let restart = from_primary("restart", token, kept(0, 1));
     vec![
-        maintain.clone(),
-        maintain.elected("maintain-elected"),
+        maintain(),
+        maintain().elected("maintain-elected"),
         resize.clone(),
         resize.elected("resize-elected"),
-        Scenario::new(
-            "resize-and-restart",
-            change(both),
-            Goal {
-                changed: 1,
-                ..kept.clone()
-            },
-        )
-        .after(vec![primary()]),
+        from_primary("resize-and-restart", both, kept(1, 0)),
         restart.clone(),
         restart.clone().elected("restart-elected"),
         restart.public("restart-public"),
-        Scenario::new(
-            "adopt",
-            vec![Act::Create(adopt)],
-            Goal { created: 0, ..kept },
-        ),
+        adopt(),
     ]
 }
 

@@ -5,13 +5,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::SignedDuration;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
 use nix::sys::signal::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::gate::{Gate, Process};
 use super::lab::Lab;
@@ -20,11 +19,8 @@ use super::modes::Side;
 use super::objects::Objects;
 use super::platform::Platform;
 use super::proxy::{self, Behind, Door};
-use super::scenarios::{Act, Scenario};
-use crate::support::{Error, PATIENCE, Result, Running, aged, free_port};
-
-/// Longer than the periods that scenarios declare.
-const AGE: SignedDuration = SignedDuration::from_hours(72);
+use super::scenarios::Scenario;
+use crate::support::{Error, PATIENCE, Result, Running, free_port};
 
 /// A Secret that dbplane must not touch.
 pub const FOREIGN_SECRET: &str = "unrelated";
@@ -53,7 +49,7 @@ pub struct Site {
     /// Two doors for each process. They close with the site.
     doors: Vec<Door>,
     operators: Vec<Operator>,
-    elsewhere: bool,
+    pub elsewhere: bool,
     pub elected: bool,
     /// True if the first operator is stopped.
     stopped: bool,
@@ -61,11 +57,16 @@ pub struct Site {
     relief_waits: bool,
 }
 
+#[derive(Clone, Copy)]
+struct Ports {
+    health: u16,
+    metrics: u16,
+}
+
 struct Operator {
     number: usize,
     process: Running,
-    health: u16,
-    metrics: u16,
+    ports: Ports,
     /// True if it was ready at least once.
     ready: bool,
 }
@@ -166,7 +167,10 @@ impl Site {
 
     /// Starts another operator. Faults hit the first one.
     pub async fn start_operator(&mut self) -> Result<()> {
-        let ports = (free_port()?, free_port()?);
+        let ports = Ports {
+            health: free_port()?,
+            metrics: free_port()?,
+        };
         let operator = self.operator(ports).await?;
         if self.operators.is_empty() {
             self.gate.aim(operator.known_as());
@@ -177,7 +181,7 @@ impl Site {
 
     /// Starts another operator after the first one was stopped. The stopped one need not be ready
     /// until it continues.
-    pub async fn start_beside_the_stopped(&mut self) -> Result<()> {
+    pub async fn start_while_the_first_is_stopped(&mut self) -> Result<()> {
         self.stopped = true;
         self.start_operator().await
     }
@@ -247,14 +251,15 @@ impl Site {
         Ok([api_server, door(Side::Platform, origin, &lab.http).await?])
     }
 
-    async fn operator(&mut self, (health, metrics): (u16, u16)) -> Result<Operator> {
+    async fn operator(&mut self, ports: Ports) -> Result<Operator> {
+        let Ports { health, metrics } = ports;
         let number = self.gate.admit();
         let [api_server, platform] = self.doors(number).await?;
         let name = &self.objects.namespace;
         let watched = self.watched();
-        let kubeconfig = self
-            .lab
-            .kubeconfig((name, number), &format!("http://{}", api_server.address))?;
+        let kubeconfig =
+            self.lab
+                .kubeconfig(name, number, &format!("http://{}", api_server.address))?;
         let mut command = Command::new(&self.lab.program);
         command
             .args([
@@ -264,14 +269,7 @@ impl Site {
                 "info,dbplane=debug",
             ])
             .args(["--request-timeout", REQUEST_TIMEOUT])
-            .args([
-                "--settle-time",
-                if self.elected {
-                    SETTLE_TIME_ELECTED
-                } else {
-                    SETTLE_TIME
-                },
-            ])
+            .args(["--settle-time", self.settle_time()])
             .args(self.elected.then_some("--leader-elect"))
             .args(["--watch-namespaces", &watched])
             .arg(format!("--health-listen=127.0.0.1:{health}"))
@@ -283,10 +281,17 @@ impl Site {
         Ok(Operator {
             number,
             process,
-            health,
-            metrics,
+            ports,
             ready: false,
         })
+    }
+
+    fn settle_time(&self) -> &'static str {
+        if self.elected {
+            SETTLE_TIME_ELECTED
+        } else {
+            SETTLE_TIME
+        }
     }
 
     /// The namespaces that operators watch.
@@ -329,14 +334,7 @@ impl Site {
                 "--watch-namespaces",
                 &self.watched(),
             ])
-            .args([
-                "--settle-time",
-                if self.elected {
-                    SETTLE_TIME_ELECTED
-                } else {
-                    SETTLE_TIME
-                },
-            ])
+            .args(["--settle-time", self.settle_time()])
             .env(
                 "KUBECONFIG",
                 self.lab
@@ -357,53 +355,9 @@ impl Site {
         })
     }
 
-    /// Performs an act. References to an account are set to this site's account.
-    pub async fn perform(&self, act: &Act) -> Result<()> {
-        match act {
-            Act::Create(manifest) => self.declare(manifest).await,
-            Act::Change(kind, name, spec) => {
-                self.objects.patch(kind, name, &json!({"spec": spec})).await
-            }
-            Act::Annotate(kind, name, annotation, value) => {
-                let patch = json!({"metadata": {"annotations": {*annotation: value}}});
-                self.objects.patch(kind, name, &patch).await
-            }
-            Act::Delete(kind @ ("Compute" | "ProjectKey"), name) => {
-                self.objects.delete_held(kind, name).await
-            }
-            Act::Delete(kind, name) => self.objects.delete(kind, name).await,
-            Act::DeleteNamespace => {
-                self.objects
-                    .delete("Namespace", &self.objects.namespace)
-                    .await
-            }
-            Act::Age(kind, name) => self.age(kind, name).await,
-        }
-    }
-
-    async fn age(&self, kind: &str, name: &str) -> Result<()> {
-        let object = self.objects.get(kind, name).await?.unwrap_or_default();
-        self.objects
-            .patch_status(kind, name, &aged(&object, AGE)?)
-            .await
-    }
-
-    pub async fn declare(&self, manifest: &Value) -> Result<()> {
-        let mut manifest = manifest.clone();
-        let refers = match manifest["kind"] == "ReadReplicaSet" {
-            true => &mut manifest["spec"]["template"]["spec"],
-            false => &mut manifest["spec"],
-        };
-        refers["accountRef"] = match self.elsewhere {
-            true => json!({"kind": "ClusterAccount", "name": self.objects.namespace}),
-            false => json!({"name": "prod"}),
-        };
-        self.objects.create(&manifest).await
-    }
-
     /// Restarts the first operator if it has ended, and returns true if so. The end must be
     /// `expected`.
-    pub async fn tend(&mut self, expected: bool) -> Result<bool> {
+    pub async fn restart_ended(&mut self, expected: bool) -> Result<bool> {
         let mut ports = None;
         for operator in &mut self.operators {
             let Some(status) = operator.process.ended()? else {
@@ -415,12 +369,12 @@ impl Site {
                     "the operator ended by itself ({status}):\n{last}"
                 )));
             }
-            ports = Some((operator.health, operator.metrics));
+            ports = Some(operator.ports);
         }
         let Some(ports) = ports else { return Ok(false) };
-        let anew = self.operator(ports).await?;
-        self.gate.aim(anew.known_as());
-        self.operators[0] = anew;
+        let restarted = self.operator(ports).await?;
+        self.gate.aim(restarted.known_as());
+        self.operators[0] = restarted;
         Ok(true)
     }
 
@@ -429,7 +383,7 @@ impl Site {
     pub async fn all_ready(&mut self) -> bool {
         let asked = self.operators.iter_mut().skip(usize::from(self.stopped));
         for operator in asked.filter(|operator| !operator.ready) {
-            let url = format!("http://127.0.0.1:{}/readyz", operator.health);
+            let url = format!("http://127.0.0.1:{}/readyz", operator.ports.health);
             let answer = self.lab.http.get(url).timeout(LONGEST_CHECK).send().await;
             if !answer.is_ok_and(|answer| answer.status().is_success()) {
                 return false;
@@ -484,7 +438,7 @@ impl Site {
     pub async fn metrics(&self) -> Result<String> {
         let mut all = String::new();
         for operator in &self.operators {
-            let url = format!("http://127.0.0.1:{}/metrics", operator.metrics);
+            let url = format!("http://127.0.0.1:{}/metrics", operator.ports.metrics);
             let answer = self
                 .lab
                 .http

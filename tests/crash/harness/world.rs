@@ -15,12 +15,13 @@ use super::site::Site;
 use crate::support::{Error, Result};
 
 pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
-    let (computes, keys) = match goal.namespace_gone {
-        true => (Vec::new(), Vec::new()),
-        false => (
+    let (computes, keys) = if goal.namespace_gone {
+        (Vec::new(), Vec::new())
+    } else {
+        (
             site.objects.list("Compute").await?,
             site.objects.list("ProjectKey").await?,
-        ),
+        )
     };
     let mut key_secrets = BTreeMap::new();
     for key in &keys {
@@ -43,7 +44,7 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
         key_secrets,
         known_keys: BTreeSet::new(),
         keys_left: keys.iter().flat_map(keys_left).collect(),
-        strays: computes.iter().flat_map(strays).collect(),
+        strays: computes.iter().flat_map(reported_strays).collect(),
     })
 }
 
@@ -59,7 +60,7 @@ fn keys_left(object: &Value) -> Vec<String> {
 }
 
 /// Names in the condition that reports additional computes of a create.
-fn strays(object: &Value) -> Vec<String> {
+fn reported_strays(object: &Value) -> Vec<String> {
     let synced = condition(object, "Synced").filter(|synced| synced["reason"] == "StrayCompute");
     let message = synced.and_then(|synced| synced["message"].as_str());
     message

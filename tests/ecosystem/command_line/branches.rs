@@ -56,6 +56,19 @@ pub fn create(at: &CommandLine) {
         "{uri}"
     );
 
+    create_without_a_compute(at);
+    let of_schema = json(at, &["create", "--name", "empty", "--schema-only"]);
+    let of_schema = branch(at, text(&of_schema["branch"]["id"]));
+    assert_eq!(
+        (&of_schema["init_source"], &of_schema["parent_id"]),
+        (&json!("schema-only"), &Value::Null)
+    );
+
+    create_that_expires(at);
+    assert!(failure(at, &["create", "--parent", "no-such-branch"]).contains("not found"));
+}
+
+fn create_without_a_compute(at: &CommandLine) {
     let bare = json(
         at,
         &[
@@ -81,14 +94,9 @@ pub fn create(at: &CommandLine) {
             .len(),
         1
     );
+}
 
-    let of_schema = json(at, &["create", "--name", "empty", "--schema-only"]);
-    let of_schema = branch(at, text(&of_schema["branch"]["id"]));
-    assert_eq!(
-        (&of_schema["init_source"], &of_schema["parent_id"]),
-        (&json!("schema-only"), &Value::Null)
-    );
-
+fn create_that_expires(at: &CommandLine) {
     let passing = json(
         at,
         &[
@@ -104,7 +112,6 @@ pub fn create(at: &CommandLine) {
         branch(at, text(&passing["id"]))["expires_at"],
         in_a_week(at)
     );
-    assert!(failure(at, &["create", "--parent", "no-such-branch"]).contains("not found"));
 }
 
 /// The time in a week as the command line formats it, in whole seconds.

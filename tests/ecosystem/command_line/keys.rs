@@ -58,7 +58,15 @@ pub fn api_keys_create(at: &CommandLine) {
         each(&at.platform.get(OF_ORGANIZATION), "name"),
         ["operator", "all", "ci"]
     );
-    // Each key works within its scope.
+    keys_work_within_their_scope(at, &[&personal, &of_organization], &of_project);
+
+    assert!(
+        at.failure(&["api-keys", "create", "--name", "desk"])
+            .contains("choose another unique name for api key")
+    );
+}
+
+fn keys_work_within_their_scope(at: &CommandLine, of_all: &[&Value], of_project: &Value) {
     let projects = |key: &Value| {
         at.json(&[
             "projects",
@@ -69,8 +77,9 @@ pub fn api_keys_create(at: &CommandLine) {
             text(&key["key"]),
         ])
     };
-    assert_eq!(each(&projects(&personal), "id"), [PROJECT]);
-    assert_eq!(each(&projects(&of_organization), "id"), [PROJECT]);
+    for key in of_all {
+        assert_eq!(each(&projects(key), "id"), [PROJECT]);
+    }
     let branches = [
         "branches",
         "list",
@@ -91,11 +100,6 @@ pub fn api_keys_create(at: &CommandLine) {
     assert!(
         at.failure(&outside)
             .contains("not allowed to perform actions outside the project")
-    );
-
-    assert!(
-        at.failure(&["api-keys", "create", "--name", "desk"])
-            .contains("choose another unique name for api key")
     );
 }
 

@@ -103,12 +103,13 @@ impl Browser {
             .map_err(|error| format!("{error}\n{}", self.driver.last_lines(5)))?;
         let status = response.status();
         let mut answer: Value = response.json().await.unwrap();
-        match status.is_success() {
-            true => Ok(answer["value"].take()),
-            false => Err(format!(
+        if status.is_success() {
+            Ok(answer["value"].take())
+        } else {
+            Err(format!(
                 "{command}: {} {}",
                 answer["value"]["error"], answer["value"]["message"]
-            )),
+            ))
         }
     }
 
@@ -148,7 +149,7 @@ impl Browser {
     }
 
     /// Like `run`, for a body that uses promises.
-    pub async fn run_to_its_end(&self, body: &str) -> Value {
+    pub async fn run_async(&self, body: &str) -> Value {
         let script = format!(
             "const done = arguments[0]; (async () => {{ {body} }})().then(done, e => done(String(e)));"
         );

@@ -111,7 +111,7 @@ async fn everything_is_reached_by_keyboard_and_the_focus_is_seen() {
 }
 
 #[tokio::test]
-async fn the_way_round_the_navigation_is_the_first_stop() {
+async fn the_skip_link_is_the_first_focus() {
     let site = Site::start(Script::On).await;
     site.open("/pages/keys").await;
     let first = next(&site).await.unwrap();
@@ -129,7 +129,7 @@ async fn the_way_round_the_navigation_is_the_first_stop() {
 }
 
 #[tokio::test]
-async fn the_focus_stays_where_it_is_while_the_page_is_kept_up_to_date() {
+async fn the_focus_is_kept_while_the_page_is_updated() {
     let site = Site::start(Script::On).await;
     let id = site.idle_compute("br-main-42").await;
     site.open("/pages/computes").await;

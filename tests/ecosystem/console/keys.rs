@@ -85,7 +85,7 @@ async fn a_secret_is_shown_once() {
 }
 
 #[tokio::test]
-async fn a_key_is_revoked_only_by_who_confirms_it() {
+async fn a_key_is_revoked_only_after_a_confirmation() {
     for script in BOTH {
         let site = Site::start(script).await;
         let browser = &site.browser;
@@ -131,7 +131,7 @@ async fn a_secret_is_copied_where_the_script_runs() {
     site.browser.shows("#copied", "Copied.").await;
     let copied = site
         .browser
-        .run_to_its_end("return await navigator.clipboard.readText()")
+        .run_async("return await navigator.clipboard.readText()")
         .await;
     assert!(copied == secret, "something else was copied");
     site.without_complaints().await;

@@ -133,7 +133,7 @@ const SQUEEZED: &str = "
 async fn no_page_breaks_its_policy_or_fails_in_its_script() {
     let site = busy(Script::On).await;
     each_page(&site, async |page| {
-        site.says_that_it_is_a_simulator().await;
+        site.is_marked_as_a_simulator().await;
         let mut complaints = site.browser.complaints().await;
         // Responses with an error status are intended here.
         complaints
@@ -144,7 +144,7 @@ async fn no_page_breaks_its_policy_or_fails_in_its_script() {
 }
 
 #[tokio::test]
-async fn everybody_can_use_every_page_in_light_and_in_dark() {
+async fn every_page_is_accessible_in_light_and_in_dark() {
     let site = busy(Script::On).await;
     let axe = fs::read_to_string(tools("axe").join("node_modules/axe-core/axe.min.js")).unwrap();
     for (scheme, dark) in [("light", false), ("dark", true)] {
@@ -157,7 +157,7 @@ async fn everybody_can_use_every_page_in_light_and_in_dark() {
                 site.browser
                     .devtools("Runtime.evaluate", json!({ "expression": axe }))
                     .await;
-                assert_eq!(site.browser.run_to_its_end(AXE).await, json!([]), "{page}");
+                assert_eq!(site.browser.run_async(AXE).await, json!([]), "{page}");
             })
             .await;
         }

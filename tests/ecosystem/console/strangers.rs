@@ -104,24 +104,18 @@ async fn scripts_of_other_sites_read_and_change_nothing() {
     let before = site.platform.now();
     for host in [STRANGER, "127.0.0.1"] {
         site.browser.open(&format!("http://{host}:{port}/")).await;
-        let outcomes = site
-            .browser
-            .run_to_its_end(&attempts(site.address("")))
-            .await;
+        let outcomes = site.browser.run_async(&attempts(site.address(""))).await;
         assert_eq!(outcomes, json!(vec!["rejected "; 4]), "{host}");
         assert_eq!(site.platform.now(), before, "{host} has moved the clock");
     }
     site.open("/pages/keys").await;
-    let own = site
-        .browser
-        .run_to_its_end(&attempts(site.address("")))
-        .await;
+    let own = site.browser.run_async(&attempts(site.address(""))).await;
     assert_eq!(own[2], "fulfilled basic");
     assert_ne!(site.platform.now(), before, "a page of ours may do it");
 }
 
 #[tokio::test]
-async fn names_of_others_and_their_frames_show_nothing() {
+async fn other_host_names_and_frames_show_nothing() {
     let site = Site::start(Script::On).await;
     let browser = &site.browser;
     browser
@@ -140,7 +134,7 @@ async fn names_of_others_and_their_frames_show_nothing() {
             site.port()
         ))
         .await;
-    site.says_that_it_is_a_simulator().await;
+    site.is_marked_as_a_simulator().await;
 
     let port = serve(format!("<iframe src='{}'></iframe>", site.address("/"))).await;
     browser.open(&format!("http://127.0.0.1:{port}/")).await;
@@ -152,7 +146,7 @@ async fn names_of_others_and_their_frames_show_nothing() {
 }
 
 #[tokio::test]
-async fn the_policy_forbids_what_no_page_of_ours_has() {
+async fn the_policy_forbids_everything_that_no_page_has() {
     let site = Site::start(Script::On).await;
     let port = serve(String::new()).await;
     for page in [
@@ -165,7 +159,7 @@ async fn the_policy_forbids_what_no_page_of_ours_has() {
         site.open(page).await;
         site.browser.complaints().await;
         let header = "return (await fetch(location.href)).headers.get('content-security-policy')";
-        let header = site.browser.run_to_its_end(header).await;
+        let header = site.browser.run_async(header).await;
         assert!(
             header
                 .as_str()
@@ -181,7 +175,7 @@ async fn the_policy_forbids_what_no_page_of_ours_has() {
         assert!(
             !site
                 .browser
-                .run_to_its_end(&format!("await fetch('{foreign}')"))
+                .run_async(&format!("await fetch('{foreign}')"))
                 .await
                 .is_null(),
             "{page}"

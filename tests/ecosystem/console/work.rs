@@ -9,7 +9,7 @@ use super::{ADMIN, BOTH, Script, Site};
 use crate::support::{PATIENCE, wait_until};
 
 #[tokio::test]
-async fn a_compute_that_is_used_starts_and_says_when_it_was_last_active() {
+async fn a_used_compute_starts_and_shows_when_it_was_last_active() {
     for script in BOTH {
         let site = Site::start(script).await;
         let browser = &site.browser;
@@ -37,7 +37,7 @@ async fn a_compute_that_is_used_starts_and_says_when_it_was_last_active() {
 }
 
 #[tokio::test]
-async fn an_open_page_follows_what_happens() {
+async fn an_open_page_is_updated() {
     let site = Site::start(Script::On).await;
     let browser = &site.browser;
     let id = site.idle_compute("br-main-42").await;
@@ -73,7 +73,7 @@ async fn an_open_page_follows_what_happens() {
 }
 
 #[tokio::test]
-async fn an_ordered_fault_meets_the_next_request_and_is_in_the_log() {
+async fn an_injected_fault_hits_the_next_request_and_is_in_the_log() {
     for script in BOTH {
         let site = Site::start(script).await;
         let browser = &site.browser;

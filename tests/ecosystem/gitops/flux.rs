@@ -80,7 +80,7 @@ async fn a_kustomization_that_waits_is_ready_once_all_resources_can_be_used() {
 }
 
 #[tokio::test]
-async fn whatever_flux_reconciles_at_rest_changes_nothing() {
+async fn reconciliations_by_flux_at_rest_change_nothing() {
     let fixture = Fixture::bare("flux-rest").await;
     let flux = Flux::new(&fixture).await;
     let revision = flux.commit(&examples(&fixture)).await;
@@ -110,13 +110,13 @@ async fn whatever_flux_reconciles_at_rest_changes_nothing() {
     assert_eq!(writes(&fixture), written);
     assert_eq!(changes(&fixture), changed);
     for (name, object) in &objects {
-        nobody_writes_what_is_another_s(name, object);
+        field_managers_are_disjoint(name, object);
     }
 }
 
 /// Checks that the field managers are disjoint: Flux owns the fields in the repository, dbplane
 /// those that it adds.
-fn nobody_writes_what_is_another_s(name: &str, object: &Value) {
+fn field_managers_are_disjoint(name: &str, object: &Value) {
     let entries = object["metadata"]["managedFields"].as_array().unwrap();
     let of = |manager: &str| {
         let fields = entries.iter().filter(|entry| entry["manager"] == manager);
@@ -162,7 +162,7 @@ fn leaves(fields: &Value, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
+async fn changes_by_others_are_reverted_and_additions_by_dbplane_stay() {
     let fixture = Fixture::new("flux-drift").await;
     let flux = Flux::new(&fixture).await;
     let revision = flux
@@ -210,7 +210,7 @@ async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended()
     flux.declare(&spec).await;
 
     let failed = flux
-        .until_says(&revision, "False", "HealthCheckFailed")
+        .until_reports(&revision, "False", "HealthCheckFailed")
         .await;
     let orders = fixture.get("compute/orders").await.unwrap();
     assert_eq!(
@@ -229,10 +229,7 @@ async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended()
     flux.until_ready(&mended).await;
     assert!(is_ready(&fixture.get("compute/orders").await.unwrap()));
     assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
+        fixture.on_the_platform().await,
         (1, 1),
         "{:?}",
         changes(&fixture)
@@ -240,7 +237,7 @@ async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended()
 }
 
 #[tokio::test]
-async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobody() {
+async fn while_flux_is_suspended_dbplane_reconciles_and_a_paused_compute_fails_nothing() {
     let fixture = Fixture::new("flux-suspended").await;
     let flux = Flux::new(&fixture).await;
     let one = flux
@@ -286,7 +283,11 @@ async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobo
     })
     .await;
 
-    // Flux reverts changes by kubectl's default manager; changes by another manager stay.
+    flux_reverts_only_changes_by_kubectl(&fixture, &flux).await;
+}
+
+/// Changes by kubectl's default manager are reverted; changes by another manager stay.
+async fn flux_reverts_only_changes_by_kubectl(fixture: &Fixture, flux: &Flux<'_>) {
     for (manager, stays) in [("kubectl-annotate", false), ("people", true)] {
         let manager = format!("--field-manager={manager}");
         fixture
@@ -314,7 +315,7 @@ async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobo
 }
 
 #[tokio::test]
-async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_deleted_it() {
+async fn objects_removed_from_git_stay_until_the_platform_has_deleted_them() {
     let fixture = Fixture::new("flux-pruned").await;
     let flux = Flux::new(&fixture).await;
     let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));
@@ -344,13 +345,7 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
             "{object}"
         );
     }
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (3, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (3, 1));
 
     fixture.platform.clear_faults();
     fixture.until_gone("compute/gone").await;
@@ -359,13 +354,7 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
         .until_condition("compute/protected", "Stalled", "True", "DeletionProtected")
         .await;
     flux.reconcile().await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 0)
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 0));
     assert!(waits["status"]["computeID"].is_string());
     fixture
         .patch("compute/protected", json!({"deletionProtection": false}))
@@ -375,9 +364,27 @@ async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_de
     assert_eq!(fixture.count("POST"), 4, "{:?}", changes(&fixture));
 }
 
+/// The objects in Git whose immutable fields change.
+async fn forced_objects(fixture: &Fixture) -> Vec<Value> {
+    let mut found = Vec::new();
+    for name in ["compute/kept", "compute/orders", "projectkey/ci"] {
+        found.push(fixture.get(name).await.unwrap());
+    }
+    found
+}
+
+/// True for each object that was not replaced.
+fn same(before: &[Value], after: &[Value]) -> Vec<bool> {
+    before
+        .iter()
+        .zip(after)
+        .map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"])
+        .collect()
+}
+
 /// Git changes an immutable field.
 #[tokio::test]
-async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
+async fn changes_of_immutable_fields_are_refused_and_with_force_replaced_once() {
     let fixture = Fixture::new("flux-forced").await;
     let flux = Flux::new(&fixture).await;
     let kept = compute("kept", "br-main-42", "");
@@ -386,43 +393,25 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
     flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()}))
         .await;
     flux.until_ready(&first).await;
-    let names = ["compute/kept", "compute/orders", "projectkey/ci"];
-    let mut before = Vec::new();
-    for name in names {
-        before.push(fixture.get(name).await.unwrap());
-    }
+    let before = forced_objects(&fixture).await;
 
     let renamed = key("ci", "").replace("keyName: ci", "keyName: deploy");
     let second = flux
         .commit_one(&[&kept, &compute("orders", "br-dev-7", ""), &renamed])
         .await;
     let refused = flux
-        .until_says(&second, "False", "ReconciliationFailed")
+        .until_reports(&second, "False", "ReconciliationFailed")
         .await;
     assert!(
         message(&refused, "Ready").contains("cannot be changed: create another"),
         "{refused}"
     );
-    for (name, object) in names.iter().zip(&before) {
-        assert_eq!(
-            fixture.get(name).await.unwrap()["metadata"]["uid"],
-            object["metadata"]["uid"],
-            "{name}"
-        );
-    }
+    assert_eq!(same(&before, &forced_objects(&fixture).await), [true; 3]);
 
     flux.patch(&json!({"force": true})).await;
     flux.until_ready(&second).await;
-    let mut after = Vec::new();
-    for name in names {
-        after.push(fixture.get(name).await.unwrap());
-    }
-    let same: Vec<bool> = before
-        .iter()
-        .zip(&after)
-        .map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"])
-        .collect();
-    assert_eq!(same, [true, false, false]);
+    let after = forced_objects(&fixture).await;
+    assert_eq!(same(&before, &after), [true, false, false]);
     let mut live: Vec<_> = fixture
         .computes()
         .await
@@ -449,7 +438,7 @@ async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
 
 /// Flux treats every rejection by the API server as an immutable field.
 #[tokio::test]
-async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() {
+async fn force_deletes_for_an_invalid_manifest_too_unless_the_admission_policy_protects() {
     let fixture = Fixture::new("flux-mistaken").await;
     let policy =
         std::fs::read_to_string(crate::fixture::root().join("deploy/deletion-protection.yaml"))
@@ -460,12 +449,7 @@ async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() 
         fixture.namespace()
     );
     let policy = format!("{policy}  {here}\n");
-    fixture
-        .shared
-        .cluster
-        .kubectl_with_input(&["apply", "-f", "-"], &policy)
-        .await
-        .unwrap();
+    fixture.shared.cluster.apply(&policy).await.unwrap();
     let flux = Flux::new(&fixture).await;
     let declared = |size: &str| {
         let (protected, plain) = (
@@ -487,7 +471,7 @@ async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() 
     let (protected_wrong, plain_wrong) = declared("17");
     let second = flux.commit_one(&[&protected_wrong, &plain]).await;
     let refused = flux
-        .until_says(&second, "False", "ReconciliationFailed")
+        .until_reports(&second, "False", "ReconciliationFailed")
         .await;
     assert!(
         message(&refused, "Ready")
@@ -501,7 +485,7 @@ async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() 
     );
 
     let third = flux.commit_one(&[&protected, &plain_wrong]).await;
-    flux.until_says(&third, "False", "ReconciliationFailed")
+    flux.until_reports(&third, "False", "ReconciliationFailed")
         .await;
     fixture.until_gone("compute/plain").await;
     fixture

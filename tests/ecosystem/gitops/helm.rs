@@ -74,7 +74,7 @@ impl<'a> Release<'a> {
             &kubeconfig,
         ];
         let all = [&args[..1], &["shop"], of_chart, &args[1..], &target].concat();
-        let ended = tokio::time::timeout(2 * PATIENCE, self.helm.run_beside(&all)).await;
+        let ended = tokio::time::timeout(2 * PATIENCE, self.helm.run_async(&all)).await;
         ended.unwrap_or_else(|_| panic!("helm {all:?} waits on"))
     }
 
@@ -189,7 +189,7 @@ async fn a_release_is_deployed_once_all_its_resources_can_be_used() {
 }
 
 #[tokio::test]
-async fn a_compute_that_cannot_work_fails_the_release_by_its_name() {
+async fn an_invalid_compute_fails_the_release_and_is_named() {
     let fixture = Fixture::bare("helm-fails").await;
     let release = Release::new(&fixture);
     let failed = release
@@ -240,17 +240,11 @@ async fn a_release_is_uninstalled_once_everything_is_gone_from_the_platform() {
     for name in NAMES {
         assert!(fixture.get(name).await.is_none(), "{name}");
     }
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (0, 0)
-    );
+    assert_eq!(fixture.on_the_platform().await, (0, 0));
 }
 
 #[tokio::test]
-async fn what_is_protected_is_left_when_helm_has_waited_in_vain() {
+async fn a_protected_compute_stays_after_helm_has_timed_out() {
     let fixture = Fixture::bare("helm-protected").await;
     let release = Release::new(&fixture);
     release

@@ -167,7 +167,7 @@ impl<'a> Flux<'a> {
     }
 
     /// Waits for this condition about a revision.
-    pub async fn until_says(&self, revision: &str, status: &str, reason: &str) -> Value {
+    pub async fn until_reports(&self, revision: &str, status: &str, reason: &str) -> Value {
         let says = |seen: &Value| {
             let ready = condition(seen, "Ready");
             seen["status"]["lastAttemptedRevision"] == revision
@@ -180,7 +180,7 @@ impl<'a> Flux<'a> {
     pub async fn until_ready(&self, revision: &str) -> Value {
         let applied = |seen: &Value| seen["status"]["lastAppliedRevision"] == revision;
         self.until(&format!("at {revision}"), applied).await;
-        self.until_says(revision, "True", "ReconciliationSucceeded")
+        self.until_reports(revision, "True", "ReconciliationSucceeded")
             .await
     }
 

@@ -70,7 +70,7 @@ async fn until_fired(prometheus: &Prometheus, fired: &mut BTreeSet<String>, want
 }
 
 /// Causes lasting faults of accounts and resources.
-async fn accounts_and_resources_go_wrong(fixture: &Fixture) {
+async fn break_accounts_and_resources(fixture: &Fixture) {
     fixture.secret("wrong-key", "of-nobody").await;
     let url = fixture.platform.base_url();
     fixture
@@ -99,7 +99,7 @@ async fn much_is_deleted(fixture: &Fixture) {
 }
 
 #[tokio::test]
-async fn alerts_fire_on_what_the_operator_exposes() {
+async fn alerts_fire_on_metrics_of_the_operator() {
     let flags = [
         "--leader-elect",
         "--log",
@@ -118,7 +118,7 @@ async fn alerts_fire_on_what_the_operator_exposes() {
     let mut fired = BTreeSet::new();
     fixture.account().await;
     fixture.until_ready("account/prod").await;
-    accounts_and_resources_go_wrong(&fixture).await;
+    break_accounts_and_resources(&fixture).await;
     until_fired(
         &prometheus,
         &mut fired,

@@ -31,13 +31,14 @@ pub async fn bring_about(site: &Site, operator: &mut Operator, objects: &[Object
     .await;
     act(site, objects, Moment::Calm).await;
     until(site, objects, Moment::Calm, |object| {
-        object
-            .state
-            .recorded
-            .filter(|_| object.state.done == Moment::Calm)
+        if object.state.done == Moment::Calm {
+            object.state.recorded
+        } else {
+            None
+        }
     })
     .await;
-    in_vain(site, objects).await;
+    leave_creates_unanswered(site, objects).await;
     site.until_at_rest().await;
     refuse(site, objects).await;
     let begun = Instant::now();
@@ -48,7 +49,7 @@ pub async fn bring_about(site: &Site, operator: &mut Operator, objects: &[Object
             json!({"kind": "late_work", "delay_ms": LATE.as_millis()}),
         ),
     ] {
-        break_off(site, objects, moment, &fault).await;
+        interrupt_calls(site, objects, moment, &fault).await;
     }
     operator.process.kill().unwrap();
     let taken = begun.elapsed();
@@ -163,7 +164,7 @@ fn order(site: &Site, method: &str, path: &str, times: usize, fault: &Value) {
 
 /// Orders creates that are never answered, and some that are executed after the operator has given
 /// them up.
-async fn in_vain(site: &Site, objects: &[Object]) {
+async fn leave_creates_unanswered(site: &Site, objects: &[Object]) {
     let late = json!({"kind": "late_work", "delay_ms": STRAY.as_millis()});
     for (moment, fault) in [
         (Moment::Unanswered, json!({"kind": "drop"})),
@@ -238,7 +239,7 @@ async fn refuse(site: &Site, objects: &[Object]) {
 }
 
 /// Interrupts calls so that their outcome is unknown.
-async fn break_off(site: &Site, objects: &[Object], moment: Moment, fault: &Value) {
+async fn interrupt_calls(site: &Site, objects: &[Object], moment: Moment, fault: &Value) {
     let group = start(site, objects, moment, fault).await;
     site.until("all calls to be recorded as open", async || {
         let mut missing = Vec::new();

@@ -11,12 +11,12 @@ use crate::recorded::{BEFORE, Before, changed, differences, folder, objects, say
 const RECORD: &str = "DBPLANE_RECORD_OBJECTS";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_version_before_left_is_gone_on_with_where_the_platform_has_names_and_lists() {
+async fn states_of_the_previous_version_are_continued_on_a_platform_with_names_and_lists() {
     taken_over(Profile::Default).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_version_before_left_is_gone_on_with_where_the_platform_has_neither() {
+async fn states_of_the_previous_version_are_continued_on_a_platform_without_names_and_lists() {
     taken_over(Profile::Minimal).await;
 }
 

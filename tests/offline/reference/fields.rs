@@ -336,8 +336,9 @@ fn several(schema: &Value) -> String {
         "time (RFC 3339)" => "times (RFC 3339)".to_owned(),
         name => format!("{name}s"),
     };
-    match facts.is_empty() {
-        true => name,
-        false => format!("{name} ({})", facts.join(", ")),
+    if facts.is_empty() {
+        name
+    } else {
+        format!("{name} ({})", facts.join(", "))
     }
 }

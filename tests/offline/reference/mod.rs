@@ -38,7 +38,7 @@ fn pages() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_pages_are_what_the_program_says_of_itself() {
+fn the_pages_match_the_output_of_the_program() {
     let pages = pages();
     if std::env::var_os(WRITE).is_some() {
         pages

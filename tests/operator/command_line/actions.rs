@@ -55,7 +55,7 @@ async fn a_restart_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_and_changes_nothing() {
+async fn invalid_requests_are_refused_and_change_nothing() {
     let (fixture, _) = created("cli-refused", "").await;
     let before = fixture.get("compute/orders").await.unwrap();
     for (args, code, words) in [
@@ -109,7 +109,7 @@ async fn what_cannot_work_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_tool_declares_is_left_to_the_tool() {
+async fn fields_of_another_tool_are_left_to_that_tool() {
     let (fixture, _) = created("cli-declared", "").await;
     let declared = json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute",
         "metadata": {"name": "orders", "annotations": {RESTART: "by-git"}}});
@@ -150,7 +150,7 @@ async fn what_a_tool_declares_is_left_to_the_tool() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_goes_on() {
+async fn a_wait_that_times_out_does_not_stop_the_operator() {
     let closed = "  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
     let (fixture, _) = created("cli-timeout", closed).await;
     // Start times have a resolution of one second.
@@ -184,7 +184,7 @@ async fn what_takes_too_long_goes_on() {
 }
 
 #[tokio::test]
-async fn a_compute_is_paused_and_resumed_and_looked_at_anew() {
+async fn a_compute_is_paused_resumed_and_reconciled_again() {
     let (fixture, _) = created("cli-pause", "").await;
     fixture
         .dbplane(&["pause", "compute/orders"])
@@ -278,7 +278,7 @@ async fn a_person_at_a_terminal_is_asked_first() {
 }
 
 #[tokio::test]
-async fn colours_are_for_terminals_whose_owner_wants_them() {
+async fn colours_are_used_only_on_terminals_that_want_them() {
     let (fixture, _) = created("cli-colours", "").await;
     let kubeconfig = fixture.shared.cluster.kubeconfig_path();
     let colour = Regex::new("\x1b\\[[0-9;]*m").unwrap();
@@ -345,7 +345,7 @@ async fn an_existing_primary_is_adopted_once_it_is_confirmed() {
 }
 
 #[tokio::test]
-async fn a_compute_that_was_not_created_is_ruled_out() {
+async fn a_create_without_a_result_can_be_ruled_out() {
     let fixture = Fixture::minimal("cli-not-created").await;
     let twin = lost_with_a_twin(&fixture).await;
     fixture
@@ -373,9 +373,9 @@ async fn a_compute_that_was_not_created_is_ruled_out() {
 }
 
 #[tokio::test]
-async fn who_may_only_read_is_told_so() {
+async fn missing_rights_to_write_are_reported() {
     let (fixture, _) = created("cli-rights", "").await;
-    let reader = fixture.somebody("get,list").await;
+    let reader = fixture.kubeconfig_with("get,list").await;
     let before = writes(&fixture).len();
     let ran = fixture
         .dbplane_as(&reader, &["restart", "compute/orders"])

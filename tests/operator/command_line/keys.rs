@@ -68,7 +68,7 @@ async fn a_key_is_rotated_and_no_key_is_shown() {
 }
 
 #[tokio::test]
-async fn keys_that_people_have_revoked_are_forgotten() {
+async fn manually_revoked_keys_are_dropped() {
     let fixture = Fixture::minimal("cli-revoked").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     fixture.apply(&key("ci", "")).await;

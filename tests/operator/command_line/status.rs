@@ -49,7 +49,7 @@ fn names(items: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_fleet_shows_first_what_needs_a_person() {
+async fn a_fleet_shows_resources_that_need_a_person_first() {
     let fixture = fleet("cli-fleet").await;
     let shown = fixture.dbplane(&["status"]).await;
     let shown = shown.expect(
@@ -66,7 +66,7 @@ async fn a_fleet_shows_first_what_needs_a_person() {
             .unwrap_or_else(|| panic!("{word} is missing: {}", shown.out))
     };
     assert!(
-        place("Attention a person\n") < place("Waits for time\n")
+        place("Needs a person\n") < place("Waits for time\n")
             && place("Waits for time\n") < place("Accounts\n")
     );
     assert!(
@@ -86,6 +86,11 @@ async fn a_fleet_shows_first_what_needs_a_person() {
             > shown.out.len()
     );
 
+    the_fleet_as_data(&fixture).await;
+    a_selection_of_the_fleet(&fixture).await;
+}
+
+async fn the_fleet_as_data(fixture: &Fixture) {
     let document = fixture
         .dbplane(&["status", "-o", "json"])
         .await
@@ -116,7 +121,9 @@ async fn a_fleet_shows_first_what_needs_a_person() {
         serde_saphyr::from_str::<Value>(&yaml.out).unwrap(),
         document
     );
+}
 
+async fn a_selection_of_the_fleet(fixture: &Fixture) {
     let selected = fixture
         .dbplane(&["status", "-l", "app=shop", "-o", "json"])
         .await
@@ -136,8 +143,25 @@ async fn a_fleet_shows_first_what_needs_a_person() {
 }
 
 #[tokio::test]
-async fn a_page_says_what_differs_and_what_helps() {
+async fn a_page_shows_what_differs_and_what_helps() {
     let fixture = fleet("cli-page").await;
+    a_page_as_data(&fixture).await;
+    a_page_as_text(&fixture).await;
+    fixture
+        .dbplane(&["status", "account/prod"])
+        .await
+        .expect(0, &["account/prod in namespace cli-page: is well"]);
+    fixture
+        .dbplane(&["status", "compute/none"])
+        .await
+        .expect(1, &["there is no compute/none in namespace cli-page"]);
+    fixture
+        .dbplane(&["status", "pods/none"])
+        .await
+        .expect(2, &["pods is no kind of dbplane"]);
+}
+
+async fn a_page_as_data(fixture: &Fixture) {
     let page = fixture
         .dbplane(&["status", "compute/orders", "-o", "json"])
         .await
@@ -170,7 +194,9 @@ async fn a_page_says_what_differs_and_what_helps() {
         events.iter().any(|event| event["reason"] == "Created"),
         "{page}"
     );
+}
 
+async fn a_page_as_text(fixture: &Fixture) {
     let text = fixture.dbplane(&["status", "dbc/rival"]).await;
     let words = [
         "compute/rival in namespace cli-page: needs a person (ClaimedByAnother)",
@@ -191,22 +217,10 @@ async fn a_page_says_what_differs_and_what_helps() {
             text.out
         );
     }
-    fixture
-        .dbplane(&["status", "account/prod"])
-        .await
-        .expect(0, &["account/prod in namespace cli-page: is well"]);
-    fixture
-        .dbplane(&["status", "compute/none"])
-        .await
-        .expect(1, &["there is no compute/none in namespace cli-page"]);
-    fixture
-        .dbplane(&["status", "pods/none"])
-        .await
-        .expect(2, &["pods is no kind of dbplane"]);
 }
 
 #[tokio::test]
-async fn who_may_read_nothing_is_told_so() {
+async fn missing_rights_to_read_are_reported() {
     let fixture = Fixture::bare("cli-nobody").await;
     let nobody = fixture
         .shared
@@ -276,7 +290,7 @@ async fn read_until(child: &mut Child, text: &mut String, word: &str) {
 }
 
 #[tokio::test]
-async fn a_watched_fleet_is_shown_anew_with_each_change() {
+async fn a_watched_fleet_is_shown_again_with_each_change() {
     let (fixture, _) = created("cli-watch", "").await;
     let mut command = fixture.command(
         &fixture.shared.cluster.kubeconfig_path(),
@@ -291,7 +305,7 @@ async fn a_watched_fleet_is_shown_anew_with_each_change() {
     read_until(&mut child, &mut text, "Accounts\n").await;
     assert!(!text.contains("Paused"), "{text}");
     fixture
-        .kubectl(&["annotate", "compute", "orders", "dbplane.dev/paused=true"])
+        .annotate("compute/orders", "dbplane.dev/paused=true")
         .await;
     read_until(
         &mut child,

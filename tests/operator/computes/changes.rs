@@ -23,7 +23,7 @@ async fn resized(fixture: &Fixture, size: &str) {
 }
 
 #[tokio::test]
-async fn only_what_differs_is_patched() {
+async fn only_changed_fields_are_patched() {
     let (fixture, _) = created("resize", "  size: {fixed: 1}\n").await;
     fixture
         .patch("compute/orders", json!({"size": {"fixed": 2}}))
@@ -35,7 +35,7 @@ async fn only_what_differs_is_patched() {
 }
 
 #[tokio::test]
-async fn settings_and_disabled_hold_on_every_platform() {
+async fn settings_and_disabled_take_effect_on_every_platform() {
     for fixture in [
         Fixture::new("settings").await,
         Fixture::public("settings-public").await,
@@ -149,6 +149,37 @@ async fn a_change_made_in_the_console_is_corrected_once() {
 }
 
 #[tokio::test]
+async fn repeated_drift_is_corrected_three_times_and_reported() {
+    // The default platform refuses changes while it is busy.
+    let fixture = Fixture::minimal("persists").await;
+    let id = create(&fixture, "  size: {fixed: 1}\n").await;
+    for corrected in 1..=3 {
+        fixture
+            .console(Method::PATCH, &format!("/computes/{id}"), resize(4))
+            .await;
+        fixture
+            .wait_until("the correction", async || {
+                fixture.count("PATCH") == corrected
+            })
+            .await;
+        fixture
+            .until("compute/orders", "as declared", |seen| {
+                seen["status"]["size"] == "1"
+            })
+            .await;
+        polls(&fixture, 2).await;
+    }
+    fixture
+        .console(Method::PATCH, &format!("/computes/{id}"), resize(4))
+        .await;
+    fixture
+        .until_condition("compute/orders", "Synced", "False", "DriftPersists")
+        .await;
+    polls(&fixture, 2).await;
+    assert_eq!(fixture.count("PATCH"), 3);
+}
+
+#[tokio::test]
 async fn a_size_waits_until_the_compute_is_idle() {
     let (fixture, id) = created(
         "when-idle",
@@ -219,7 +250,7 @@ async fn a_size_waits_for_the_window() {
 }
 
 #[tokio::test]
-async fn a_change_whose_answer_was_lost_is_in_force_once() {
+async fn a_change_with_a_lost_answer_is_applied_once() {
     let (fixture, id) = created("change-lost", "  size: {fixed: 1}\n").await;
     fixture.fault(json!({"method": "PATCH", "kind": "lose_answer"}));
     fixture
@@ -231,7 +262,7 @@ async fn a_change_whose_answer_was_lost_is_in_force_once() {
 }
 
 #[tokio::test]
-async fn a_change_that_fails_is_tried_again() {
+async fn a_failed_change_is_retried() {
     let (fixture, _) = created("change-fails", "  size: {fixed: 1}\n").await;
     for status in [423, 503, 500] {
         fixture.fault(json!({"method": "PATCH", "status": status, "body": "<html>busy</html>"}));

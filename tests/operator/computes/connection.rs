@@ -1,8 +1,10 @@
 //! The connection Secret.
 
+mod pooled;
+
 use serde_json::{Value, json};
 
-use super::{create, created, delete, message};
+use super::{create, created, message};
 use crate::fixture::{Fixture, compute};
 use crate::key_faults::altering;
 
@@ -13,7 +15,7 @@ async fn entry(fixture: &Fixture, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
+async fn it_has_all_connection_entries_and_is_deleted_with_its_owner() {
     let (fixture, id) = created("connection", DECLARED).await;
     let seen = fixture.get("compute/orders").await.unwrap();
     let secret = fixture
@@ -37,7 +39,7 @@ async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
     );
     assert_eq!(entry(&fixture, "computeID").await, id);
 
-    delete(&fixture, "secret/orders-db").await;
+    fixture.delete("secret/orders-db").await;
     let before = secret["metadata"]["uid"].clone();
     let again = |secret: &Value| !secret.is_null() && secret["metadata"]["uid"] != before;
     fixture
@@ -60,13 +62,13 @@ async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
         .await;
     assert_eq!(entry(&fixture, "mine").await, "kept");
 
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     fixture.until_gone("secret/orders-db").await;
 }
 
 #[tokio::test]
-async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
+async fn a_secret_that_is_no_longer_declared_is_reported_until_it_is_deleted() {
     let (fixture, _) = created("connection-renamed", DECLARED).await;
     let names = |seen: &Value| {
         let status = &seen["status"];
@@ -99,7 +101,7 @@ async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
         text.ends_with("kubectl -n connection-renamed delete secret orders-db"),
         "{text}"
     );
-    delete(&fixture, "secret/orders-db").await;
+    fixture.delete("secret/orders-db").await;
     let third = (json("\"orders-conn\""), Value::Null);
     fixture
         .until("compute/orders", "without the former one", |seen| {
@@ -120,7 +122,7 @@ async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_secret_of_somebody_else_is_never_written_over() {
+async fn a_foreign_secret_is_never_overwritten() {
     let fixture = Fixture::new("foreign").await;
     fixture.secret("orders-db", "theirs").await;
     let before = fixture.get("secret/orders-db").await.unwrap();
@@ -140,7 +142,7 @@ async fn a_secret_of_somebody_else_is_never_written_over() {
         })
         .await;
     assert_eq!(fixture.get("secret/orders-db").await.unwrap(), before);
-    delete(&fixture, "secret/orders-db").await;
+    fixture.delete("secret/orders-db").await;
     fixture.until_ready("compute/orders").await;
     fixture
         .until("secret/orders-db", "ours", |secret| {
@@ -187,7 +189,7 @@ async fn until_incomplete(fixture: &Fixture, words: &str) {
 }
 
 #[tokio::test]
-async fn it_follows_its_credentials_and_says_what_is_missing() {
+async fn it_follows_its_credentials_and_reports_missing_ones() {
     let (fixture, _) = created("credentials", WITH_ROLE).await;
     until_incomplete(&fixture, "Secret orders-role does not exist").await;
 
@@ -238,6 +240,13 @@ async fn it_follows_its_credentials_and_says_what_is_missing() {
             .all(|request| request.starts_with("GET "))
     );
 
+    the_uri_goes_with_the_password(&fixture, &changed).await;
+    fixture.delete("secret/orders-role").await;
+    until_incomplete(&fixture, "Secret orders-role does not exist").await;
+}
+
+/// A password that is removed and added again.
+async fn the_uri_goes_with_the_password(fixture: &Fixture, uri: &str) {
     // A backup tool owns the same fields. Giving up dbplane's ownership alone would keep the entry.
     let data = json!({"password": "bmV4dA=="});
     let restored = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-db", "namespace": "credentials"}, "data": data});
@@ -264,15 +273,13 @@ async fn it_follows_its_credentials_and_says_what_is_missing() {
             r#"[{"op": "remove", "path": "/data/password"}]"#,
         ])
         .await;
-    until_incomplete(&fixture, "Secret orders-role has no text under password").await;
-    role(&fixture, "shop app", "next").await;
+    until_incomplete(fixture, "Secret orders-role has no text under password").await;
+    role(fixture, "shop app", "next").await;
     fixture
         .wait_until("the URI to be there again", async || {
-            entry(&fixture, "uri").await == changed
+            entry(fixture, "uri").await == uri
         })
         .await;
-    delete(&fixture, "secret/orders-role").await;
-    until_incomplete(&fixture, "Secret orders-role does not exist").await;
 }
 
 #[tokio::test]
@@ -308,7 +315,7 @@ async fn it_follows_its_credentials_while_the_account_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn it_takes_only_the_named_entries_and_none_of_its_own_secrets() {
+async fn it_copies_only_the_named_entries_and_nothing_from_its_own_secrets() {
     let fixture = Fixture::new("credential-keys").await;
     let data = json!({"login": "app", "PASS": "p", "username": "wrong", "password": "wrong", "other": "not to be copied"});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": data});
@@ -418,7 +425,7 @@ async fn its_labels_and_annotations_are_as_declared() {
 }
 
 #[tokio::test]
-async fn one_that_a_policy_alters_is_reported_and_not_written_in_a_loop() {
+async fn a_secret_altered_by_a_policy_is_reported_and_not_written_in_a_loop() {
     let fixture = Fixture::new("connection-altered").await;
     let policy = altering(&fixture, true).await;
     fixture
@@ -449,62 +456,4 @@ async fn one_that_a_policy_alters_is_reported_and_not_written_in_a_loop() {
         fixture.entry("ci-db", "port").await.as_deref(),
         Some("5432")
     );
-}
-
-const POOLED: &str = "  connection: {secretName: orders-db, database: shop, credentialsFrom: {name: orders-role}, pooled: true}\n";
-
-#[tokio::test]
-async fn it_leads_to_the_pooler_where_the_platform_shows_one() {
-    let fixture = Fixture::new("pooled").await;
-    role(&fixture, "app", "p").await;
-    create(&fixture, POOLED).await;
-    let seen = fixture
-        .until_condition("compute/orders", "Synced", "True", "InSync")
-        .await;
-    let direct = seen["status"]["host"].as_str().unwrap();
-    let pooled = direct.replacen('.', "-pooler.", 1);
-    assert_eq!(entry(&fixture, "host").await, pooled);
-    assert_eq!(
-        (
-            entry(&fixture, "pooled-host").await,
-            entry(&fixture, "direct-host").await
-        ),
-        (pooled.clone(), direct.into())
-    );
-    let uri = |host: &str| format!("postgresql://app:p@{host}:5432/shop?sslmode=require");
-    assert_eq!(
-        (
-            entry(&fixture, "uri").await,
-            entry(&fixture, "direct-uri").await
-        ),
-        (uri(&pooled), uri(direct))
-    );
-}
-
-#[tokio::test]
-async fn it_says_that_the_platform_shows_no_pooler() {
-    let fixture = Fixture::minimal("unpooled").await;
-    role(&fixture, "app", "p").await;
-    create(&fixture, POOLED).await;
-    let seen = fixture
-        .until_condition("compute/orders", "Synced", "False", "ConnectionIncomplete")
-        .await;
-    assert!(
-        message(&seen, "Synced").contains("no pooled host"),
-        "{seen}"
-    );
-    let host = seen["status"]["host"].as_str().unwrap();
-    assert_eq!(
-        (
-            entry(&fixture, "host").await,
-            entry(&fixture, "pooled-host").await
-        ),
-        (host.to_owned(), String::new())
-    );
-    fixture
-        .patch("compute/orders", json!({"connection": {"pooled": false}}))
-        .await;
-    fixture
-        .until_condition("compute/orders", "Synced", "True", "InSync")
-        .await;
 }

@@ -6,7 +6,7 @@ use dbplane::decide::seal::{ObjectKey, seal};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{annotate, by_hand, created, delete, line, message, polls, writes};
+use super::{by_hand, created, line, message, polls, writes};
 use crate::fixture::{Fixture, compute, condition};
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn an_existing_primary_is_not_changed_until_the_spec_adopts_it() {
 }
 
 #[tokio::test]
-async fn a_primary_that_came_since_the_last_poll_is_the_platforms_to_refuse() {
+async fn a_primary_created_since_the_last_poll_is_refused_by_the_platform() {
     // The first compute shows that the platform has names, the second that it keeps them. Later
     // creates need no list of their own.
     let (fixture, _) = created("since", "").await;
@@ -117,7 +117,7 @@ async fn an_imported_compute_is_moved_and_kept_when_orphaned() {
     assert_eq!(synced["status"]["computeID"], *id);
     assert_eq!(line(&fixture, &id).await["branch_id"], "br-main-42");
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (0, 1));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     line(&fixture, &id).await;
     assert_eq!(fixture.count("DELETE"), 0);
@@ -143,7 +143,7 @@ async fn an_observed_compute_is_reported_and_never_changed() {
     fixture
         .until_condition("compute/orders", "Synced", "True", "InSync")
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     line(&fixture, &id).await;
     assert_eq!(writes(&fixture).len(), 0);
@@ -154,7 +154,7 @@ pub fn resize(cu: u32) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
+async fn a_paused_resource_is_not_reconciled_until_it_is_resumed() {
     let fixture = Fixture::new("pause").await;
     let paused = "metadata: {name: orders, annotations: {dbplane.dev/paused: \"true\"}}";
     fixture
@@ -166,10 +166,14 @@ async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
     polls(&fixture, 1).await;
     assert!(seen["metadata"]["finalizers"].is_null(), "{seen}");
     assert_eq!(writes(&fixture).len(), 0);
-    annotate(&fixture, "orders", "dbplane.dev/paused-").await;
+    fixture
+        .annotate("compute/orders", "dbplane.dev/paused-")
+        .await;
     fixture.until_ready("compute/orders").await;
 
-    annotate(&fixture, "orders", "dbplane.dev/paused=true").await;
+    fixture
+        .annotate("compute/orders", "dbplane.dev/paused=true")
+        .await;
     let seen = fixture
         .until_condition("compute/orders", "Paused", "True", "Paused")
         .await;
@@ -191,7 +195,7 @@ async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
         generation.as_i64() > observed.as_i64(),
         "what is declared meanwhile is not called done: {seen}"
     );
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture
         .until("compute/orders", "waiting", |seen| {
             message(seen, "Paused").contains("the deletion waits")
@@ -199,13 +203,15 @@ async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
         .await;
     polls(&fixture, 2).await;
     assert_eq!(writes(&fixture).len(), 1, "the create alone");
-    annotate(&fixture, "orders", "dbplane.dev/paused-").await;
+    fixture
+        .annotate("compute/orders", "dbplane.dev/paused-")
+        .await;
     fixture.until_gone("compute/orders").await;
     assert!(fixture.computes().await.is_empty());
 }
 
 #[tokio::test]
-async fn the_older_of_two_gets_the_primary_and_the_other_takes_over() {
+async fn the_older_of_two_resources_gets_the_primary_and_the_other_takes_over() {
     let (fixture, id) = created("rivals", "").await;
     fixture
         .apply(&compute("rival", "br-main-42", "  existing: Adopt\n"))
@@ -218,7 +224,7 @@ async fn the_older_of_two_gets_the_primary_and_the_other_takes_over() {
         "{stalled}"
     );
     assert_eq!(writes(&fixture).len(), 1);
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     let ready = fixture.until_ready("compute/rival").await;
     assert_ne!(ready["status"]["computeID"], *id);
@@ -248,7 +254,7 @@ async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
         message(&stalled, "Stalled").contains("was copied from copy/orders"),
         "{stalled}"
     );
-    delete(&fixture, "compute/copy").await;
+    fixture.delete("compute/copy").await;
     fixture.until_gone("compute/copy").await;
     line(&fixture, &id).await;
     assert_eq!(fixture.count("DELETE"), 0);
@@ -256,7 +262,7 @@ async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
 
 /// After a downgrade, the older version must not touch records that it cannot read.
 #[tokio::test]
-async fn what_a_newer_version_recorded_is_left_alone_until_that_version_is_back() {
+async fn a_record_of_a_newer_version_is_unchanged_until_that_version_is_back() {
     let (fixture, id) = created("newer", "").await;
     let annotated = async |text: &str| {
         let patch = json!({"metadata": {"annotations": {RECORD: text}}}).to_string();
@@ -289,7 +295,7 @@ async fn what_a_newer_version_recorded_is_left_alone_until_that_version_is_back(
     fixture
         .patch("compute/orders", json!({"size": {"fixed": 2}}))
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     polls(&fixture, 3).await;
     let seen = fixture.get("compute/orders").await.unwrap();
     assert_eq!(seen["metadata"]["annotations"][RECORD], newer.as_str());
@@ -313,7 +319,7 @@ async fn a_resource_restored_without_its_status_keeps_its_compute() {
     fixture
         .patch("compute/orders", json!({"deletion": "Orphan"}))
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     fixture.apply(&backup.to_string()).await;
     let ready = fixture.until_ready("compute/orders").await;
@@ -322,7 +328,7 @@ async fn a_resource_restored_without_its_status_keeps_its_compute() {
 }
 
 #[tokio::test]
-async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
+async fn a_second_resource_of_the_same_moment_does_not_create_again() {
     let fixture = Fixture::new("race").await;
     // The slow first create ensures that the second resource is decided while it is in progress.
     fixture.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));

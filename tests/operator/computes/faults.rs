@@ -7,11 +7,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{created, delete, message, polls, writes};
+use super::{created, message, polls, writes};
 use crate::fixture::{ADMIN, Fixture, compute, free_address, world};
 
 #[tokio::test]
-async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
+async fn a_create_with_a_lost_answer_is_found_and_not_repeated() {
     let fixture = Fixture::new("create-lost").await;
     fixture.fault(json!({"method": "POST", "kind": "lose_answer"}));
     fixture
@@ -37,7 +37,7 @@ async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
 }
 
 #[tokio::test]
-async fn a_replica_whose_answer_was_cut_is_distinguished_from_its_siblings() {
+async fn a_replica_with_a_truncated_answer_is_distinguished_from_its_siblings() {
     let fixture = Fixture::new("replica-lost").await;
     let others = [
         super::by_hand(&fixture, "br-main-42", "read_only").await,
@@ -60,7 +60,7 @@ async fn a_replica_whose_answer_was_cut_is_distinguished_from_its_siblings() {
 }
 
 #[tokio::test]
-async fn a_busy_platform_is_asked_again() {
+async fn requests_to_a_busy_platform_are_retried() {
     let fixture = Fixture::new("busy").await;
     fixture.fault(json!({"method": "POST", "status": 423, "times": 2}));
     fixture.fault(json!({"method": "DELETE", "status": 423}));
@@ -72,7 +72,7 @@ async fn a_busy_platform_is_asked_again() {
         (fixture.count("POST"), fixture.computes().await.len()),
         (3, 1)
     );
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!(
         fixture.count("DELETE"),
@@ -83,7 +83,7 @@ async fn a_busy_platform_is_asked_again() {
 }
 
 #[tokio::test]
-async fn the_time_that_the_platform_asks_for_is_obeyed() {
+async fn retry_after_of_the_platform_is_respected() {
     let fixture = Fixture::new("throttled").await;
     // Otherwise the fault could hit requests of the account itself.
     fixture.until_ready("account/prod").await;
@@ -111,7 +111,7 @@ async fn the_time_that_the_platform_asks_for_is_obeyed() {
 }
 
 #[tokio::test]
-async fn a_platform_that_is_not_there_yet_is_waited_for() {
+async fn an_unavailable_platform_is_waited_for() {
     let fixture = Fixture::bare("late").await;
     let address = free_address();
     fixture.secret("platform-api-key", ADMIN).await;
@@ -136,7 +136,7 @@ async fn a_platform_that_is_not_there_yet_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_stops_every_call_until_there_is_another() {
+async fn a_revoked_key_stops_all_calls_until_there_is_another() {
     let (fixture, _) = created("compute-revoked", "  size: {fixed: 1}\n").await;
     let keys = fixture.keys().await;
     let key = keys

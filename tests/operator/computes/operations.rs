@@ -27,6 +27,21 @@ fn mentions(text: &str, words: &[&str]) {
         .for_each(|word| assert!(text.contains(word), "{word:?} is not in {text:?}"));
 }
 
+async fn start_outside_of_dbplane(fixture: &Fixture, compute: &str) {
+    let url = format!(
+        "{}/projects/{}/endpoints/{compute}/start",
+        fixture.platform.base_url(),
+        fixture.project
+    );
+    let started = reqwest::Client::new()
+        .post(url)
+        .bearer_auth(ADMIN)
+        .send()
+        .await
+        .unwrap();
+    assert!(started.status().is_success(), "{}", started.status());
+}
+
 fn creation(seen: &Value) -> &str {
     seen["status"]["createdAt"].as_str().unwrap()
 }
@@ -50,23 +65,7 @@ async fn a_compute_that_never_starts_is_reported_with_its_operations_until_one_s
     let stalled = fixture
         .until_condition("compute/orders", "Stalled", "True", "StartTimeout")
         .await;
-    let told = format!("start_compute {id} (error, 3 failures: no room)");
-    mentions(&message(&stalled, "Stalled"), &[creation(&stalled), &told]);
-    assert_eq!(
-        condition(&stalled, "Synced").unwrap()["reason"],
-        "OperationFailed",
-        "{stalled}"
-    );
-    mentions(
-        &message(&stalled, "Synced"),
-        &[&told, "does not try it again"],
-    );
-    let expected = json!({"id": id, "action": "start_compute", "status": "error", "failures": 3, "error": "no room"});
-    assert_eq!(stalled["status"]["lastOperation"], expected);
-    mentions(
-        &fixture.event("compute/orders", "OperationFailed").await,
-        &[&told],
-    );
+    the_failed_start_is_reported(&fixture, &stalled, &id).await;
     let asked = questions(&fixture);
     polls(&fixture, 2).await;
     assert!(
@@ -79,19 +78,7 @@ async fn a_compute_that_never_starts_is_reported_with_its_operations_until_one_s
         "nothing is done because of it"
     );
     let compute = stalled["status"]["computeID"].as_str().unwrap();
-    // A user starts the compute outside of dbplane.
-    let url = format!(
-        "{}/projects/{}/endpoints/{compute}/start",
-        fixture.platform.base_url(),
-        fixture.project
-    );
-    let started = reqwest::Client::new()
-        .post(url)
-        .bearer_auth(ADMIN)
-        .send()
-        .await
-        .unwrap();
-    assert!(started.status().is_success(), "{}", started.status());
+    start_outside_of_dbplane(&fixture, compute).await;
     fixture.until_ready("compute/orders").await;
     let over = fixture
         .until_condition("compute/orders", "Synced", "True", "InSync")
@@ -106,6 +93,26 @@ async fn a_compute_that_never_starts_is_reported_with_its_operations_until_one_s
         questions(&fixture),
         asked,
         "nothing is asked while all is well"
+    );
+}
+
+async fn the_failed_start_is_reported(fixture: &Fixture, stalled: &Value, id: &str) {
+    let failure = format!("start_compute {id} (error, 3 failures: no room)");
+    mentions(&message(stalled, "Stalled"), &[creation(stalled), &failure]);
+    assert_eq!(
+        condition(stalled, "Synced").unwrap()["reason"],
+        "OperationFailed",
+        "{stalled}"
+    );
+    mentions(
+        &message(stalled, "Synced"),
+        &[&failure, "does not try it again"],
+    );
+    let expected = json!({"id": id, "action": "start_compute", "status": "error", "failures": 3, "error": "no room"});
+    assert_eq!(stalled["status"]["lastOperation"], expected);
+    mentions(
+        &fixture.event("compute/orders", "OperationFailed").await,
+        &[&failure],
     );
 }
 
@@ -125,15 +132,18 @@ async fn a_change_whose_operation_fails_is_reported_and_not_repeated() {
         (&last["action"], &last["status"], &last["error"]),
         (&json!("apply_config"), &json!("failed"), &json!("no room"))
     );
-    let told = format!(
+    let failure = format!(
         "apply_config {} (failed, {} failure",
         last["id"].as_str().unwrap(),
         last["failures"]
     );
-    mentions(&message(&reported, "Synced"), &[&told, "may try it again"]);
+    mentions(
+        &message(&reported, "Synced"),
+        &[&failure, "may try it again"],
+    );
     mentions(
         &fixture.event("compute/orders", "OperationFailed").await,
-        &[&told],
+        &[&failure],
     );
     let (asked, version) = (
         questions(&fixture),
@@ -149,7 +159,7 @@ async fn a_change_whose_operation_fails_is_reported_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_platform_that_lists_no_operations_is_asked_once_and_its_answers_are_reported() {
+async fn operations_are_requested_once_from_a_platform_that_does_not_list_them() {
     let fixture = Fixture::minimal("unlisted-failed").await;
     let id = create(&fixture, "  size: {fixed: 1}\n").await;
     fails(&fixture, "apply_config", 100).await;
@@ -193,10 +203,13 @@ async fn a_compute_that_never_starts_is_reported_where_operations_are_not_listed
         .until_condition("compute/orders", "Stalled", "True", "StartTimeout")
         .await;
     let id = stalled["status"]["lastOperation"]["id"].as_str().unwrap();
-    let told = format!(
+    let failure = format!(
         "answer to the last change showed the operations, newest first: start_compute {id} (running)"
     );
-    mentions(&message(&stalled, "Stalled"), &[creation(&stalled), &told]);
+    mentions(
+        &message(&stalled, "Stalled"),
+        &[creation(&stalled), &failure],
+    );
     polls(&fixture, 2).await;
     assert_eq!(questions(&fixture), 1);
 }

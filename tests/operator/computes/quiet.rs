@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{create, created, delete, is_restarted, polls, writes};
+use super::{create, created, is_restarted, polls, writes};
 use crate::fixture::{Fixture, compute};
 
 /// The operator's writes in the namespace so far, from the API server's audit log.
@@ -82,7 +82,7 @@ async fn a_settled_operator_writes_nothing_and_reads_one_list_a_poll() {
 }
 
 #[tokio::test]
-async fn what_was_done_and_how_everything_stands_is_counted() {
+async fn actions_and_states_are_counted() {
     let (fixture, _) = created("metrics", "").await;
     let account = fixture.get("account/prod").await.unwrap()["metadata"]["uid"]
         .as_str()
@@ -148,7 +148,7 @@ fn value(text: &str, series: &str) -> Option<f64> {
 }
 
 #[tokio::test]
-async fn an_idle_compute_is_ready_and_nothing_wakes_it() {
+async fn an_idle_compute_is_ready_and_is_not_woken() {
     let (fixture, id) = created("idle", "  size: {fixed: 1}\n").await;
     fixture.platform.advance(Duration::from_secs(600)).unwrap();
     let seen = fixture
@@ -171,7 +171,7 @@ async fn an_idle_compute_is_ready_and_nothing_wakes_it() {
 }
 
 #[tokio::test]
-async fn a_platform_that_offers_the_least_is_enough() {
+async fn the_minimal_platform_is_sufficient() {
     let fixture = Fixture::minimal("minimal").await;
     let id = create(&fixture, "  size: {fixed: 1}\n").await;
     fixture
@@ -200,7 +200,7 @@ async fn a_platform_that_offers_the_least_is_enough() {
     let ready = fixture.until_ready("compute/orders").await;
     assert_eq!(ready["status"]["computeID"], *id);
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (2, 1));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert!(fixture.computes().await.is_empty());
     assert_eq!(fixture.count("DELETE"), 1);

@@ -4,11 +4,11 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{by_hand, create, created, delete, is_restarted, line, message, polls, writes};
+use super::{by_hand, create, created, is_restarted, line, message, polls, writes};
 use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 #[tokio::test]
-async fn a_refused_create_is_reported_and_made_with_another_spec() {
+async fn a_refused_create_is_reported_and_retried_with_another_spec() {
     // Only the public API refuses such a wide range.
     let fixture = Fixture::public("create-refused").await;
     fixture
@@ -43,7 +43,7 @@ async fn a_refused_create_is_reported_and_made_with_another_spec() {
 }
 
 #[tokio::test]
-async fn a_refused_change_is_reported_and_the_compute_stays_as_it_is() {
+async fn a_refused_change_is_reported_and_the_compute_is_unchanged() {
     // Only the public API lets users of the Free plan resize a compute.
     let fixture = Fixture::public("ceiling").await;
     create(&fixture, "  size: {fixed: 1}\n").await;
@@ -102,11 +102,11 @@ async fn a_refused_change_is_reported_and_the_compute_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
+async fn a_refused_delete_keeps_the_resource_until_it_is_allowed() {
     let (fixture, _) = created("protected", "").await;
     let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
     fixture.fault(json!({"method": "DELETE", "status": 422, "times": 1000, "body": body}));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let stalled = fixture
         .until_condition("compute/orders", "Stalled", "True", "Refused")
         .await;
@@ -130,7 +130,7 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
 async fn a_compute_that_may_not_be_deleted_can_be_orphaned() {
     let (fixture, _) = created("left", "").await;
     fixture.fault(json!({"method": "DELETE", "status": 422, "times": 1000}));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture
         .until_condition("compute/orders", "Stalled", "True", "Refused")
         .await;
@@ -183,7 +183,7 @@ async fn a_setting_that_the_platform_ignores_is_reported_and_sent_once() {
 }
 
 #[tokio::test]
-async fn what_was_refused_to_one_key_is_tried_at_once_with_another() {
+async fn a_call_refused_to_one_key_is_retried_at_once_with_another() {
     let fixture = Fixture::new("other-key").await;
     let body = json!({"message": "not allowed for this key"});
     fixture.fault(json!({"method": "POST", "status": 403, "times": 1000, "body": body}));
@@ -202,7 +202,7 @@ async fn what_was_refused_to_one_key_is_tried_at_once_with_another() {
 }
 
 #[tokio::test]
-async fn a_replica_moves_beside_no_primary_but_in_the_public_api() {
+async fn a_replica_moves_to_a_branch_without_a_primary_only_in_the_public_api() {
     for (fixture, allowed) in [
         (Fixture::new("beside").await, false),
         (Fixture::public("beside-public").await, true),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{annotate, created, is_restarted, line, polls, writes};
+use super::{created, is_restarted, line, polls, writes};
 use crate::fixture::Fixture;
 
 const RESTART: &str = "dbplane.dev/restart";
@@ -38,7 +38,9 @@ async fn each_token_restarts_once() {
         .await;
     restarted(&fixture, "second").await;
     assert_eq!(restarts(&fixture), 1);
-    annotate(&fixture, "orders", &format!("{RESTART}=please")).await;
+    fixture
+        .annotate("compute/orders", &format!("{RESTART}=please"))
+        .await;
     restarted(&fixture, "second please").await;
     polls(&fixture, 2).await;
     assert_eq!(restarts(&fixture), 2);
@@ -47,7 +49,9 @@ async fn each_token_restarts_once() {
     fixture
         .patch("compute/orders", json!({"restartToken": null}))
         .await;
-    annotate(&fixture, "orders", &format!("{RESTART}-")).await;
+    fixture
+        .annotate("compute/orders", &format!("{RESTART}-"))
+        .await;
     fixture
         .until("compute/orders", "seen", |seen| {
             seen["status"]["observedGeneration"] == 3
@@ -78,7 +82,7 @@ async fn an_idle_compute_is_not_woken_for_a_restart() {
 }
 
 #[tokio::test]
-async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
+async fn a_restart_with_a_lost_answer_is_not_repeated() {
     let (fixture, id) = created("restart-lost", "").await;
     // Start times have a resolution of one second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
@@ -93,7 +97,7 @@ async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
 }
 
 #[tokio::test]
-async fn a_restart_that_was_refused_for_the_moment_is_made_later() {
+async fn a_temporarily_refused_restart_is_retried() {
     let (fixture, id) = created("restart-busy", "").await;
     fixture.fault(json!({"method": "POST", "path": "/restart$", "status": 423, "times": 2}));
     fixture
@@ -105,7 +109,7 @@ async fn a_restart_that_was_refused_for_the_moment_is_made_later() {
 }
 
 #[tokio::test]
-async fn a_restart_is_made_with_a_change_that_restarts_anyway() {
+async fn a_restart_is_done_by_a_change_that_restarts_anyway() {
     let closed = "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
     let (fixture, id) = created("restart-and-resize", closed).await;
     // Start times have a resolution of one second.

@@ -5,26 +5,26 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 
-use super::{created, delete, message, writes};
+use super::{created, message, writes};
 use crate::fixture::{Fixture, compute};
 
 /// The operator's settle time less a second, for the resolution of clocks.
 const SETTLE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-async fn absence_proves_something_only_after_the_settle_time() {
+async fn absence_is_proof_only_after_the_settle_time() {
     tokio::join!(
-        a_create_that_was_dropped_is_made_once_it_is_certain(),
-        a_create_that_failed_is_made_once_it_is_certain(),
-        a_compute_that_someone_else_deleted_is_recreated(),
-        a_compute_that_someone_else_deleted_is_only_reported_where_the_spec_says_so(),
-        an_imported_compute_that_someone_else_deleted_is_reported(),
-        a_platform_that_can_no_longer_be_read_is_reported(),
+        a_dropped_create_is_repeated_when_its_absence_is_certain(),
+        a_failed_create_is_repeated_when_its_absence_is_certain(),
+        a_compute_deleted_outside_of_dbplane_is_recreated(),
+        a_compute_deleted_outside_of_dbplane_is_only_reported_if_the_spec_declares_it(),
+        an_imported_compute_deleted_outside_of_dbplane_is_reported(),
+        an_unreadable_platform_is_reported(),
         an_unresolved_create_is_resolved_before_the_resource_is_deleted(),
     );
 }
 
-async fn a_create_that_was_dropped_is_made_once_it_is_certain() {
+async fn a_dropped_create_is_repeated_when_its_absence_is_certain() {
     let fixture = Fixture::new("create-dropped").await;
     fixture.fault(json!({"method": "POST", "kind": "drop"}));
     fixture.apply(&compute("orders", "br-main-42", "")).await;
@@ -47,7 +47,7 @@ async fn a_create_that_was_dropped_is_made_once_it_is_certain() {
     );
 }
 
-async fn a_create_that_failed_is_made_once_it_is_certain() {
+async fn a_failed_create_is_repeated_when_its_absence_is_certain() {
     let fixture = Fixture::new("create-failed").await;
     fixture.fault(json!({"method": "POST", "status": 500, "body": "<html>broken</html>"}));
     fixture
@@ -63,7 +63,7 @@ async fn a_create_that_failed_is_made_once_it_is_certain() {
     );
 }
 
-async fn a_compute_that_someone_else_deleted_is_recreated() {
+async fn a_compute_deleted_outside_of_dbplane_is_recreated() {
     let (fixture, id) = created(
         "recreate",
         "  connection: {secretName: orders-db, template: {URL: 'postgresql://{{ host }}'}}\n",
@@ -102,7 +102,7 @@ async fn a_compute_that_someone_else_deleted_is_recreated() {
     );
 }
 
-async fn a_compute_that_someone_else_deleted_is_only_reported_where_the_spec_says_so() {
+async fn a_compute_deleted_outside_of_dbplane_is_only_reported_if_the_spec_declares_it() {
     let (fixture, id) = created("report-gone", "  onMissing: Report\n").await;
     fixture
         .console(Method::DELETE, &format!("/computes/{id}"), json!({}))
@@ -125,7 +125,7 @@ async fn a_compute_that_someone_else_deleted_is_only_reported_where_the_spec_say
     );
 }
 
-async fn an_imported_compute_that_someone_else_deleted_is_reported() {
+async fn an_imported_compute_deleted_outside_of_dbplane_is_reported() {
     let fixture = Fixture::new("import-gone").await;
     let id = super::by_hand(&fixture, "br-main-42", "read_write").await;
     fixture
@@ -143,12 +143,12 @@ async fn an_imported_compute_that_someone_else_deleted_is_reported() {
         .until_condition("compute/orders", "Stalled", "True", "ComputeNotFound")
         .await;
     assert!(message(&stalled, "Stalled").contains(&id), "{stalled}");
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (0, 1));
 }
 
-async fn a_platform_that_can_no_longer_be_read_is_reported() {
+async fn an_unreadable_platform_is_reported() {
     let (fixture, _) = created("unreadable", "").await;
     fixture.fault(json!({"kind": "drop", "times": 1_000_000}));
     let reported = fixture
@@ -170,7 +170,7 @@ async fn an_unresolved_create_is_resolved_before_the_resource_is_deleted() {
     fixture
         .until_condition("compute/orders", "Reconciling", "True", "ConfirmingCreate")
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let begun = Instant::now();
     fixture.until_gone("compute/orders").await;
     assert!(

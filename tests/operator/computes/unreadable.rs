@@ -1,13 +1,13 @@
 //! Answers that dbplane cannot decode: a list entry, or an unknown state of a compute.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{by_hand, create, delete, message, polls, writes};
+use super::{by_hand, create, message, polls, writes};
 use crate::fixture::{Fixture, compute, condition};
 
 /// Applies a fault to every later list.
-fn lists(fixture: &Fixture, fault: serde_json::Value) {
+fn lists(fixture: &Fixture, fault: Value) {
     let mut order = json!({"method": "GET", "path": "/endpoints$", "times": 10_000});
     order
         .as_object_mut()
@@ -16,12 +16,12 @@ fn lists(fixture: &Fixture, fault: serde_json::Value) {
     fixture.fault(order);
 }
 
-async fn spared(fixture: &Fixture) {
+async fn remove_faults(fixture: &Fixture) {
     fixture.console(Method::DELETE, "/faults", json!({})).await;
 }
 
 #[tokio::test]
-async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else() {
+async fn an_unreadable_compute_blocks_only_resources_that_it_may_belong_to() {
     let fixture = Fixture::minimal("odd-entry").await;
     create(&fixture, "").await;
     let odd = by_hand(&fixture, "br-dev-7", "read_write").await;
@@ -37,15 +37,41 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
             "UnreadableEntries",
         )
         .await;
-    let told = message(&account, "UnreadableEntries");
+    let reported = message(&account, "UnreadableEntries");
     assert!(
-        told.contains(&format!(
+        reported.contains(&format!(
             "of project {}: {odd} (branch_id)",
             fixture.project
         )),
-        "{told}"
+        "{reported}"
     );
     assert_eq!(condition(&account, "Ready").unwrap()["status"], "True");
+    the_entry_is_counted_and_logged(&fixture, &account, &odd).await;
+    // A create needs the previous contents of the branch as baseline, which are unknown here.
+    fixture
+        .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
+        .await;
+    let waiting = fixture
+        .until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries")
+        .await;
+    assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
+    // Readable entries are still reconciled.
+    fixture
+        .until_condition("compute/orders", "Ready", "True", "Available")
+        .await;
+    fixture.delete("compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    polls(&fixture, 2).await;
+    assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
+    remove_faults(&fixture).await;
+    fixture.until_ready("compute/reader").await;
+    assert_eq!(
+        (fixture.count("POST"), fixture.computes().await.len()),
+        (2, 2)
+    );
+}
+
+async fn the_entry_is_counted_and_logged(fixture: &Fixture, account: &Value, odd: &str) {
     let uid = account["metadata"]["uid"].as_str().unwrap();
     let series = format!("dbplane_unreadable_entries{{account=\"{uid}\",list=\"project\"}} 1");
     let counted = async || {
@@ -66,32 +92,10 @@ async fn a_compute_that_cannot_be_read_holds_up_what_may_be_it_and_nothing_else(
             .contains(&format!("{odd} (branch_id)")),
         "it is in the log"
     );
-    // A create needs the previous contents of the branch as baseline, which are unknown here.
-    fixture
-        .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
-        .await;
-    let waiting = fixture
-        .until_condition("compute/reader", "Ready", "Unknown", "UnreadableEntries")
-        .await;
-    assert!(message(&waiting, "Ready").contains(&odd), "{waiting}");
-    // Readable entries are still reconciled.
-    fixture
-        .until_condition("compute/orders", "Ready", "True", "Available")
-        .await;
-    delete(&fixture, "compute/orders").await;
-    fixture.until_gone("compute/orders").await;
-    polls(&fixture, 2).await;
-    assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (1, 1));
-    spared(&fixture).await;
-    fixture.until_ready("compute/reader").await;
-    assert_eq!(
-        (fixture.count("POST"), fixture.computes().await.len()),
-        (2, 2)
-    );
 }
 
 #[tokio::test]
-async fn an_entry_without_its_identifier_proves_no_absence() {
+async fn an_entry_without_an_identifier_does_not_prove_absence() {
     let fixture = Fixture::minimal("nameless-entry").await;
     let id = create(&fixture, "").await;
     lists(
@@ -102,7 +106,7 @@ async fn an_entry_without_its_identifier_proves_no_absence() {
         .until_condition("compute/orders", "Ready", "Unknown", "UnreadableEntries")
         .await;
     assert_eq!(unknown["status"]["computeID"], id.as_str());
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture
         .wait_until("the deletion", async || fixture.count("DELETE") == 1)
         .await;
@@ -112,7 +116,7 @@ async fn an_entry_without_its_identifier_proves_no_absence() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_known_is_neither_good_nor_bad() {
+async fn an_unknown_state_is_neither_ready_nor_failed() {
     let fixture = Fixture::new("odd-state").await;
     create(&fixture, "").await;
     lists(&fixture, json!({"kind": "state", "body": "degraded"}));
@@ -130,7 +134,7 @@ async fn a_state_that_is_not_known_is_neither_good_nor_bad() {
         ),
         (&json!("degraded"), &json!(true))
     );
-    spared(&fixture).await;
+    remove_faults(&fixture).await;
     fixture.until_ready("compute/orders").await;
     assert_eq!(writes(&fixture).len(), 1);
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::{Alone, delete, is_reported, message};
+use super::{Alone, is_reported, message};
 use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 use crate::support::{PATIENCE, wait_for};
 
@@ -33,12 +33,7 @@ fn confirmation(until: Timestamp) -> String {
 
 async fn confirm(fixture: &Fixture, object: &str) {
     fixture
-        .kubectl(&[
-            "annotate",
-            "--overwrite",
-            object,
-            &confirmation(Timestamp::now()),
-        ])
+        .annotate(object, &confirmation(Timestamp::now()))
         .await;
 }
 
@@ -49,7 +44,7 @@ fn names_of(kind: &str, prefix: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_deleted_too_fast_waits_until_a_person_decides() {
+async fn deletions_above_the_rate_wait_for_a_confirmation() {
     let mut alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
     let (computes, keys) = tokio::join!(alone.fixture("braked"), alone.fixture("braked-keys"));
     tokio::join!(apply_computes(&computes), apply_keys(&keys));
@@ -83,14 +78,43 @@ async fn apply_keys(fixture: &Fixture) {
     }
 }
 
+/// The Computes whose deletion waits.
+const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
+
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
-    const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
-    // A confirmation from an earlier deletion does not count, and neither does one far in the
-    // future.
-    let (hour, year) = (
-        SignedDuration::from_hours(1),
-        SignedDuration::from_hours(24 * 365),
+    annotate_with_invalid_confirmations(fixture).await;
+    fixture.delete_all("computes").await;
+    let reported = waiting(fixture, &names_of("compute", "reader"), 3).await;
+    assert_eq!(fixture.count("DELETE"), 2);
+    assert_eq!(alone.metric(PAUSED).await, Some(3));
+    assert_eq!(
+        alone
+            .metric("dbplane_platform_deletes_total{kind=\"Compute\"}")
+            .await,
+        Some(2)
     );
+    let before = fixture.get(&reported[0]).await.unwrap();
+    let text = message(&before, "Stalled");
+    assert!(
+        text.contains("confirm-deletion=$(date -u +%FT%TZ)") && text.contains("Orphan"),
+        "{text}"
+    );
+    assert_eq!(fixture.event(&reported[0], "DeletionPaused").await, text);
+
+    computes_wait_after_a_restart(alone, fixture).await;
+    assert_eq!(
+        fixture.get(&reported[0]).await.unwrap(),
+        before,
+        "waiting writes nothing"
+    );
+    a_further_deletion_waits(fixture).await;
+    confirmed_and_orphaned_computes_are_gone(alone, fixture, &reported).await;
+}
+
+/// A confirmation from an earlier deletion does not count, and neither does one far in the future.
+async fn annotate_with_invalid_confirmations(fixture: &Fixture) {
+    let hour = SignedDuration::from_hours(1);
+    let year = SignedDuration::from_hours(24 * 365);
     fixture
         .kubectl(&[
             "annotate",
@@ -109,45 +133,25 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
             &ahead,
         ])
         .await;
-    fixture
-        .kubectl(&["delete", "computes", "--all", "--wait=false"])
-        .await;
-    let reported = waiting(fixture, &names_of("compute", "reader"), 3).await;
-    assert_eq!(fixture.count("DELETE"), 2);
-    assert_eq!(alone.metric(PAUSED).await, Some(3));
-    assert_eq!(
-        alone
-            .metric("dbplane_platform_deletes_total{kind=\"Compute\"}")
-            .await,
-        Some(2)
-    );
-    let before = fixture.get(&reported[0]).await.unwrap();
-    let text = message(&before, "Stalled");
-    assert!(
-        text.contains("confirm-deletion=$(date -u +%FT%TZ)") && text.contains("Orphan"),
-        "{text}"
-    );
-    assert_eq!(fixture.event(&reported[0], "DeletionPaused").await, text);
+}
 
-    // A restart clears the count of recent deletions, but waiting objects must still wait.
+/// A restart clears the count of recent deletions, but waiting objects must still wait.
+async fn computes_wait_after_a_restart(alone: &mut Alone, fixture: &Fixture) {
     alone.kill();
     alone.start().await;
     fixture
-        .wait_until("everybody to be looked at again", async || {
+        .wait_until("all objects to be reconciled again", async || {
             alone.metric(PAUSED).await == Some(3)
         })
         .await;
     assert_eq!(fixture.count("DELETE"), 2);
-    assert_eq!(
-        fixture.get(&reported[0]).await.unwrap(),
-        before,
-        "waiting writes nothing"
-    );
+}
 
-    // Other deletions in the namespace must not bypass the brake either.
+/// Other deletions in the namespace must not bypass the brake either.
+async fn a_further_deletion_waits(fixture: &Fixture) {
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
-    delete(fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let next = fixture
         .until_condition("compute/orders", "Stalled", "True", "DeletionPaused")
         .await;
@@ -156,7 +160,13 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
             .contains("other deletions in namespace braked through the same account wait"),
         "{next}"
     );
+}
 
+async fn confirmed_and_orphaned_computes_are_gone(
+    alone: &Alone,
+    fixture: &Fixture,
+    reported: &[String],
+) {
     confirm(fixture, &reported[0]).await;
     fixture.until_gone(&reported[0]).await;
     assert_eq!(fixture.count("DELETE"), 3);
@@ -190,7 +200,7 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
         "one was left on purpose"
     );
     fixture
-        .wait_until("nobody to wait", async || {
+        .wait_until("no deletion to wait", async || {
             alone.metric(PAUSED).await == Some(0)
         })
         .await;
@@ -247,7 +257,7 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
 
 /// The limit is two per namespace, and eight for the account.
 #[tokio::test]
-async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
+async fn deletions_of_one_namespace_through_a_shared_account_pause_no_other() {
     let alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
     let mut fixtures = Vec::new();
     for name in ["braked-a", "braked-b", "braked-c", "braked-d", "braked-e"] {
@@ -282,20 +292,16 @@ async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
         }
     }
     let objects = names_of("projectkey", "ci");
-    first
-        .kubectl(&["delete", "projectkeys", "--all", "--wait=false"])
-        .await;
+    first.delete_all("projectkeys").await;
     waiting(first, &objects, 3).await;
     for fixture in &fixtures[1..4] {
-        fixture
-            .kubectl(&["delete", "projectkeys", "--all", "--wait=false"])
-            .await;
+        fixture.delete_all("projectkeys").await;
         for object in &objects[..2] {
             fixture.until_gone(object).await;
         }
     }
     let last = &fixtures[4];
-    delete(last, &objects[0]).await;
+    last.delete(&objects[0]).await;
     last.until_condition(&objects[0], "Reconciling", "True", "DeletionSlowed")
         .await;
     last.until_gone(&objects[0]).await;

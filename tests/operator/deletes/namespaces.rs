@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Alone, delete, message};
+use super::{Alone, message};
 use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 
 const OBJECTS: [&str; 4] = [
@@ -13,7 +13,7 @@ const OBJECTS: [&str; 4] = [
 ];
 
 /// Creates two Computes, one with a connection Secret, and two ProjectKeys.
-async fn furnish(fixture: &Fixture, account: &str) {
+async fn declare_resources(fixture: &Fixture, account: &str) {
     let of = |manifest: String| manifest.replace("{name: prod}", account);
     fixture
         .apply(&of(compute(
@@ -66,10 +66,10 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
     let [one, two, three, four] = &fixtures;
     let prod = "{name: prod}";
     tokio::join!(
-        furnish(one, prod),
-        furnish(two, prod),
-        furnish(three, prod),
-        furnish(four, prod)
+        declare_resources(one, prod),
+        declare_resources(two, prod),
+        declare_resources(three, prod),
+        declare_resources(four, prod)
     );
     for (before, fixture) in fixtures.iter().enumerate() {
         // After this many deletions, the operator is killed while it waits for the answer to the
@@ -99,9 +99,9 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
 #[tokio::test]
 async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() {
     let fixture = Fixture::new("wrong-order").await;
-    furnish(&fixture, "{name: prod}").await;
+    declare_resources(&fixture, "{name: prod}").await;
     // The account is deleted first. It waits, and so does its Secret in a namespace in deletion.
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     let waits = fixture
         .until_condition("account/prod", "Ready", "False", "InUse")
         .await;
@@ -112,21 +112,19 @@ async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() 
     ] {
         assert!(message(&waits, "Ready").contains(user), "{waits}");
     }
-    fixture
-        .kubectl(&["delete", "namespace", "wrong-order", "--wait=false"])
-        .await;
+    fixture.delete("namespace/wrong-order").await;
     assert_nothing_is_left(&fixture).await;
 }
 
 #[tokio::test]
 async fn one_command_deletes_everything_credentials_first() {
     let fixture = Fixture::new("one-command").await;
-    furnish(&fixture, "{name: prod}").await;
+    declare_resources(&fixture, "{name: prod}").await;
     for object in ["secret/platform-api-key", "account/prod"]
         .iter()
         .chain(&OBJECTS)
     {
-        delete(&fixture, object).await;
+        fixture.delete(object).await;
     }
     for object in OBJECTS
         .iter()
@@ -140,15 +138,15 @@ async fn one_command_deletes_everything_credentials_first() {
 #[tokio::test]
 async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     let fixture = Fixture::new("no-credentials").await;
-    furnish(&fixture, "{name: prod}").await;
+    declare_resources(&fixture, "{name: prod}").await;
     // The Secret alone is deleted, so it loses its finalizer. Then nothing can be deleted on the
     // platform.
     fixture
         .kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"])
         .await;
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     for object in OBJECTS {
-        delete(&fixture, object).await;
+        fixture.delete(object).await;
         fixture
             .until_condition(object, "Ready", "Unknown", "AccountNotReady")
             .await;
@@ -162,9 +160,7 @@ async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     for object in OBJECTS {
         fixture.until_gone(object).await;
     }
-    fixture
-        .kubectl(&["delete", "namespace", "no-credentials", "--wait=false"])
-        .await;
+    fixture.delete("namespace/no-credentials").await;
     assert_nothing_is_left(&fixture).await;
 }
 
@@ -179,7 +175,7 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
         .cluster_account("everywhere", "elsewhere-credentials", served)
         .await;
     let everywhere = "{name: everywhere, kind: ClusterAccount}";
-    furnish(&fixture, everywhere).await;
+    declare_resources(&fixture, everywhere).await;
     other
         .apply(
             &key("far", "")
@@ -189,7 +185,7 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
         .await;
     other.until_ready("projectkey/far").await;
     // Users in all namespaces keep the account, and its condition lists them.
-    delete(&fixture, "clusteraccount/everywhere").await;
+    fixture.delete("clusteraccount/everywhere").await;
     let waits = fixture
         .until_condition("clusteraccount/everywhere", "Ready", "False", "InUse")
         .await;
@@ -214,11 +210,11 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
+async fn an_account_in_deletion_is_not_used_for_new_resources() {
     let fixture = Fixture::new("account-goes").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     fixture
         .until_condition("account/prod", "Ready", "False", "InUse")
         .await;
@@ -232,8 +228,8 @@ async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
     );
     assert_eq!(fixture.count("POST"), 1);
     // A resource without anything on the platform must not keep the account.
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("account/prod").await;
-    delete(&fixture, "compute/late").await;
+    fixture.delete("compute/late").await;
     fixture.until_gone("compute/late").await;
 }

@@ -4,7 +4,7 @@ use dbplane_simulator::world::Profile;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{delete, message};
+use super::message;
 use crate::fixture::{ADMIN, Fixture, compute, key};
 
 /// Adds a second project to the organization.
@@ -60,10 +60,10 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn what_was_in_a_project_that_is_gone_is_released() {
+async fn resources_of_a_deleted_project_are_released() {
     tokio::join!(
         a_compute_of_a_deleted_project(),
-        what_was_in_a_transferred_project(),
+        resources_of_a_transferred_project_are_released(),
         the_only_project()
     );
 }
@@ -80,7 +80,7 @@ async fn a_compute_of_a_deleted_project() {
     fixture
         .until_condition("compute/orders", "Ready", "False", "Refused")
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let told = fixture.event("compute/orders", "ProjectGone").await;
     assert!(
         [&fixture.project, &id, "transferred"]
@@ -90,13 +90,13 @@ async fn a_compute_of_a_deleted_project() {
     );
     fixture.until_gone("compute/orders").await;
     // Nothing uses the account any more.
-    delete(&fixture, "account/prod").await;
+    fixture.delete("account/prod").await;
     fixture.until_gone("account/prod").await;
 }
 
 /// The platform has no call to revoke keys, and the account's Secret is deleted too, which changes
 /// its version.
-async fn what_was_in_a_transferred_project() {
+async fn resources_of_a_transferred_project_are_released() {
     let fixture = with_another("project-left", Profile::Minimal).await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.apply(&key("ci", "")).await;
@@ -140,7 +140,7 @@ async fn the_only_project() {
     fixture.until_ready("compute/orders").await;
     fixture.until_seen().await;
     fixture.delete_project().await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     // Projects are listed once the deletion has taken the settle time.
     let lists = fixture.count("GET /projects");
     let listed = || {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{delete, is_reported, message};
+use super::{is_reported, message};
 use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 const LISTS: &str = "/endpoints$";
@@ -30,7 +30,7 @@ async fn no_finalizer_is_removed_because_of_a_failed_read() {
             json!({"kind": "drop"}),
             "PlatformUnreachable"
         ),
-        a_key_that_is_refused_while_a_compute_is_deleted(),
+        a_key_refused_during_the_deletion_of_a_compute(),
         a_protected_compute_is_deleted_once_unprotected(),
     );
 }
@@ -46,7 +46,7 @@ async fn unseen(name: &str, fault: Value, reason: &str) {
         .unwrap()
         .extend(fault.as_object().unwrap().clone());
     fixture.fault(order);
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let reported = fixture
         .until("compute/orders", reason, |seen| {
             condition(seen, "Ready").is_some_and(|ready| ready["reason"] == reason)
@@ -73,12 +73,12 @@ async fn unseen(name: &str, fault: Value, reason: &str) {
     assert!(fixture.computes().await.is_empty());
 }
 
-async fn a_key_that_is_refused_while_a_compute_is_deleted() {
+async fn a_key_refused_during_the_deletion_of_a_compute() {
     let fixture = Fixture::new("unseen-401").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
     fixture.fault(json!({"status": 401, "times": 1_000_000}));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture
         .until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady")
         .await;
@@ -99,7 +99,7 @@ async fn a_protected_compute_is_deleted_once_unprotected() {
     fixture.until_ready("compute/orders").await;
     let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
     fixture.fault(json!({"method": "DELETE", "status": 422, "body": body}));
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     let reported = fixture
         .until("compute/orders", "refused", |seen| {
             is_reported(seen, "Refused")
@@ -143,19 +143,7 @@ async fn a_namespace_waits_for_a_compute_that_its_spec_protects() {
         .split_once("'. ")
         .unwrap()
         .0;
-    let metrics = reqwest::get(&fixture.shared.metrics)
-        .await
-        .unwrap()
-        .text()
-        .await
-        .unwrap();
-    let counted = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionProtected\"}";
-    assert!(
-        metrics
-            .lines()
-            .any(|line| line.starts_with(counted) && !line.ends_with(" 0")),
-        "{metrics}"
-    );
+    the_wait_is_counted(&fixture).await;
     assert_eq!(
         (fixture.count("DELETE"), fixture.computes().await.len()),
         (0, 1)
@@ -178,5 +166,21 @@ async fn a_namespace_waits_for_a_compute_that_its_spec_protects() {
     assert_eq!(
         (fixture.count("DELETE"), fixture.computes().await.len()),
         (1, 0)
+    );
+}
+
+async fn the_wait_is_counted(fixture: &Fixture) {
+    let metrics = reqwest::get(&fixture.shared.metrics)
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    let counted = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionProtected\"}";
+    assert!(
+        metrics
+            .lines()
+            .any(|line| line.starts_with(counted) && !line.ends_with(" 0")),
+        "{metrics}"
     );
 }

@@ -5,18 +5,18 @@ use dbplane_simulator::world::Profile;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{delete, message};
+use super::message;
 use crate::fixture::{Fixture, compute};
 
 #[tokio::test]
 async fn a_list_without_the_compute_proves_nothing() {
     tokio::join!(
-        is_deleted_all_the_same(
+        is_deleted_anyway(
             "unlisted-null",
             Profile::Default,
             json!({"endpoints": null})
         ),
-        is_deleted_all_the_same("unlisted-empty", Profile::Minimal, json!({"endpoints": []})),
+        is_deleted_anyway("unlisted-empty", Profile::Minimal, json!({"endpoints": []})),
         is_not_created_again("unlisted", Profile::Default),
         is_not_created_again("unlisted-minimal", Profile::Minimal),
         is_not_created_again("unlisted-public", Profile::Public),
@@ -38,9 +38,9 @@ async fn unlisted(name: &str, profile: Profile, list: Value) -> (Fixture, String
     )
 }
 
-async fn is_deleted_all_the_same(name: &str, profile: Profile, list: Value) {
+async fn is_deleted_anyway(name: &str, profile: Profile, list: Value) {
     let (fixture, _) = unlisted(name, profile, list).await;
-    delete(&fixture, "compute/reader").await;
+    fixture.delete("compute/reader").await;
     fixture.until_gone("compute/reader").await;
     assert_eq!(
         (fixture.count("DELETE"), fixture.computes().await.len()),

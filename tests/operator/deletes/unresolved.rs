@@ -4,7 +4,7 @@
 use dbplane_simulator::world::Profile;
 use serde_json::json;
 
-use super::{delete, is_reported, message};
+use super::{is_reported, message};
 use crate::fixture::{Fixture, compute, key};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
@@ -15,7 +15,7 @@ fn lose(fixture: &Fixture, path: &str) {
 }
 
 #[tokio::test]
-async fn an_open_create_is_resolved_before_the_resource_is_deleted() {
+async fn a_create_in_progress_is_resolved_before_the_resource_is_deleted() {
     tokio::join!(
         a_compute("open-compute", Profile::Default),
         a_compute("open-compute-minimal", Profile::Minimal),
@@ -33,7 +33,7 @@ async fn a_compute(name: &str, profile: Profile) {
     fixture
         .wait_until("the create to be sent", async || fixture.count("POST") == 1)
         .await;
-    delete(&fixture, "compute/orders").await;
+    fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
     let deleted = fixture.platform.requests(0);
     let deleted = deleted
@@ -60,7 +60,7 @@ async fn a_key() {
     fixture
         .wait_until("the create to be sent", async || fixture.count(CREATE) == 1)
         .await;
-    delete(&fixture, "projectkey/ci").await;
+    fixture.delete("projectkey/ci").await;
     fixture.until_gone("projectkey/ci").await;
     assert_eq!(
         (
@@ -80,7 +80,7 @@ async fn a_key_that_cannot_be_revoked() {
     fixture
         .wait_until("the create to be sent", async || fixture.count(CREATE) == 1)
         .await;
-    delete(&fixture, "projectkey/ci").await;
+    fixture.delete("projectkey/ci").await;
     let reported = fixture
         .until("projectkey/ci", "reported", |seen| {
             is_reported(seen, "RevocationUnsupported")

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::{Error, Result};
+use super::{Error, Result};
 
 /// Not a secret: the server listens on 127.0.0.1, holds only test objects, and runs only during a
 /// test.

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{PATIENCE, Result};
-use super::ControlPlane;
+use super::{ControlPlane, PATIENCE, Result};
 
 impl ControlPlane {
     /// Copies the storage. The API server is down meanwhile.

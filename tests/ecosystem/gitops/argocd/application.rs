@@ -1,7 +1,7 @@
 //! The real application-controller and repo-server of Argo CD, and an Application with its Git
 //! repository.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dbplane::cluster::merge;
@@ -42,31 +42,7 @@ async fn start(cluster: &'static ControlPlane) -> Vec<Running> {
         free_address(),
         [(); 3].map(|()| free_port().unwrap().to_string()),
     );
-    let programs = format!(
-        "{}:{}",
-        tools("argocd").display(),
-        std::env::var("PATH").unwrap()
-    );
-    let part = |name: &str, arguments: &[&str]| {
-        let mut command = Command::new(tools("argocd").join("argocd"));
-        let kubeconfig = cluster.kubeconfig_path();
-        command
-            .arg(name)
-            .args(arguments)
-            .env("KUBECONFIG", kubeconfig)
-            .env("ARGOCD_FAKE_IN_CLUSTER", "true");
-        command
-            .env("TMPDIR", &scratch)
-            .env("ARGOCD_ASK_PASS_SOCK", scratch.join("ask-pass.sock"));
-        command
-            .env("ARGOCD_GPG_ENABLED", "false")
-            .env("PATH", &programs);
-        cluster
-            .sandbox()
-            .start(&format!("argocd-{name}"), command)
-            .unwrap()
-            .log_on_panic()
-    };
+    let part = |name: &str, arguments: &[&str]| start_part(cluster, &scratch, name, arguments);
     let redis_part = part("redis", &[&redis]);
     let listens = [
         "--address=127.0.0.1",
@@ -99,6 +75,29 @@ async fn start(cluster: &'static ControlPlane) -> Vec<Running> {
     );
     wait_until_healthy("the application-controller", &health).await;
     vec![redis_part, repository_server, controller]
+}
+
+fn start_part(cluster: &ControlPlane, scratch: &Path, name: &str, arguments: &[&str]) -> Running {
+    let programs = format!(
+        "{}:{}",
+        tools("argocd").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut command = Command::new(tools("argocd").join("argocd"));
+    command
+        .arg(name)
+        .args(arguments)
+        .env("KUBECONFIG", cluster.kubeconfig_path())
+        .env("ARGOCD_FAKE_IN_CLUSTER", "true")
+        .env("TMPDIR", scratch)
+        .env("ARGOCD_ASK_PASS_SOCK", scratch.join("ask-pass.sock"))
+        .env("ARGOCD_GPG_ENABLED", "false")
+        .env("PATH", &programs);
+    cluster
+        .sandbox()
+        .start(&format!("argocd-{name}"), command)
+        .unwrap()
+        .log_on_panic()
 }
 
 async fn wait_until_healthy(what: &str, port: &str) {

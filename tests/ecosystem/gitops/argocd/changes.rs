@@ -7,7 +7,7 @@ use crate::fixture::{Fixture, compute, key};
 use crate::gitops::{at_rest, changes, everything, writes};
 
 #[tokio::test]
-async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
+async fn comparisons_by_argo_cd_at_rest_change_nothing() {
     let fixture = Fixture::bare("argo-rest").await;
     let policy = json!({"syncPolicy": {"automated": {"prune": true, "selfHeal": true}}});
     let argo = Application::new(&fixture, &policy).await;
@@ -55,7 +55,7 @@ async fn whatever_argo_cd_compares_at_rest_changes_nothing() {
 
 /// Tests every way to apply, with its own comparison.
 #[tokio::test]
-async fn however_it_is_applied_nothing_is_out_of_sync_nor_created_twice() {
+async fn with_every_way_to_apply_nothing_is_out_of_sync_or_created_twice() {
     let fixture = Fixture::new("argo-ways").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let sizes = ["0.5", "1", "2", "1"];
@@ -104,7 +104,7 @@ async fn however_it_is_applied_nothing_is_out_of_sync_nor_created_twice() {
 }
 
 #[tokio::test]
-async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
+async fn changes_by_others_are_reverted_and_additions_by_dbplane_stay() {
     let fixture = Fixture::new("argo-drift").await;
     let policy = json!({"syncPolicy": {"automated": {"selfHeal": true}}});
     let argo = Application::new(&fixture, &policy).await;
@@ -137,7 +137,7 @@ async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
 
     // Argo CD does not revert fields that are not in Git.
     fixture
-        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"])
+        .annotate("compute/orders", "dbplane.dev/paused=true")
         .await;
     argo.until_is(&revision, "Synced", "Suspended").await;
     argo.refresh("hard").await;
@@ -197,7 +197,7 @@ async fn a_replaced_resource_keeps_its_compute_and_its_key() {
     );
 
     fixture
-        .kubectl(&["annotate", "compute/reader", "dbplane.dev/paused=true"])
+        .annotate("compute/reader", "dbplane.dev/paused=true")
         .await;
     argo.until_is(&revision, "Synced", "Suspended").await;
     argo.sync_until(&json!({}), "Succeeded").await;
@@ -206,7 +206,7 @@ async fn a_replaced_resource_keeps_its_compute_and_its_key() {
 
 /// Git changes an immutable field.
 #[tokio::test]
-async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates() {
+async fn changes_of_immutable_fields_are_refused_and_force_deletes_before_it_creates() {
     let fixture = Fixture::new("argo-forced").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));
@@ -239,24 +239,12 @@ async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates()
         .await;
     assert_eq!(result(&failed, "orders"), "context deadline exceeded");
     fixture.until_gone("compute/orders").await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (1, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (1, 1));
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&second, "Synced", "Healthy").await;
     let after = uids(&fixture).await;
     assert_eq!(same(&before, &after), [true, false, true]);
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 1));
 
     // With force and Replace=true together, a sync recreates even unchanged resources.
     argo.sync_until(
@@ -266,13 +254,7 @@ async fn what_cannot_be_changed_is_refused_and_force_deletes_before_it_creates()
     .await;
     argo.until_is(&second, "Synced", "Healthy").await;
     assert_eq!(same(&after, &uids(&fixture).await), [false; 3]);
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 1));
     assert_eq!(
         fixture.count("POST"),
         7,

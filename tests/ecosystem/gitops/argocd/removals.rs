@@ -7,7 +7,7 @@ use crate::fixture::{Fixture, compute, key};
 use crate::gitops::{changes, everything};
 
 #[tokio::test]
-async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_it() {
+async fn objects_removed_from_git_are_out_of_sync_until_the_platform_has_deleted_them() {
     let fixture = Fixture::new("argo-pruned").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));
@@ -19,14 +19,7 @@ async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_
     let fewer = argo.commit_one(&[&kept]);
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&fewer, "OutOfSync", "Healthy").await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (2, 1),
-        "without prune"
-    );
+    assert_eq!(fixture.on_the_platform().await, (2, 1), "without prune");
 
     fixture.fault(json!({"method": "DELETE", "status": 503, "times": 1_000_000}));
     let pruned = argo.sync_until(&json!({"prune": true}), "Succeeded").await;
@@ -52,10 +45,7 @@ async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_
     fixture.platform.clear_faults();
     argo.until_is(&fewer, "Synced", "Healthy").await;
     assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
+        fixture.on_the_platform().await,
         (1, 0),
         "{:?}",
         changes(&fixture)
@@ -64,7 +54,7 @@ async fn what_is_removed_from_git_is_out_of_sync_until_the_platform_has_deleted_
 }
 
 #[tokio::test]
-async fn a_protected_resource_stays_and_holds_up_later_waves_unless_argo_cd_is_told() {
+async fn a_protected_resource_stays_and_blocks_later_waves_unless_argo_cd_is_configured() {
     let fixture = Fixture::new("argo-protected").await;
     let argo = Application::new(&fixture, &json!({})).await;
     let protected =
@@ -102,13 +92,7 @@ async fn a_protected_resource_stays_and_holds_up_later_waves_unless_argo_cd_is_t
     fixture.until_gone("compute/orders").await;
     assert!(fixture.get("compute/told").await.unwrap()["metadata"]["deletionTimestamp"].is_null());
     argo.until_is(&other, "OutOfSync", "Healthy").await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (1, 1)
-    );
+    assert_eq!(fixture.on_the_platform().await, (1, 1));
 }
 
 #[tokio::test]
@@ -132,14 +116,7 @@ async fn an_application_is_gone_once_everything_is_gone_from_the_platform() {
 
     argo.delete().await;
     argo.until("gone", Value::is_null).await;
-    assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
-        (0, 0),
-        "of {existing}"
-    );
+    assert_eq!(fixture.on_the_platform().await, (0, 0), "of {existing}");
     assert_eq!(
         everything(&fixture).await.keys().collect::<Vec<_>>(),
         Vec::<&String>::new()

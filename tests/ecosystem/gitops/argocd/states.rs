@@ -18,7 +18,7 @@ const DEPLOYED: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn everything_is_synced_and_healthy_without_any_rule_for_what_to_ignore() {
+async fn everything_is_synced_and_healthy_without_rules_for_ignored_differences() {
     let fixture = Fixture::on("argo-healthy", |platform| {
         platform.world.settings.start_ms = SLOW_START
     })
@@ -76,7 +76,7 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
         })
         .await;
     fixture
-        .kubectl(&["annotate", "compute/paused", "dbplane.dev/paused=true"])
+        .annotate("compute/paused", "dbplane.dev/paused=true")
         .await;
     let pause = fixture
         .until("compute/paused", "paused", |seen| {
@@ -108,13 +108,13 @@ async fn a_stalled_compute_is_degraded_with_its_message_and_a_paused_one_is_susp
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Suspended").await;
     fixture
-        .kubectl(&["annotate", "compute/paused", "dbplane.dev/paused-"])
+        .annotate("compute/paused", "dbplane.dev/paused-")
         .await;
     argo.until_is(&mended, "Synced", "Healthy").await;
 }
 
 #[tokio::test]
-async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource_too() {
+async fn the_next_wave_waits_until_this_one_is_healthy_and_not_paused() {
     let fixture = Fixture::on("argo-waves", |platform| {
         platform.world.settings.start_ms = SLOW_START
     })
@@ -130,20 +130,11 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
         .await;
     assert!(fixture.get("projectkey/ci").await.is_none(), "{waits}");
     argo.until_phase("Succeeded").await;
-    let [orders, key] = [
-        fixture.get("compute/orders").await.unwrap(),
-        fixture.get("projectkey/ci").await.unwrap(),
-    ];
-    let ready = condition(&orders, "Ready").unwrap();
-    assert_eq!(ready["status"], "True", "{orders}");
-    assert!(
-        ready["lastTransitionTime"].as_str() <= key["metadata"]["creationTimestamp"].as_str(),
-        "{orders} {key}"
-    );
+    the_key_is_younger_than_the_ready_compute(&fixture).await;
     argo.until_is(&first, "Synced", "Healthy").await;
 
     fixture
-        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true"])
+        .annotate("compute/orders", "dbplane.dev/paused=true")
         .await;
     fixture
         .until("compute/orders", "paused", |seen| {
@@ -167,7 +158,7 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
     );
     assert!(fixture.get("projectkey/deploy").await.is_none(), "{seen}");
     fixture
-        .kubectl(&["annotate", "compute/orders", "dbplane.dev/paused-"])
+        .annotate("compute/orders", "dbplane.dev/paused-")
         .await;
     argo.until_phase("Succeeded").await;
     argo.until_is(&second, "Synced", "Healthy").await;
@@ -176,6 +167,19 @@ async fn the_next_wave_waits_until_this_one_is_healthy_and_for_a_paused_resource
         3,
         "a compute and two keys: {:?}",
         changes(&fixture)
+    );
+}
+
+async fn the_key_is_younger_than_the_ready_compute(fixture: &Fixture) {
+    let [orders, key] = [
+        fixture.get("compute/orders").await.unwrap(),
+        fixture.get("projectkey/ci").await.unwrap(),
+    ];
+    let ready = condition(&orders, "Ready").unwrap();
+    assert_eq!(ready["status"], "True", "{orders}");
+    assert!(
+        ready["lastTransitionTime"].as_str() <= key["metadata"]["creationTimestamp"].as_str(),
+        "{orders} {key}"
     );
 }
 
@@ -199,10 +203,7 @@ async fn a_stalled_compute_fails_the_sync_before_the_next_wave() {
     argo.sync_until(&json!({}), "Succeeded").await;
     argo.until_is(&mended, "Synced", "Healthy").await;
     assert_eq!(
-        (
-            fixture.computes().await.len(),
-            fixture.live_keys().await.len()
-        ),
+        fixture.on_the_platform().await,
         (1, 1),
         "{:?}",
         changes(&fixture)
