@@ -3,8 +3,8 @@ use kube::core::ObjectMeta as Meta;
 
 use super::*;
 use crate::api::{ProjectKey, ProjectKeyStatus};
+use crate::controller::key::ProjectKeys;
 use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
-use crate::key::ProjectKeys;
 
 fn object(name: &str, uid: &str) -> ProjectKey {
     let spec = serde_json::json!({
