@@ -61,7 +61,7 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
 
 fn heading(state: State) -> &'static str {
     match state {
-        State::NeedsPerson => "Attention a person",
+        State::NeedsPerson => "Needs a person",
         State::Waits => "Waits for time",
         State::UnderWay => "Under way",
         State::Well => "Well",

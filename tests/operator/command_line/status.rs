@@ -66,7 +66,7 @@ async fn a_fleet_shows_first_what_needs_a_person() {
             .unwrap_or_else(|| panic!("{word} is missing: {}", shown.out))
     };
     assert!(
-        place("Attention a person\n") < place("Waits for time\n")
+        place("Needs a person\n") < place("Waits for time\n")
             && place("Waits for time\n") < place("Accounts\n")
     );
     assert!(
