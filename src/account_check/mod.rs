@@ -6,11 +6,11 @@ mod key;
 mod shape;
 mod sizes;
 
-use crate::domain::{Compute, Fault, Listed, NameSupport, Role, Support};
+use crate::domain::{Compute, Fault, Listed, NameSupport, Project, Role, Support};
 use crate::platform::{Answered, Platform};
 
 pub use key::KeyKind;
-use key::Seen;
+use key::KeyReads;
 
 /// The results of the check.
 #[derive(Debug, Default)]
@@ -45,20 +45,19 @@ impl Findings {
             .all(|read| !read.needed || read.outcome.is_ok())
     }
 
-    fn read<T>(
-        &mut self,
-        (what, needed): (&'static str, bool),
-        outcome: &Result<Listed<T>, Fault>,
-        of: &str,
-    ) {
-        let told = |listed: &Listed<T>| match listed.unreadable().len() {
-            0 => format!("{} {of}", listed.count()),
-            odd => format!("{} {of}, of which {odd} cannot be read", listed.count()),
-        };
+    fn required<T>(&mut self, what: &'static str, read: &Result<Listed<T>, Fault>, of: &str) {
         self.reads.push(Read {
             what,
-            needed,
-            outcome: outcome.as_ref().map(told).map_err(Fault::clone),
+            needed: true,
+            outcome: outcome(read, of),
+        });
+    }
+
+    fn optional<T>(&mut self, what: &'static str, read: &Result<Listed<T>, Fault>, of: &str) {
+        self.reads.push(Read {
+            what,
+            needed: false,
+            outcome: outcome(read, of),
         });
     }
 
@@ -71,6 +70,19 @@ impl Findings {
             .collect();
         self.differences.extend(shape::differences(&bodies));
         self.limits = limits(answers);
+    }
+}
+
+/// The number of entries of a list, for users.
+fn outcome<T>(read: &Result<Listed<T>, Fault>, of: &str) -> Result<String, Fault> {
+    match read {
+        Ok(listed) if listed.unreadable().is_empty() => Ok(format!("{} {of}", listed.count())),
+        Ok(listed) => Ok(format!(
+            "{} {of}, of which {} cannot be read",
+            listed.count(),
+            listed.unreadable().len()
+        )),
+        Err(fault) => Err(fault.clone()),
     }
 }
 
@@ -94,24 +106,20 @@ pub async fn look(
 ) -> Findings {
     let mut findings = Findings::default();
     let named = platform.list_projects().await;
-    findings.read(("projects", scope.projects.is_empty()), &named, "projects");
+    if scope.projects.is_empty() {
+        findings.required("projects", &named, "projects");
+    } else {
+        findings.optional("projects", &named, "projects");
+    }
     let unnamed = match without_organization {
         Some(platform) if named.is_ok() => Some(platform.list_projects().await),
         _ => None,
     };
-    let projects = match scope.projects.as_slice() {
-        [] => named
-            .iter()
-            .flat_map(Listed::shown)
-            .map(|project| project.id.clone())
-            .take(PROJECTS)
-            .collect(),
-        named => named.to_vec(),
-    };
+    let projects = projects_to_check(scope, &named);
     let mut computes = Vec::new();
     for project in &projects {
         let read = platform.list_computes(project).await;
-        findings.read(("computes of a project", true), &read, "computes");
+        findings.required("computes of a project", &read, "computes");
         computes.extend(read.into_iter().flat_map(|listed| listed.into_parts().0));
     }
     let reads_computes = !projects.is_empty() && findings.is_usable();
@@ -121,7 +129,7 @@ pub async fn look(
         let read = platform
             .list_operations(&compute.project_id, &compute.id)
             .await;
-        findings.read(("operations of a compute", false), &read, "operations");
+        findings.optional("operations of a compute", &read, "operations");
         findings
             .offers
             .push(format!("operations of computes: {}", offered(&read)));
@@ -131,22 +139,33 @@ pub async fn look(
         None => None,
     };
     if let Some(read) = &keys {
-        findings.read(("keys of the organization", false), read, "keys");
+        findings.optional("keys of the organization", read, "keys");
         let keys = format!(
             "list of the organization's keys: {}; revoking one was not tried",
             offered(read)
         );
         findings.offers.push(keys);
     }
-    let seen = Seen {
+    let key_reads = KeyReads {
         named: &named,
         unnamed: unnamed.as_ref(),
         keys: keys.as_ref(),
         reads_computes,
     };
-    findings.key = seen.kind();
-    findings.may = seen.may(findings.key);
+    findings.key = key_reads.kind();
+    findings.may = key_reads.may(findings.key);
     findings
+}
+
+fn projects_to_check(scope: &Scope, listed: &Result<Listed<Project>, Fault>) -> Vec<String> {
+    if !scope.projects.is_empty() {
+        return scope.projects.clone();
+    }
+    let listed = listed.iter().flat_map(Listed::shown);
+    listed
+        .map(|project| project.id.clone())
+        .take(PROJECTS)
+        .collect()
 }
 
 fn offered<T>(read: &Result<Listed<T>, Fault>) -> &'static str {
@@ -168,23 +187,26 @@ fn limits(answers: &[Answered]) -> Vec<String> {
         "asked to wait (429): {asked} of {} times",
         answers.len()
     )];
-    let last = answers
-        .last()
-        .into_iter()
-        .flat_map(|answer| &answer.headers);
-    let told = last.filter(|(name, _)| name.as_str().contains("ratelimit"));
-    let told = told.filter_map(|(name, value)| Some((name, value.to_str().ok()?)));
-    let is_number = |text: &str| {
-        text.len() <= 40
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_digit() || b" ,;=.w".contains(&b))
+    let Some(last) = answers.last() else {
+        return lines;
     };
-    lines.extend(
-        told.filter(|(_, value)| is_number(value))
-            .map(|(name, value)| format!("{name}: {value}")),
-    );
+    for (name, value) in &last.headers {
+        if !name.as_str().contains("ratelimit") {
+            continue;
+        }
+        if let Ok(value) = value.to_str()
+            && is_limit(value)
+        {
+            lines.push(format!("{name}: {value}"));
+        }
+    }
     lines
+}
+
+/// True for numbers as rate limits have them, so that no other text is repeated.
+fn is_limit(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_digit() || b" ,;=.w".contains(&byte);
+    text.len() <= 40 && text.bytes().all(allowed)
 }
 
 fn offers(computes: &[Compute]) -> Vec<String> {

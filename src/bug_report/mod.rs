@@ -44,68 +44,69 @@ impl Report {
             Err(error) => self.missing.push(format!("{field}: {error}")),
         }
     }
+
+    /// What is installed, and how it runs.
+    async fn add_installation(&mut self, client: &Client, operator: &str) {
+        let versions = cluster::versions(client).await;
+        self.add("What runs where", "versions", versions);
+        let definitions = cluster::definitions(client).await;
+        self.add(
+            "The definitions that are installed",
+            "definitions",
+            definitions,
+        );
+        let lease = cluster::lease(client, operator).await;
+        self.add("The lease that says who leads", "lease", lease);
+        let deployments = cluster::deployments(client, operator).await;
+        self.add("How the operator is installed", "deployments", deployments);
+        let pods = cluster::pods(client, operator).await;
+        self.add("How its Pods do", "pods", pods);
+    }
+
+    async fn add_resources(&mut self, client: &Client, scope: &Scope) {
+        let resources = resources::all(client, scope.namespace.as_deref()).await;
+        self.missing.extend(resources.missing.iter().cloned());
+        for object in &resources.found {
+            self.names.learn(object);
+        }
+        self.add(
+            "How many resources are in which state",
+            "resources",
+            Ok(resources.counts()),
+        );
+        let title = if scope.all {
+            "All resources"
+        } else {
+            "Resources that are not as declared"
+        };
+        self.add(title, "shown", Ok(resources.shown(scope.all)));
+    }
+
+    /// What the operator's process serves.
+    async fn add_process(&mut self, scope: &Scope) {
+        if let Some(url) = &scope.metrics_url {
+            let lines = served(url)
+                .await
+                .map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
+            self.add("Metrics", "metrics", lines);
+        }
+        if let Some(url) = &scope.state_url {
+            let read =
+                |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
+            let state = served(url).await.and_then(read);
+            self.add("What the operator knows", "state", state);
+        }
+    }
 }
 
 pub async fn collect(client: &Client, scope: &Scope) -> Report {
     let mut report = Report::default();
-    report.add(
-        "What runs where",
-        "versions",
-        cluster::versions(client).await,
-    );
-    report.add(
-        "The definitions that are installed",
-        "definitions",
-        cluster::definitions(client).await,
-    );
-    let operator = &scope.operator_namespace;
-    report.add(
-        "The lease that says who leads",
-        "lease",
-        cluster::lease(client, operator).await,
-    );
-    report.add(
-        "How the operator is installed",
-        "deployments",
-        cluster::deployments(client, operator).await,
-    );
-    report.add(
-        "How its Pods do",
-        "pods",
-        cluster::pods(client, operator).await,
-    );
-    let resources = resources::all(client, scope.namespace.as_deref()).await;
-    report.missing.extend(resources.missing.iter().cloned());
-    resources
-        .found
-        .iter()
-        .for_each(|object| report.names.learn(object));
-    report.add(
-        "How many resources are in which state",
-        "resources",
-        Ok(resources.counts()),
-    );
-    let title = if scope.all {
-        "All resources"
-    } else {
-        "Resources that are not as declared"
-    };
-    report.add(title, "shown", Ok(resources.shown(scope.all)));
+    report
+        .add_installation(client, &scope.operator_namespace)
+        .await;
+    report.add_resources(client, scope).await;
     let events = cluster::events(client, scope.namespace.as_deref()).await;
     report.add("The last events", "events", events);
-    if let Some(url) = &scope.metrics_url {
-        let lines = served(url)
-            .await
-            .map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
-        report.add("Metrics", "metrics", lines);
-    }
-    if let Some(url) = &scope.state_url {
-        let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-        report.add(
-            "What the operator knows",
-            "state",
-            served(url).await.and_then(read),
-        );
-    }
+    report.add_process(scope).await;
     report
 }

@@ -1,5 +1,7 @@
 //! The platform of a plan: read once, and changed only in memory. Changes succeed at once.
 
+mod compute;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,13 +10,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::steps::{Field, Step};
+use super::steps::Step;
 use super::trail::Trail;
 use crate::controller::NOT_READ;
 use crate::decide::drift;
 use crate::domain::{
     Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
-    NameSupport, NewCompute, Operation, Project, Role, Settings, Shown, Support,
+    NewCompute, Operation, Project, Role, Shown,
 };
 use crate::platform::{Answer, Computes, KeyList, Keys, Latest, Platform, Reading, Tick};
 
@@ -51,6 +53,15 @@ struct State {
     changes: u64,
 }
 
+impl State {
+    /// Counts a create, and numbers what it creates.
+    fn number_of_new(&mut self) -> i64 {
+        self.made += 1;
+        self.changes += 1;
+        self.made
+    }
+}
+
 /// A list as it was read, and with the changes so far.
 #[derive(Clone, Debug)]
 struct Known<T> {
@@ -64,6 +75,17 @@ impl<T: Clone> Known<T> {
             before: listed.shown().to_vec(),
             now: listed,
         }
+    }
+}
+
+/// The list of a project or an organization with the changes so far, or `None` if it was not read.
+fn known<T: Clone>(
+    lists: &BTreeMap<String, Result<Known<T>, Fault>>,
+    of: &str,
+) -> Option<Result<Listed<T>, Fault>> {
+    match lists.get(of)? {
+        Ok(list) => Some(Ok(list.now.clone())),
+        Err(fault) => Some(Err(fault.clone())),
     }
 }
 
@@ -199,95 +221,6 @@ fn not_found(what: &str, id: &str) -> Fault {
     }
 }
 
-/// Unknown properties of a new compute have placeholders.
-fn imagined(
-    project: &str,
-    new: &NewCompute,
-    others: &[Compute],
-    (number, now): (i64, Timestamp),
-) -> Compute {
-    let id = format!("new-compute-{number}");
-    let support = Support::among(others);
-    let names = if new.name.is_some() {
-        NameSupport::Kept
-    } else {
-        support.names
-    };
-    let pooled = others.iter().any(|other| other.pooled_host.is_some());
-    Compute {
-        project_id: project.to_owned(),
-        branch_id: new.branch_id.clone(),
-        region: others.first().and_then(|other| other.region.clone()),
-        role: new.role,
-        host: Some(format!("{id}.host-known-once-it-is-made")),
-        pooled_host: pooled.then(|| format!("{id}-pooler.host-known-once-it-is-made")),
-        name: new.name.clone(),
-        current_state: ComputeState::Active,
-        pending_state: None,
-        settings: new.settings.clone(),
-        last_active: None,
-        created_at: Some(now),
-        updated_at: Some(now),
-        started_at: Some(now),
-        support: Support { names, ..support },
-        id,
-    }
-}
-
-/// The fields that a change sets, with their previous values.
-fn fields(change: &ComputeChange, compute: Option<&Compute>) -> Vec<Field> {
-    let before = compute
-        .map(|compute| drift::shown(&compute.settings))
-        .unwrap_or_default();
-    let set = drift::shown(&change.settings)
-        .into_iter()
-        .map(|(field, after)| {
-            let before = before
-                .iter()
-                .find(|(known, _)| *known == field)
-                .map(|(_, value)| value.clone());
-            Field {
-                field,
-                before,
-                after,
-            }
-        });
-    let branch = change.branch_id.iter().map(|branch| Field {
-        field: "branchID".to_owned(),
-        before: compute.map(|compute| compute.branch_id.clone()),
-        after: branch.clone(),
-    });
-    // A change sends all database settings, although most stay the same.
-    branch
-        .chain(set)
-        .filter(|field| field.before.as_ref() != Some(&field.after))
-        .collect()
-}
-
-/// The settings after a change.
-fn set(settings: &mut Settings, change: &Settings) {
-    let Settings {
-        min,
-        max,
-        suspend_after,
-        pooler_enabled,
-        pooler_mode,
-        postgres,
-        passwordless_access,
-        disabled,
-    } = change.clone();
-    settings.min = min.or(settings.min);
-    settings.max = max.or(settings.max);
-    settings.suspend_after = suspend_after.or(settings.suspend_after);
-    settings.pooler_enabled = pooler_enabled.or(settings.pooler_enabled);
-    settings.pooler_mode = pooler_mode.or_else(|| settings.pooler_mode.take());
-    settings.passwordless_access = passwordless_access.or(settings.passwordless_access);
-    settings.disabled = disabled.or(settings.disabled);
-    if !postgres.is_empty() {
-        settings.postgres = postgres;
-    }
-}
-
 #[async_trait]
 impl Platform for InMemoryPlatform {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
@@ -300,17 +233,7 @@ impl Platform for InMemoryPlatform {
     }
 
     async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
-        let known = |state: &mut State| {
-            Some(
-                state
-                    .computes
-                    .get(project)?
-                    .as_ref()
-                    .map(|it| it.now.clone())
-                    .map_err(Fault::clone),
-            )
-        };
-        if let Some(known) = self.with(known) {
+        if let Some(known) = self.with(|state| known(&state.computes, project)) {
             return known;
         }
         let read = self.source.list_computes(project).await;
@@ -338,8 +261,8 @@ impl Platform for InMemoryPlatform {
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         let others = self.list_computes(project).await?;
         let compute = self.with(|state| {
-            (state.made, state.changes) = (state.made + 1, state.changes + 1);
-            let compute = imagined(project, new, others.shown(), (state.made, self.now));
+            let id = format!("new-compute-{}", state.number_of_new());
+            let compute = compute::created(id, project, new, others.shown(), self.now);
             if let Some(Ok(listed)) = state.computes.get_mut(project) {
                 listed.now.shown_mut().push(compute.clone());
             }
@@ -349,18 +272,16 @@ impl Platform for InMemoryPlatform {
             Role::Primary => "ReadWrite",
             Role::Replica => "ReadOnly",
         };
+        let settings = ComputeChange {
+            branch_id: None,
+            settings: new.settings.clone(),
+        };
         self.trail.note(Step::CreateCompute {
             project: project.to_owned(),
             branch: new.branch_id.clone(),
             type_: type_.to_owned(),
             compute: compute.id.clone(),
-            fields: fields(
-                &ComputeChange {
-                    branch_id: None,
-                    settings: new.settings.clone(),
-                },
-                None,
-            ),
+            fields: compute::changed_fields(&settings, None),
         });
         Ok((compute, Vec::new()))
     }
@@ -373,26 +294,15 @@ impl Platform for InMemoryPlatform {
     ) -> Result<Answer, Fault> {
         let (before, after) = self.change(project, compute, |compute| {
             let before = compute.clone();
-            set(&mut compute.settings, &change.settings);
-            compute.branch_id = change
-                .branch_id
-                .clone()
-                .unwrap_or_else(|| compute.branch_id.clone());
-            compute.updated_at = Some(self.now);
-            if drift::interrupts(change, &before) {
-                compute.started_at = Some(self.now);
-            }
+            compute::apply(compute, change, self.now);
             (before, compute.clone())
         })?;
-        let interrupts =
-            drift::interrupts(change, &before) && before.current_state != ComputeState::Idle;
-        let fields = fields(change, Some(&before));
-        let (project, compute) = (project.to_owned(), compute.to_owned());
         self.trail.note(Step::ChangeCompute {
-            project,
-            compute,
-            fields,
-            interrupts,
+            project: project.to_owned(),
+            compute: compute.to_owned(),
+            fields: compute::changed_fields(change, Some(&before)),
+            interrupts: drift::interrupts(change, &before)
+                && before.current_state != ComputeState::Idle,
         });
         Ok(Answer {
             compute: Some(after),
@@ -425,7 +335,8 @@ impl Platform for InMemoryPlatform {
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
         let after = self.change(project, compute, |compute| {
-            (compute.started_at, compute.updated_at) = (Some(self.now), Some(self.now));
+            compute.started_at = Some(self.now);
+            compute.updated_at = Some(self.now);
             compute.clone()
         })?;
         self.trail.note(Step::RestartCompute {
@@ -445,8 +356,7 @@ impl Platform for InMemoryPlatform {
         project: &str,
     ) -> Result<CreatedKey, Fault> {
         let id = self.with(|state| {
-            (state.made, state.changes) = (state.made + 1, state.changes + 1);
-            let id = FIRST_NUMBER + state.made;
+            let id = FIRST_NUMBER + state.number_of_new();
             if let Some(Ok(listed)) = state.keys.get_mut(organization) {
                 listed.now.shown_mut().push(KeyEntry {
                     id,
@@ -475,11 +385,11 @@ impl Platform for InMemoryPlatform {
     /// Planned keys and keys that could not be read count as accepted. Other keys are checked with
     /// a read, as the operator does.
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
-        let stands_for = |word: &&str| secret.expose_secret().starts_with(*word);
-        match [NO_SECRET, NOT_READ].iter().any(stands_for) {
-            true => Ok(()),
-            false => self.source.probe_key(secret, project).await,
+        let secret_text = secret.expose_secret();
+        if secret_text.starts_with(NO_SECRET) || secret_text.starts_with(NOT_READ) {
+            return Ok(());
         }
+        self.source.probe_key(secret, project).await
     }
 
     async fn list_operations(
@@ -491,17 +401,7 @@ impl Platform for InMemoryPlatform {
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
-        let known = |state: &mut State| {
-            Some(
-                state
-                    .keys
-                    .get(organization)?
-                    .as_ref()
-                    .map(|it| it.now.clone())
-                    .map_err(Fault::clone),
-            )
-        };
-        if let Some(known) = self.with(known) {
+        if let Some(known) = self.with(|state| known(&state.keys, organization)) {
             return known;
         }
         let read = self.source.list_keys(organization).await;

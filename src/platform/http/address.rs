@@ -21,9 +21,10 @@ pub(super) struct RefusedAddress {
 
 impl fmt::Display for RefusedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unless = match self.local {
-            true => "where its flag --allowed-platforms names the host in full, without a star",
-            false => "with --allow-insecure-platform, for tests",
+        let unless = if self.local {
+            "where its flag --allowed-platforms names the host in full, without a star"
+        } else {
+            "with --allow-insecure-platform, for tests"
         };
         write!(
             f,
@@ -82,9 +83,9 @@ impl Resolve for Addresses {
                     Err(why) => refused = Some(why),
                 }
             }
-            match refused.filter(|_| allowed.is_empty()) {
-                Some(refused) => Err(refused.into()),
-                None => Ok(Box::new(allowed.into_iter()) as Addrs),
+            match refused {
+                Some(refused) if allowed.is_empty() => Err(refused.into()),
+                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
         })
     }

@@ -7,6 +7,7 @@ mod address;
 mod endpoint;
 mod exchange;
 mod list;
+mod missing;
 mod reads_only;
 mod refusal;
 mod special;
@@ -26,12 +27,13 @@ use serde::Serialize;
 
 use self::exchange::{Body, Call, Exchange, not_sent};
 use self::list::List;
+use self::missing::{is_missing, is_plain_missing, missing_call};
 use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, Listed, NewCompute,
-    Operation, Project, Shown,
+    Operation, Project,
 };
 use crate::spans;
 
@@ -140,10 +142,8 @@ impl HttpPlatform {
 
     async fn further_request(&self) {
         if let Some(budget) = &self.budget {
-            let (priority, party) = (
-                Priority::FreshRead,
-                FOR.try_with(Clone::clone).unwrap_or_default(),
-            );
+            let priority = Priority::FreshRead;
+            let party = FOR.try_with(Clone::clone).unwrap_or_default();
             spans::budget(priority.name(), budget.acquire(priority, &party)).await;
         }
     }
@@ -165,22 +165,6 @@ impl HttpPlatform {
             ..Call::new(method, segments)
         };
         self.exchange.send(call).await
-    }
-
-    /// Interprets a 404 on a revocation: either the key or the call is missing. If keys cannot be
-    /// listed, this stays unknown, and the key must not count as revoked.
-    async fn explain_missing(&self, organization: &str, id: i64, missing: Fault) -> Fault {
-        match (self.is_listed(organization, id).await, missing) {
-            (Ok(true), Fault::NotFound { message }) => Fault::Unsupported {
-                status: 404,
-                message,
-            },
-            (Ok(true), missing) => missing,
-            (Ok(false), missing) => Fault::NotFound {
-                message: missing.to_string(),
-            },
-            (Err(fault), _) => fault,
-        }
     }
 
     /// Another body, such as a login page, is a gateway's: the platform may not have been reached.
@@ -206,48 +190,6 @@ impl HttpPlatform {
         })
     }
 
-    /// True if the compute exists, according to answers in the platform's form.
-    async fn ask_for(&self, project: &str, compute: &str) -> Result<bool, Fault> {
-        let segments = ["projects", project, "endpoints", compute];
-        match self.exchange.send(Call::get(&segments)).await {
-            Ok(body) => {
-                let answer = self
-                    .answer(&body?, project)
-                    .map_err(|error| self.undecodable(error))?;
-                return answer
-                    .compute
-                    .map(|_| true)
-                    .ok_or_else(|| self.exchange.unreadable("endpoint", "missing"));
-            }
-            // Either the compute or this call is missing: not every platform has the call.
-            Err(
-                Fault::NotFound { .. }
-                | Fault::Unsupported { .. }
-                | Fault::Gateway {
-                    status: 404 | 405, ..
-                },
-            ) => {}
-            Err(fault) => return Err(fault),
-        }
-        self.further_request().await;
-        // Every platform has this call. It changes nothing because it names no attribute.
-        match self
-            .change(
-                Method::PATCH,
-                &segments,
-                &ChangeBody::from(&ComputeChange::default()),
-            )
-            .await
-        {
-            // A lost body does not change the result.
-            Ok(body) => body
-                .map_or(Ok(()), |body| self.of_the_platform(&body))
-                .map(|()| true),
-            Err(Fault::NotFound { .. }) => Ok(false),
-            Err(fault) => Err(fault),
-        }
-    }
-
     async fn read_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
         let list = List {
             of: format!("API keys of organization {organization}"),
@@ -258,22 +200,6 @@ impl HttpPlatform {
         self.pages(list, wire::keys, |key| key.id.to_string())
             .await
             .map_err(missing_call)
-    }
-
-    async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
-        self.further_request().await;
-        match self
-            .list_keys(organization)
-            .await?
-            .find(Some(&id.to_string()), |key| key.id == id)
-        {
-            Shown::Entry(_) => Ok(true),
-            Shown::Absent => Ok(false),
-            Shown::Unclear(entry) => Err(self.exchange.unreadable(
-                "the list of keys",
-                &format!("an entry that may be key {id}: {entry}"),
-            )),
-        }
     }
 }
 
@@ -307,9 +233,9 @@ impl Platform for HttpPlatform {
         computes.sort_by(|one, other| one.id.cmp(&other.id));
         computes.dedup_by(|other, one| other.id == one.id);
         let mut branches = HashMap::<&str, usize>::new();
-        computes
-            .iter()
-            .for_each(|compute| *branches.entry(&compute.branch_id).or_default() += 1);
+        for compute in &computes {
+            *branches.entry(&compute.branch_id).or_default() += 1;
+        }
         match branches.into_values().max() {
             Some(most) if most > MOST_ON_A_BRANCH => Err(Fault::TooLarge {
                 message: format!(
@@ -322,14 +248,14 @@ impl Platform for HttpPlatform {
     }
 
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
-        let answered = self.ask_for(project, compute).await;
+        let answered = self.shows_compute(project, compute).await;
         if !is_plain_missing(&answered) {
             return answered;
         }
         self.further_request().await;
         self.list_computes(project).await?;
         self.further_request().await;
-        match self.ask_for(project, compute).await {
+        match self.shows_compute(project, compute).await {
             again if is_plain_missing(&again) => Ok(false),
             other => other,
         }
@@ -367,12 +293,11 @@ impl Platform for HttpPlatform {
         let body = self
             .change(Method::PATCH, &segments, &ChangeBody::from(change))
             .await??;
-        match body.is_empty() {
-            true => Ok(Answer::default()),
-            false => self
-                .answer(&body, project)
-                .map_err(|error| self.undecodable(error)),
+        if body.is_empty() {
+            return Ok(Answer::default());
         }
+        self.answer(&body, project)
+            .map_err(|error| self.undecodable(error))
     }
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
@@ -510,26 +435,5 @@ impl Platform for HttpPlatform {
             }
             Err(fault) => Err(fault),
         }
-    }
-}
-
-/// True for a 404 or 405 in plain text, as some platforms and gateways send. It counts as the
-/// platform's if it repeats after the platform answered another request in its own form.
-fn is_plain_missing<T>(answered: &Result<T, Fault>) -> bool {
-    matches!(answered, Err(Fault::Gateway { status, form: Form::Text, .. }) if is_missing(*status))
-}
-
-fn is_missing(status: u16) -> bool {
-    matches!(status, 404 | 405)
-}
-
-/// For lists that exist everywhere, even if empty: a 404 means that the call is missing.
-fn missing_call(fault: Fault) -> Fault {
-    match fault {
-        Fault::NotFound { message } => Fault::Unsupported {
-            status: 404,
-            message,
-        },
-        fault => fault,
     }
 }

@@ -339,50 +339,62 @@ mod tests {
     use super::super::{BudgetLeft, Metrics};
     use super::*;
 
-    #[test]
-    fn everything_is_counted_when_somebody_wants_to_know() {
-        let known = Arc::new(Mutex::new(Census::default()));
-        let metrics = Metrics::default();
-        let shared = Arc::clone(&known);
-        metrics.counted.by(move || shared.lock().unwrap().clone());
+    fn keys() -> AccountKeys {
         let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));
-        for (state, since) in [
-            (KeyState::InUse, Some(30)),
-            (KeyState::InUse, Some(20)),
-            (KeyState::Lost, None),
-        ] {
-            keys.add(state, since);
-        }
-        let computes = KindCensus {
+        keys.add(KeyState::InUse, Some(30));
+        keys.add(KeyState::InUse, Some(20));
+        keys.add(KeyState::Lost, None);
+        keys
+    }
+
+    fn computes() -> KindCensus {
+        KindCensus {
             kind: "Compute".to_owned(),
             ready: [(("True", "Available"), 3), (("False", "Refused"), 1)].into(),
             stalled: [("Refused", 1)].into(),
             unsynced: [("DriftPersists", 2)].into(),
             waiting: [("DeletionPaused", 2), ("WaitingForDisruption", 0)].into(),
-        };
-        let account = AccountCensus {
+        }
+    }
+
+    /// An account whose credentials are missing, and another one during a pause.
+    fn accounts() -> Vec<AccountCensus> {
+        let without_credentials = AccountCensus {
             uid: "uid-1".to_owned(),
             oldest: [("project", 1000)].into(),
             unreadable: [("project", 2)].into(),
             ..AccountCensus::default()
         };
-        let (minute, pause) = (Duration::from_secs(60), Duration::from_millis(12_500));
         let budget = BudgetFigures {
             requests_per_minute: 600,
             left: 0,
-            pause,
+            pause: Duration::from_millis(12_500),
             waits: Vec::new(),
         };
         let paused = AccountCensus {
             uid: "uid-2".to_owned(),
-            connected: Some((minute, budget)),
+            connected: Some((Duration::from_secs(60), budget)),
             ..AccountCensus::default()
         };
-        *known.lock().unwrap() = Census {
-            kinds: vec![computes],
-            accounts: vec![account, paused],
-            keys: vec![keys],
-        };
+        vec![without_credentials, paused]
+    }
+
+    /// The metrics, and the census that they show.
+    fn metrics() -> (Metrics, Arc<Mutex<Census>>) {
+        let census = Arc::new(Mutex::new(Census {
+            kinds: vec![computes()],
+            accounts: accounts(),
+            keys: vec![keys()],
+        }));
+        let metrics = Metrics::default();
+        let shared = Arc::clone(&census);
+        metrics.counted.by(move || shared.lock().unwrap().clone());
+        (metrics, census)
+    }
+
+    #[test]
+    fn resources_accounts_and_keys_are_counted_on_request() {
+        let (metrics, census) = metrics();
         let text = metrics.text().unwrap();
         for line in [
             r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
@@ -404,6 +416,16 @@ mod tests {
             );
         }
         assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
+        *census.lock().unwrap() = Census::default();
+        assert!(
+            !metrics.text().unwrap().contains("uid-1"),
+            "an account that is gone is not counted any more"
+        );
+    }
+
+    #[test]
+    fn the_text_shows_what_is_left_of_a_budget() {
+        let text = metrics().0.text().unwrap();
         let left = BudgetLeft::of(&text, "uid-2").unwrap();
         assert_eq!(
             left,
@@ -420,11 +442,6 @@ mod tests {
             BudgetLeft::of(&text, "uid-1"),
             None,
             "nothing is known of its budget"
-        );
-        *known.lock().unwrap() = Census::default();
-        assert!(
-            !metrics.text().unwrap().contains("uid-1"),
-            "an account that is gone is not counted any more"
         );
     }
 }

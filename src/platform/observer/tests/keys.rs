@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use futures::future::join_all;
+use tokio::time::Instant;
 
 use super::*;
 use crate::platform::fake::{broken, key};
