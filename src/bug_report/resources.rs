@@ -38,7 +38,8 @@ pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     let mut kinds = AsDynamic::default();
     AllKinds::each(&mut kinds);
     for (resource, is_namespaced) in kinds.0 {
-        match list(client, &resource, namespace.filter(|_| is_namespaced)).await {
+        let namespace = if is_namespaced { namespace } else { None };
+        match list(client, &resource, namespace).await {
             Ok(found) => resources.found.extend(found),
             Err(error) => {
                 resources

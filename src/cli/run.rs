@@ -169,7 +169,7 @@ impl Run {
             };
             tokio::spawn(serve_debug(bind(address).await?, pages, served.clone()));
         }
-        let probed = serve_health(health, (readiness.clone(), pulse), served.clone());
+        let probed = serve_health(health, readiness.clone(), pulse, served.clone());
         let health = aside.runtime().spawn(probed);
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");

@@ -75,9 +75,11 @@ impl Kind {
 
     /// The API for its objects in a namespace, or everywhere.
     pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
-        match namespace.filter(|_| self.is_namespaced) {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
-            None => Api::all_with(client.clone(), &self.resource),
+        match namespace {
+            Some(namespace) if self.is_namespaced => {
+                Api::namespaced_with(client.clone(), namespace, &self.resource)
+            }
+            _ => Api::all_with(client.clone(), &self.resource),
         }
     }
 

@@ -226,13 +226,12 @@ mod tests {
                 } else {
                     server.status.load(Ordering::SeqCst)
                 };
-                let named = retry_after
-                    .filter(|_| status != 200)
-                    .map(|seconds| (RETRY_AFTER, seconds));
-                let answer = Response::builder().status(status);
-                let answer = named
-                    .into_iter()
-                    .fold(answer, |answer, (name, value)| answer.header(name, value));
+                let mut answer = Response::builder().status(status);
+                if let Some(seconds) = retry_after
+                    && status != 200
+                {
+                    answer = answer.header(RETRY_AFTER, seconds);
+                }
                 async move { Ok::<_, kube::Error>(answer.body(Body::empty()).unwrap()) }
             };
             Client::new(service_fn(answer), "shop")

@@ -60,7 +60,7 @@ fn a_secret_without_owner_names_its_former_owner() {
         reference: reference(kind, name, "new"),
         ..owner()
     };
-    let mut secret = empty(&of("Compute", "ci"), ("to-ci", None));
+    let mut secret = empty(&of("Compute", "ci"), "to-ci", None);
     secret.metadata.owner_references = None;
     assert!(of("Compute", "ci").formerly_owned(&secret));
     assert!(

@@ -95,8 +95,8 @@ pub fn of_compute(
     };
     let mut declared = fields(&settings);
     let mut left_out = Vec::new();
-    if let Some(PoolerMode::Other(word)) =
-        settings.pooler_mode.filter(|_| declared.pooler.is_some())
+    if let Some(PoolerMode::Other(word)) = settings.pooler_mode
+        && declared.pooler.is_some()
     {
         left_out.push(format!(
             "Not declared: spec.pooler.mode, which has no word for {word}."

@@ -138,11 +138,10 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
     };
     let endpoint = branch.block("endpoint");
     let settings = settings(&endpoint);
-    let told = match settings == Settings::default() {
-        true => "The state does not say what it is like: apply this, and see what status shows.",
-        false => {
-            "Before management: Full, have Terraform ignore its size and suspension (lifecycle: ignore_changes)."
-        }
+    let advice = if settings == Settings::default() {
+        "The state does not say what it is like: apply this, and see what status shows."
+    } else {
+        "Before management: Full, have Terraform ignore its size and suspension (lifecycle: ignore_changes)."
     };
     Some(Found {
         id: endpoint
@@ -160,7 +159,7 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
             format!(
                 "The compute of {address}, which stays with Terraform, and deletes it with itself."
             ),
-            told.to_owned(),
+            advice.to_owned(),
         ],
     })
 }

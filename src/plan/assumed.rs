@@ -21,18 +21,15 @@ use crate::controller::{NOT_READ, assumed_key_secret};
 /// Assumes a content for every Secret that resources name.
 pub fn assume(objects: &Objects, secrets: &mut Secrets, settings: &PassSettings) {
     // Keys come first, because an account may have its credentials in the Secret of a key.
-    objects
-        .all::<ProjectKey>()
-        .iter()
-        .for_each(|key| of_key(key, objects, secrets));
-    objects
-        .all::<Account>()
-        .iter()
-        .for_each(|account| of_account(account.as_ref(), secrets, settings));
-    objects
-        .all::<ClusterAccount>()
-        .iter()
-        .for_each(|account| of_account(account.as_ref(), secrets, settings));
+    for key in objects.all::<ProjectKey>() {
+        of_key(&key, objects, secrets);
+    }
+    for account in objects.all::<Account>() {
+        of_account(account.as_ref(), secrets, settings);
+    }
+    for account in objects.all::<ClusterAccount>() {
+        of_account(account.as_ref(), secrets, settings);
+    }
     for compute in objects.all::<Compute>() {
         let wrote = compute
             .status
@@ -44,12 +41,15 @@ pub fn assume(objects: &Objects, secrets: &mut Secrets, settings: &PassSettings)
             .flat_map(|status| &status.unused_secrets);
         let namespace = compute.namespace().unwrap_or_default();
         of_connection(
-            (&namespace, Owner::of(compute.as_ref())),
+            &namespace,
+            Owner::of(compute.as_ref()),
             compute.spec.connection.as_deref(),
             wrote,
             secrets,
         );
-        unused.for_each(|name| secrets.assume((namespace.clone(), name.clone()), None));
+        for name in unused {
+            secrets.assume((namespace.clone(), name.clone()), None);
+        }
     }
     for set in objects.all::<ReadReplicaSet>() {
         let wrote = set
@@ -58,7 +58,8 @@ pub fn assume(objects: &Objects, secrets: &mut Secrets, settings: &PassSettings)
             .and_then(|status| status.connection_secret.as_ref());
         let namespace = set.namespace().unwrap_or_default();
         of_connection(
-            (&namespace, Owner::of(set.as_ref())),
+            &namespace,
+            Owner::of(set.as_ref()),
             set.spec.connection.as_ref(),
             wrote,
             secrets,
@@ -85,13 +86,14 @@ fn holding(entries: impl IntoIterator<Item = String>) -> Secret {
 }
 
 fn of_connection(
-    (namespace, owner): (&str, Option<Owner>),
+    namespace: &str,
+    owner: Option<Owner>,
     declared: Option<&Connection>,
     wrote: Option<&String>,
     secrets_known: &mut Secrets,
 ) {
     if let (Some(name), Some(owner)) = (wrote, &owner) {
-        let guess = secrets::empty(owner, (name, None));
+        let guess = secrets::empty(owner, name, None);
         secrets_known.assume((namespace.to_owned(), name.clone()), Some(guess));
     }
     let Some(connection) = declared else { return };

@@ -10,7 +10,7 @@ use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::objects::{Id, Objects};
+use super::objects::{Id, Objects, Preconditions};
 use super::outside::Outside;
 use super::secrets::{Known, Place, Secrets, Written};
 use super::steps::Step;
@@ -50,7 +50,8 @@ pub fn is_forbidden(error: &kube::Error) -> bool {
 
 impl InMemoryCluster {
     pub fn new(
-        (objects, secrets): (Objects, Secrets),
+        objects: Objects,
+        secrets: Secrets,
         outside: Arc<dyn Outside>,
         trail: Arc<Trail>,
         now: Timestamp,
@@ -74,6 +75,14 @@ impl InMemoryCluster {
 
     pub fn trail(&self) -> &Trail {
         &self.trail
+    }
+
+    pub fn shared_trail(&self) -> Arc<Trail> {
+        Arc::clone(&self.trail)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// True if the content of a Secret is assumed.
@@ -107,8 +116,8 @@ impl InMemoryCluster {
         Ok(secret)
     }
 
-    /// Reports a write of a Secret, unless its previous content is unknown.
-    fn tell(&self, (namespace, name): (&str, &str), written: &Written) {
+    /// Records a write of a Secret, unless its previous content is unknown.
+    fn record_write(&self, namespace: &str, name: &str, written: &Written) {
         if written.assumed && !written.new {
             self.trail.not_read(format!(
                 "Whether Secret {namespace}/{name} would be written anew."
@@ -130,9 +139,13 @@ impl InMemoryCluster {
         change: impl FnOnce(&mut Value),
     ) -> Result<K, kube::Error> {
         let uid = object.uid();
+        let expected = Preconditions {
+            uid: uid.as_deref(),
+            version,
+        };
         let written = self
             .objects()
-            .change(&Id::of(object), (uid.as_deref(), version), change)
+            .change(&Id::of(object), expected, change)
             .map_err(refused)?;
         self.forget_secrets();
         read(written)
@@ -148,7 +161,9 @@ impl InMemoryCluster {
                 .filter_map(|(_, gone)| gone.value["metadata"]["uid"].as_str().map(str::to_owned))
                 .collect()
         };
-        uids.iter().for_each(|uid| self.secrets().collect(uid));
+        for uid in &uids {
+            self.secrets().collect(uid);
+        }
     }
 }
 
@@ -156,7 +171,7 @@ impl Cluster for InMemoryCluster {
     async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
         let before = self.objects().value(&Id::of(object)).cloned();
         let version = patch["metadata"]["resourceVersion"].as_str();
-        let patched = self.change(object, version, |stands| merge(stands, patch))?;
+        let patched = self.change(object, version, |stored| merge(stored, patch))?;
         if patch.get("spec").is_some()
             && before.is_some_and(|before| before["spec"] != json!(patched)["spec"])
         {
@@ -173,8 +188,8 @@ impl Cluster for InMemoryCluster {
         K: Object + HasStatus<Status: Serialize + Sync>,
     {
         let status = json!(status);
-        self.change(object, object.resource_version().as_deref(), |stands| {
-            stands["status"] = status
+        self.change(object, object.resource_version().as_deref(), |stored| {
+            stored["status"] = status
         })
     }
 
@@ -208,9 +223,12 @@ impl Cluster for InMemoryCluster {
 
     async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
         let (uid, version) = (object.uid(), object.resource_version());
-        let stands = (uid.as_deref(), version.as_deref());
+        let expected = Preconditions {
+            uid: uid.as_deref(),
+            version: version.as_deref(),
+        };
         self.objects()
-            .delete(&Id::of(object), stands, self.now)
+            .delete(&Id::of(object), expected, self.now)
             .map_err(refused)?;
         self.forget_secrets();
         self.trail.note(Step::DeleteObject {
@@ -231,7 +249,7 @@ impl Cluster for InMemoryCluster {
         let place = (namespace.to_owned(), secret.name_any());
         self.known(&place).await?;
         let written = self.secrets().create(&place, secret).map_err(refused)?;
-        self.tell((namespace, &place.1), &written);
+        self.record_write(namespace, &place.1, &written);
         Ok(())
     }
 
@@ -243,14 +261,14 @@ impl Cluster for InMemoryCluster {
     ) -> Result<Secret, kube::Error> {
         self.known(&(namespace.to_owned(), secret.name.clone()))
             .await?;
-        let (stands, written) = self
+        let (applied, written) = self
             .secrets()
             .apply(namespace, secret, dry_run)
             .map_err(refused)?;
         if !dry_run {
-            self.tell((namespace, &secret.name), &written);
+            self.record_write(namespace, &secret.name, &written);
         }
-        Ok(stands)
+        Ok(applied)
     }
 
     async fn patch_secret(
@@ -262,7 +280,7 @@ impl Cluster for InMemoryCluster {
         let place = (namespace.to_owned(), name.to_owned());
         self.known(&place).await?;
         let written = self.secrets().patch(&place, patch).map_err(refused)?;
-        self.tell((namespace, name), &written);
+        self.record_write(namespace, name, &written);
         Ok(())
     }
 

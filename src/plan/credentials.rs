@@ -16,7 +16,7 @@ use crate::platform::{ConnectError, Platform};
 
 /// The platform and credential of an account in the cluster, regardless of manifests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountStanding {
+pub struct ClusterCredential {
     pub base_url: String,
     pub credential: CredentialRef,
 }
@@ -32,7 +32,7 @@ pub struct Given {
 pub struct Credentials {
     pub outside: Arc<dyn Outside>,
     pub given: Option<Given>,
-    pub stands: BTreeMap<AccountName, AccountStanding>,
+    pub in_cluster: BTreeMap<AccountName, ClusterCredential>,
     /// The state of each platform according to the records and statuses of resources.
     pub recorded: BTreeMap<AccountName, Arc<Recorded>>,
 }
@@ -47,16 +47,14 @@ impl Credentials {
         key: &SecretString,
         cluster: &InMemoryCluster,
     ) -> Result<Arc<dyn Platform>, ConnectError> {
-        if let Some(given) = self
-            .given
-            .as_ref()
-            .filter(|given| is_same(&given.base_url, &access.base_url))
+        if let Some(given) = &self.given
+            && is_same(&given.base_url, &access.base_url)
         {
             return self.outside.connect(access, &given.key);
         }
-        let why = match (self.stands.get(name), credential(name, cluster)) {
-            (Some(stands), Some(credential))
-                if stands.base_url == access.base_url && stands.credential == credential =>
+        let why = match (self.in_cluster.get(name), credential(name, cluster)) {
+            (Some(known), Some(credential))
+                if known.base_url == access.base_url && known.credential == credential =>
             {
                 if !cluster.is_assumed(&(credential.namespace, credential.name)) {
                     return self.outside.connect(access, key);

@@ -54,16 +54,16 @@ pub struct Planner {
 
 impl Planner {
     pub fn new(
-        (now, settings): (Timestamp, PassSettings),
-        (cluster, trail): (InMemoryCluster, Arc<Trail>),
+        cluster: InMemoryCluster,
+        settings: PassSettings,
         credentials: Credentials,
         namespaces: BTreeMap<String, BTreeMap<String, String>>,
     ) -> Self {
         Self {
-            now,
+            now: cluster.now(),
             settings,
+            trail: cluster.shared_trail(),
             cluster,
-            trail,
             credentials,
             namespaces,
             state: ProcessState::default(),

@@ -29,14 +29,11 @@ pub fn remove_applied(object: &mut Value, manifest: &Value, applied: &Value) {
         .iter()
         .filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below)))
     {
-        remove_field(
-            fields,
-            (name, &manifest[name]),
-            below
-                .as_object()
-                .is_some_and(|below| below.keys().any(|name| name.starts_with("f:")))
-                .then_some(below),
-        );
+        let has_fields = below
+            .as_object()
+            .is_some_and(|below| below.keys().any(|name| name.starts_with("f:")));
+        let below = if has_fields { Some(below) } else { None };
+        remove_field(fields, name, &manifest[name], below);
     }
 }
 
@@ -60,7 +57,8 @@ pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
 
 fn remove_field(
     fields: &mut Map<String, Value>,
-    (name, declared): (&str, &Value),
+    name: &str,
+    declared: &Value,
     below: Option<&Value>,
 ) {
     match (declared, below) {

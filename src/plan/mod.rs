@@ -35,10 +35,12 @@ pub use live::{ListError, Listed, Listing, list};
 pub use manifests::is_namespaced;
 pub use objects::Id;
 pub use outside::{Network, Outside};
-pub use steps::{Cost, Counts, Field, Manifest, Plan, Planned, Said, Step, Units, Waits};
+pub use steps::{
+    Cost, Counts, Field, Manifest, Plan, Planned, PlannedCondition, Step, Units, Waits,
+};
 
 use self::cluster::InMemoryCluster;
-use self::credentials::{AccountStanding, Credentials};
+use self::credentials::{ClusterCredential, Credentials};
 use self::environment::Planner;
 use self::objects::Objects;
 use self::recorded::Recorded;
@@ -136,20 +138,24 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
         not_read,
     } = beginning;
     let trail = Arc::new(Trail::default());
-    not_read.into_iter().for_each(|what| trail.not_read(what));
+    for what in not_read {
+        trail.not_read(what);
+    }
     let (mut objects, mut secrets) = (Objects::default(), Secrets::default());
-    listed.into_iter().for_each(|object| objects.insert(object));
+    for object in listed {
+        objects.insert(object);
+    }
     assumed::assume(&objects, &mut secrets, &settings);
     let credentials = Credentials {
         outside: outside.clone(),
         given,
-        stands: stands(&objects),
+        in_cluster: accounts_in_cluster(&objects),
         recorded: recorded(&objects),
     };
     let mut declared = BTreeMap::new();
     for manifest in &manifests {
-        let laid = manifests::lay((&mut objects, &mut secrets), manifest, (&namespace, now));
-        declared.extend(laid.map_err(PlanError::Manifest)?);
+        let applied = manifests::apply(&mut objects, &mut secrets, manifest, &namespace, now);
+        declared.extend(applied.map_err(PlanError::Manifest)?);
     }
     assumed::assume(&objects, &mut secrets, &settings);
     let selected = if manifests.is_empty() {
@@ -158,8 +164,8 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
         declared.keys().cloned().collect()
     };
     let before = report::bindings(&objects);
-    let cluster = InMemoryCluster::new((objects, secrets), outside, trail.clone(), now);
-    let planner = Planner::new((now, settings), (cluster, trail), credentials, namespaces);
+    let cluster = InMemoryCluster::new(objects, secrets, outside, trail, now);
+    let planner = Planner::new(cluster, settings, credentials, namespaces);
     let planned: BTreeSet<Id> = planner.planned(&selected);
     let ended = planner.run_until_stable(&selected).await;
     let all: BTreeSet<Id> = planned
@@ -167,24 +173,25 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
         .chain(planner.planned(&selected))
         .chain(selected)
         .collect();
-    Ok(report::plan(&planner, &all, &ended, (&before, &declared)))
+    Ok(report::plan(&planner, &all, &ended, &before, &declared))
 }
 
-fn stands(objects: &Objects) -> BTreeMap<AccountName, AccountStanding> {
-    let own = objects.all::<Account>();
-    let shared = objects.all::<ClusterAccount>();
-    own.iter()
-        .map(|it| said(it.as_ref()))
-        .chain(shared.iter().map(|it| said(it.as_ref())))
-        .collect()
+fn accounts_in_cluster(objects: &Objects) -> BTreeMap<AccountName, ClusterCredential> {
+    let mut accounts = BTreeMap::new();
+    for account in objects.all::<Account>() {
+        accounts.insert(account.account_name(), credential_of(account.as_ref()));
+    }
+    for account in objects.all::<ClusterAccount>() {
+        accounts.insert(account.account_name(), credential_of(account.as_ref()));
+    }
+    accounts
 }
 
-fn said<A: AnyAccount>(account: &A) -> (AccountName, AccountStanding) {
-    let stands = AccountStanding {
+fn credential_of<A: AnyAccount>(account: &A) -> ClusterCredential {
+    ClusterCredential {
         base_url: account.access().base_url.clone(),
         credential: account.credential(),
-    };
-    (account.account_name(), stands)
+    }
 }
 
 fn recorded(objects: &Objects) -> BTreeMap<AccountName, Arc<Recorded>> {

@@ -47,10 +47,13 @@ impl Id {
     }
 
     fn of_reference<K: Managed>(reference: &ObjectRef<K>) -> Self {
-        let namespace = reference.namespace.clone().filter(|_| K::is_namespaced());
         Self {
             kind: K::kind(&()).into_owned(),
-            namespace,
+            namespace: if K::is_namespaced() {
+                reference.namespace.clone()
+            } else {
+                None
+            },
             name: reference.name.clone(),
         }
     }
@@ -145,6 +148,22 @@ impl KindVisitor for Read<'_> {
                 Err(error) => Err(error.to_string()),
             });
         }
+    }
+}
+
+/// The UID and the version that an object must still have for a write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Preconditions<'a> {
+    pub uid: Option<&'a str>,
+    pub version: Option<&'a str>,
+}
+
+impl Preconditions<'_> {
+    fn are_met_by(&self, metadata: &Value) -> bool {
+        self.uid.is_none_or(|uid| metadata["uid"] == uid)
+            && self
+                .version
+                .is_none_or(|version| metadata["resourceVersion"] == version)
     }
 }
 
@@ -278,18 +297,11 @@ impl Objects {
     pub fn change(
         &mut self,
         id: &Id,
-        (uid, version): (Option<&str>, Option<&str>),
+        expected: Preconditions<'_>,
         change: impl FnOnce(&mut Value),
     ) -> Result<Value, u16> {
         let stored = self.all.get(id).ok_or(NOT_FOUND)?;
-        let is_other =
-            |wanted: Option<&str>, stands: Option<&str>| wanted.is_some() && wanted != stands;
-        if is_other(uid, stored.uid())
-            || is_other(
-                version,
-                stored.value["metadata"]["resourceVersion"].as_str(),
-            )
-        {
+        if !expected.are_met_by(&stored.value["metadata"]) {
             return Err(CONFLICT);
         }
         let mut next = stored.value.clone();
@@ -322,11 +334,11 @@ impl Objects {
     pub fn delete(
         &mut self,
         id: &Id,
-        stands: (Option<&str>, Option<&str>),
+        expected: Preconditions<'_>,
         now: jiff::Timestamp,
     ) -> Result<(), u16> {
         let at = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
-        self.change(id, stands, |object| {
+        self.change(id, expected, |object| {
             if object["metadata"]["deletionTimestamp"].is_null() {
                 object["metadata"]["deletionTimestamp"] = json!(at);
             }
@@ -340,10 +352,10 @@ impl Objects {
         let Some(stored) = self.all.get(id) else {
             return false;
         };
-        let held = stored.value["metadata"]["finalizers"]
+        let has_finalizers = stored.value["metadata"]["finalizers"]
             .as_array()
             .is_some_and(|all| !all.is_empty());
-        if held || !stored.is_deleting() {
+        if has_finalizers || !stored.is_deleting() {
             return false;
         }
         let at = stored.value["metadata"]["deletionTimestamp"]
@@ -359,7 +371,7 @@ impl Objects {
         let owned: Vec<Id> = owned.map(|(id, _)| id.clone()).collect();
         for child in owned {
             // It exists, because it was just found.
-            let _ = self.delete(&child, (None, None), at.unwrap_or_default());
+            let _ = self.delete(&child, Preconditions::default(), at.unwrap_or_default());
         }
         true
     }

@@ -127,7 +127,7 @@ impl InMemoryPlatform {
             };
             let reading = match state.shown.get(project).filter(is_current) {
                 Some((_, reading)) => reading.clone(),
-                None => Arc::new(Reading::new(tick, (self.now, self.now), computes.clone())),
+                None => Arc::new(Reading::new(tick, self.now, self.now, computes.clone())),
             };
             state
                 .shown
@@ -153,7 +153,7 @@ impl InMemoryPlatform {
             };
             let reading = match state.shown_keys.as_ref().filter(is_current) {
                 Some((_, reading)) => reading.clone(),
-                None => Arc::new(Reading::new(tick, (self.now, self.now), keys.clone())),
+                None => Arc::new(Reading::new(tick, self.now, self.now, keys.clone())),
             };
             state.shown_keys = Some((state.changes, reading.clone()));
             Some(read(reading))

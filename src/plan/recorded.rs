@@ -62,29 +62,28 @@ impl Recorded {
             return;
         };
         let records = record.known().records;
-        let current = records.current.iter().map(|key| (key.id, key.name.clone()));
-        let previous = records
-            .previous
-            .iter()
-            .map(|key| (key.id, key.name.clone()));
-        let lost = records
-            .lost
-            .iter()
-            .filter_map(|key| Some((key.id?, key.name.clone())));
-        let project = Some(object.spec.project_id.clone());
-        self.keys.extend(
-            current
-                .chain(previous)
-                .chain(lost)
-                .map(|(id, name)| KeyEntry {
-                    id,
-                    name,
-                    project_id: project.clone(),
-                    created_at: None,
-                    last_used_at: None,
-                    last_used_from: None,
-                }),
-        );
+        let mut keys = Vec::new();
+        if let Some(key) = &records.current {
+            keys.push((key.id, key.name.clone()));
+        }
+        for key in &records.previous {
+            keys.push((key.id, key.name.clone()));
+        }
+        for key in &records.lost {
+            if let Some(id) = key.id {
+                keys.push((id, key.name.clone()));
+            }
+        }
+        for (id, name) in keys {
+            self.keys.push(KeyEntry {
+                id,
+                name,
+                project_id: Some(object.spec.project_id.clone()),
+                created_at: None,
+                last_used_at: None,
+                last_used_from: None,
+            });
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::environment::Planner;
 use super::objects::{Id, Objects};
 use super::platform::Change;
 use super::rounds::Ended;
-use super::steps::{Cost, Counts, Manifest, Plan, Planned, Said, Step, Units, Waits};
+use super::steps::{Cost, Counts, Manifest, Plan, Planned, PlannedCondition, Step, Units, Waits};
 use crate::api::Compute;
 
 /// The compute that a resource is bound to.
@@ -49,7 +49,8 @@ pub fn plan(
     planner: &Planner,
     ids: &BTreeSet<Id>,
     ended: &BTreeMap<Id, Ended>,
-    (before, declared): (&BTreeMap<Id, Bound>, &BTreeMap<Id, Manifest>),
+    before: &BTreeMap<Id, Bound>,
+    declared: &BTreeMap<Id, Manifest>,
 ) -> Plan {
     let after = bindings(&planner.cluster.objects());
     let resources: Vec<Planned> = ids
@@ -57,7 +58,7 @@ pub fn plan(
         .map(|id| {
             let linked = linked(planner, before.get(id), after.get(id));
             let steps = linked.into_iter().chain(planner.trail.of(id)).collect();
-            planned(planner, (id, ended.get(id)), declared.get(id), steps)
+            planned(planner, id, ended.get(id), declared.get(id), steps)
         })
         .collect();
     let concerned = ids
@@ -90,7 +91,8 @@ fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
 
 fn planned(
     planner: &Planner,
-    (id, ended): (&Id, Option<&Ended>),
+    id: &Id,
+    ended: Option<&Ended>,
     manifest: Option<&Manifest>,
     steps: Vec<Step>,
 ) -> Planned {
@@ -106,12 +108,14 @@ fn planned(
         next: None,
         unknown: None,
     };
+    if gone {
+        return planned;
+    }
     match ended {
-        _ if gone => {}
         Some(Ended::Rests(Some(report), wake)) => {
             let conditions = report.conditions(&[], 0, planner.now);
-            (planned.ready, planned.synced) =
-                (said(&conditions, "Ready"), said(&conditions, "Synced"));
+            planned.ready = condition(&conditions, "Ready");
+            planned.synced = condition(&conditions, "Synced");
             planned.next = at(*wake);
             planned.waits = waits(report, *wake);
         }
@@ -142,11 +146,11 @@ fn silent(planner: &Planner, id: &Id) -> String {
     format!("The platform of account {account} was not read, so nothing is decided.")
 }
 
-fn said(conditions: &[Condition], type_: &str) -> Option<Said> {
+fn condition(conditions: &[Condition], type_: &str) -> Option<PlannedCondition> {
     let found = conditions
         .iter()
         .find(|condition| condition.type_ == type_)?;
-    Some(Said {
+    Some(PlannedCondition {
         status: found.status.clone(),
         reason: found.reason.clone(),
         message: found.message.clone(),

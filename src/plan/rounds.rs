@@ -43,7 +43,7 @@ impl Planner {
             for id in self.concerned(selected) {
                 let how = self.passes(&id).await;
                 ended.insert(id, how);
-                self.hear();
+                self.handle_deletions();
             }
             if !self.read_wanted().await && self.effects() == before {
                 break;
@@ -91,8 +91,7 @@ impl Planner {
         Ended::Busy
     }
 
-    /// Handles the deletion of objects.
-    fn hear(&self) {
+    fn handle_deletions(&self) {
         let gone = std::mem::take(&mut self.cluster.objects().gone);
         for (id, stored) in &gone {
             AllKinds::each(&mut Gone {
@@ -118,26 +117,20 @@ impl Planner {
                 .map(|stored| (id.clone(), stored.clone()));
             AllKinds::each(&mut needs);
         }
-        let mut ids = BTreeSet::new();
-        ids.extend(
-            objects
-                .all::<Account>()
-                .iter()
-                .filter(|it| needs.has(it.as_ref()))
-                .map(|it| Id::of(it.as_ref())),
-        );
-        ids.extend(
-            objects
-                .all::<ClusterAccount>()
-                .iter()
-                .filter(|it| needs.has(it.as_ref()))
-                .map(|it| Id::of(it.as_ref())),
-        );
-        let accounts: Vec<Id> = ids.iter().cloned().collect();
-        accounts
-            .into_iter()
-            .chain(planned.into_iter().filter(|id| !ids.contains(id)))
-            .collect()
+        let mut accounts = BTreeSet::new();
+        for account in objects.all::<Account>() {
+            if needs.has(account.as_ref()) {
+                accounts.insert(Id::of(account.as_ref()));
+            }
+        }
+        for account in objects.all::<ClusterAccount>() {
+            if needs.has(account.as_ref()) {
+                accounts.insert(Id::of(account.as_ref()));
+            }
+        }
+        let others = planned.into_iter().filter(|id| !accounts.contains(id));
+        let others: Vec<Id> = others.collect();
+        accounts.into_iter().chain(others).collect()
     }
 
     /// The selected resources that still exist, and those that they own.
@@ -151,15 +144,16 @@ impl Planner {
                     .map(str::to_owned)
             })
             .collect();
-        let is_planned = |id: &&Id| {
-            let owned = || {
-                objects
-                    .stored(id)
-                    .is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)))
-            };
-            selected.contains(*id) || owned()
-        };
-        objects.ids().filter(is_planned).cloned().collect()
+        let mut planned = BTreeSet::new();
+        for id in objects.ids() {
+            let is_owned = objects
+                .stored(id)
+                .is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)));
+            if is_owned || selected.contains(id) {
+                planned.insert(id.clone());
+            }
+        }
+        planned
     }
 }
 

@@ -101,7 +101,7 @@ pub enum Manifest {
 
 /// A condition of the planned status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct PlannedCondition {
     pub status: String,
     pub reason: String,
     pub message: String,
@@ -131,9 +131,9 @@ pub struct Planned {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready: Option<Said>,
+    pub ready: Option<PlannedCondition>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub synced: Option<Said>,
+    pub synced: Option<PlannedCondition>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
     /// The time of the next pass without another cause.
@@ -215,10 +215,9 @@ impl Counts {
             resources: resources.len(),
             ..Self::default()
         };
-        resources
-            .iter()
-            .flat_map(|planned| &planned.steps)
-            .for_each(|step| counts.add(step));
+        for step in resources.iter().flat_map(|planned| &planned.steps) {
+            counts.add(step);
+        }
         counts.waiting = resources
             .iter()
             .filter(|planned| planned.waits.is_some())

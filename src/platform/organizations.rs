@@ -104,7 +104,9 @@ mod tests {
     fn account(
         all: &Organizations,
         fake: &Arc<Fake>,
-        (url, organization, rate): (&str, &str, Rate),
+        url: &str,
+        organization: &str,
+        rate: Rate,
     ) -> RateLimited {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
         let client = RateLimited::new(
@@ -152,8 +154,8 @@ mod tests {
             ("org", "https://tenant.example/api/v2", false),
         ] {
             let (all, fake) = (Organizations::default(), Fake::of([]));
-            let quiet = account(&all, &fake, (URL, "org", FULL));
-            let busy = account(&all, &fake, (url, other, FULL)).for_namespace("evil");
+            let quiet = account(&all, &fake, URL, "org", FULL);
+            let busy = account(&all, &fake, url, other, FULL).for_namespace("evil");
             quiet.list_keys("org").await.unwrap();
             busy.list_keys(other).await.unwrap();
             let took = beside_a_busy_one(quiet, busy).await;
@@ -166,8 +168,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_copied_organization_shares_nothing() {
         let (all, mine, theirs) = (Organizations::default(), Fake::of([]), Fake::of([]));
-        let quiet = account(&all, &mine, (URL, "org", FULL));
-        let busy = account(&all, &theirs, (URL, "org", FULL)).for_namespace("evil");
+        let quiet = account(&all, &mine, URL, "org", FULL);
+        let busy = account(&all, &theirs, URL, "org", FULL).for_namespace("evil");
         quiet.list_keys("org").await.unwrap();
         theirs.fail_only(
             "list_keys",
@@ -191,19 +193,12 @@ mod tests {
             requests_per_minute: 6000,
             burst: 100,
         };
-        let slow = account(
-            &all,
-            &theirs,
-            (
-                URL,
-                "org",
-                Rate {
-                    requests_per_minute: 1,
-                    burst: 1,
-                },
-            ),
-        );
-        let fast = account(&all, &mine, (URL, "org", more));
+        let one = Rate {
+            requests_per_minute: 1,
+            burst: 1,
+        };
+        let slow = account(&all, &theirs, URL, "org", one);
+        let fast = account(&all, &mine, URL, "org", more);
         slow.list_keys("org").await.unwrap();
         fast.list_keys("org").await.unwrap();
         theirs.fail(Fault::Throttled {
@@ -220,10 +215,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_organization_goes_with_its_last_account() {
         let (all, fake) = (Organizations::default(), Fake::of([]));
-        let client = account(&all, &fake, (URL, "org", FULL));
+        let client = account(&all, &fake, URL, "org", FULL);
         client.list_keys("org").await.unwrap();
         drop(client);
-        account(&all, &fake, (URL, "another", FULL))
+        account(&all, &fake, URL, "another", FULL)
             .list_keys("another")
             .await
             .unwrap();

@@ -225,15 +225,16 @@ mod tests {
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(move || writer.clone())
             .with_ansi(false);
-        let lines: Box<dyn Layer<Registry> + Send + Sync> = match json {
-            false => lines
-                .fmt_fields(fields())
-                .event_format(Text::new(false))
-                .boxed(),
-            true => lines
+        let lines: Box<dyn Layer<Registry> + Send + Sync> = if json {
+            lines
                 .fmt_fields(JsonFields::new())
                 .event_format(Json)
-                .boxed(),
+                .boxed()
+        } else {
+            lines
+                .fmt_fields(fields())
+                .event_format(Text::new(false))
+                .boxed()
         };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), log);
         let bytes = written.0.lock().unwrap().clone();

@@ -79,15 +79,18 @@ impl Checker {
     }
 
     fn visit(&self, node: &Node, outcome: &mut Outcome) {
-        let (api_version, kind) = (
-            node.text("apiVersion").unwrap_or_default(),
-            node.text("kind").unwrap_or_default(),
-        );
+        let api_version = node.text("apiVersion").unwrap_or_default();
+        let kind = node.text("kind").unwrap_or_default();
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let is_list =
             kind == "List" && group.is_empty() || kind.ends_with("List") && group == GROUP;
-        if let Some(items) = node.get("items").and_then(Node::items).filter(|_| is_list) {
-            items.iter().for_each(|item| self.visit(item, outcome));
+        let items = node.get("items").and_then(Node::items);
+        if let Some(items) = items
+            && is_list
+        {
+            for item in items {
+                self.visit(item, outcome);
+            }
         } else if group == GROUP
             || (group.is_empty() && self.kinds.iter().any(|known| known.kind == kind))
         {

@@ -322,7 +322,7 @@ impl Environment for Replay {
                 } else {
                     read.at
                 };
-                let snapshot = Snapshot::new(began, (at, at), computes.clone());
+                let snapshot = Snapshot::new(began, at, at, computes.clone());
                 LatestSnapshot {
                     snapshot: Some(Arc::new(snapshot)),
                     fault: None,

@@ -201,11 +201,10 @@ fn print(findings: &Findings, requests: usize, out: &mut impl Write) -> io::Resu
         "What differs from docs/platform.md",
         &findings.differences,
     )?;
-    let verdict = match findings.is_usable() {
-        true => {
-            "dbplane can work with this platform and key, as far as reading shows. Whether the key may create and change computes was not tried."
-        }
-        false => "dbplane cannot work with this platform and key: see what failed above.",
+    let verdict = if findings.is_usable() {
+        "dbplane can work with this platform and key, as far as reading shows. Whether the key may create and change computes was not tried."
+    } else {
+        "dbplane cannot work with this platform and key: see what failed above."
     };
     writeln!(out, "\n{verdict}")
 }

@@ -20,13 +20,13 @@ use serde::Serialize;
 
 use self::rules::Ask;
 pub use self::rules::helping;
-use self::targets::Targets;
+use self::targets::{Target, Targets};
 pub use self::verbs::Verbs;
 use self::wait::{Ended, Wait};
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
 use super::progress::Progress;
 use super::screen::style;
-use super::seen::{Kind, NoTarget, Seen};
+use super::seen::{NoTarget, Seen};
 use crate::clock;
 use crate::cluster::explained;
 use crate::decide::Attention;
@@ -139,7 +139,13 @@ pub async fn run(
     let found = common.targets.find(ask, &connected).await?;
     let refused: Vec<String> = found
         .iter()
-        .filter_map(|(_, seen)| Some(format!("{seen}: {}", refusal(ask, seen)?)))
+        .filter_map(|found| {
+            Some(format!(
+                "{}: {}",
+                found.resource,
+                refusal(ask, &found.resource)?
+            ))
+        })
         .collect();
     if !refused.is_empty() {
         return Err(Error::Refused(refused));
@@ -151,7 +157,7 @@ pub async fn run(
     let asked = join_all(
         found
             .into_iter()
-            .map(|(kind, seen)| carry_out(ask, common, client, (kind, seen), &progress)),
+            .map(|found| carry_out(ask, common, client, found, &progress)),
     );
     let results = asked.await;
     drop(progress);
@@ -174,14 +180,14 @@ pub async fn run(
 
 /// The reason why the request cannot work, or would be reverted.
 fn refusal(ask: &Ask, seen: &Seen) -> Option<String> {
+    if let Some(refusal) = ask.refusal(seen) {
+        return Some(refusal);
+    }
     let (place, field) = ask.written_to();
-    let declared = || {
-        let manager = declared_by(seen, place, field)?;
-        Some(format!(
-            "{field} is declared by {manager}, which would change it back: change it there, for instance in Git"
-        ))
-    };
-    ask.refusal(seen).or_else(declared)
+    let manager = declared_by(seen, place, field)?;
+    Some(format!(
+        "{field} is declared by {manager}, which would change it back: change it there, for instance in Git"
+    ))
 }
 
 /// The last manifest of kubectl apply and similar tools.
@@ -190,29 +196,29 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The manager that applied a field: a GitOps tool or kubectl apply. For kubectl apply, managed
 /// fields also include defaults, so its own annotation decides.
 fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
-    let path = || place.split('.').chain([field]);
-    let mut managers = seen.meta.managed_fields.iter().flatten();
-    let applied = managers.find(|entry| {
+    let path: Vec<&str> = place.split('.').chain([field]).collect();
+    for entry in seen.meta.managed_fields.iter().flatten() {
+        if entry.operation.as_deref() != Some("Apply") {
+            continue;
+        }
         let mut fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
-        for part in path() {
+        for part in &path {
             fields = fields.and_then(|value| value.get(format!("f:{part}")));
         }
-        entry.operation.as_deref() == Some("Apply") && fields.is_some()
-    });
-    let by_kubectl = || {
-        let declared: serde_json::Value =
-            serde_json::from_str(seen.annotation(LAST_APPLIED)?).ok()?;
-        path()
-            .try_fold(&declared, |value, part| value.get(part))
-            .map(|_| "kubectl apply".to_owned())
-    };
-    applied
-        .and_then(|entry| entry.manager.clone())
-        .or_else(by_kubectl)
+        if fields.is_some() && entry.manager.is_some() {
+            return entry.manager.clone();
+        }
+    }
+    let declared: serde_json::Value = serde_json::from_str(seen.annotation(LAST_APPLIED)?).ok()?;
+    let mut value = &declared;
+    for part in path {
+        value = value.get(part)?;
+    }
+    Some("kubectl apply".to_owned())
 }
 
 /// Asks the user to confirm an action that cannot be undone.
-fn confirm(ask: &Ask, found: &[(Kind, Seen)], yes: bool) -> Result<(), Error> {
+fn confirm(ask: &Ask, found: &[Target], yes: bool) -> Result<(), Error> {
     if yes {
         return Ok(());
     }
@@ -223,11 +229,11 @@ fn confirm(ask: &Ask, found: &[(Kind, Seen)], yes: bool) -> Result<(), Error> {
             ask.verb()
         )));
     }
-    for (_, seen) in found {
+    for Target { resource, .. } in found {
         writeln!(
             stderr,
-            "  {seen} in namespace {}",
-            seen.meta.namespace.as_deref().unwrap_or_default()
+            "  {resource} in namespace {}",
+            resource.meta.namespace.as_deref().unwrap_or_default()
         )?;
     }
     write!(
@@ -248,9 +254,13 @@ async fn carry_out(
     ask: &Ask,
     common: &Common,
     client: &Client,
-    (kind, before): (Kind, Seen),
+    target: Target,
     progress: &Progress,
 ) -> Line {
+    let Target {
+        kind,
+        resource: before,
+    } = target;
     let api = kind.api(client, before.meta.namespace.as_deref());
     let patch = Patch::Merge(ask.patch(&before, clock::now()));
     let params = PatchParams {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::called::program;
 use super::super::seen::Seen;
+use crate::api::Condition;
 use crate::decide::Reason;
 use crate::decide::names;
 
@@ -223,43 +224,48 @@ impl Ask {
                 all.then(|| format!("considered revoked: {}", meant.join(", ")))
             }
             A::NotCreated(_) => {
-                let said_of = |seen: &Seen| {
-                    seen.with_reason(self.answers())
-                        .map(|condition| condition.message.clone())
-                };
-                (said_of(now) != said_of(before)).then(|| format!("ruled out: {}", said(now)))
+                let reasons = self.answers();
+                let question = now.with_reason(reasons).map(|it| &it.message);
+                let question_before = before.with_reason(reasons).map(|it| &it.message);
+                (question != question_before).then(|| format!("ruled out: {}", said(now)))
             }
         }
     }
 
     fn failed(&self, before: &Seen, now: &Seen) -> Option<String> {
-        let stalled = |seen: &Seen| {
-            seen.condition("Stalled")
-                .map(|it| format!("{}: {}", it.reason, it.message))
-        };
         let without_success: &[Reason] = match self {
             A::Rotate => &[Reason::NewKeyRefused],
             A::Restart => &[Reason::RestartUnconfirmed],
             _ => &[],
         };
-        let refused = |seen: &Seen| {
-            seen.with_reason(without_success)
-                .map(|it| format!("{}: {}", it.reason, it.message))
-        };
-        let news = |of: &dyn Fn(&Seen) -> Option<String>| {
-            of(now).filter(|said| of(before).as_ref() != Some(said))
-        };
-        let paused = format!("{}: ", Reason::DeletionPaused);
-        news(&stalled)
-            .filter(|said| !said.starts_with(&paused))
-            .or_else(|| news(&refused))
+        let (stalled, stalled_before) = (stalled(now), stalled(before));
+        if let Some(stalled) = stalled
+            && stalled_before.as_ref() != Some(&stalled)
+            && !stalled.starts_with(&format!("{}: ", Reason::DeletionPaused))
+        {
+            return Some(stalled);
+        }
+        let refused = with_reason(now, without_success)?;
+        (with_reason(before, without_success).as_ref() != Some(&refused)).then_some(refused)
     }
+}
+
+fn stalled(seen: &Seen) -> Option<String> {
+    seen.condition("Stalled").map(describe)
+}
+
+fn with_reason(seen: &Seen, reasons: &[Reason]) -> Option<String> {
+    seen.with_reason(reasons).map(describe)
+}
+
+fn describe(condition: &Condition) -> String {
+    format!("{}: {}", condition.reason, condition.message)
 }
 
 /// The text of the condition that describes a resource best.
 fn said(seen: &Seen) -> String {
     match seen.need().condition {
-        Some(condition) => format!("{}: {}", condition.reason, condition.message),
+        Some(condition) => describe(condition),
         None => "Pending: dbplane has not looked at it yet.".to_owned(),
     }
 }
@@ -306,20 +312,37 @@ fn no_adoption(seen: &Seen, id: Option<&str>) -> Option<String> {
 
 const ALL: &str = "all";
 
-/// The keys in the status that a user may have to revoke, with their IDs.
-fn revocable(seen: &Seen) -> Vec<(String, String)> {
-    let listed = ["lostKeys", "previousKeys"]
-        .into_iter()
-        .flat_map(|list| seen.status[list].as_array());
-    let key = |key: &Value| {
-        (
-            key["name"].as_str().unwrap_or_default().to_owned(),
-            key["id"].to_string(),
-        )
-    };
-    let in_use = seen.text("/keyName").filter(|_| seen.is_deleting());
-    let in_use = in_use.map(|name| (name.to_owned(), seen.status["keyID"].to_string()));
-    listed.flatten().map(key).chain(in_use).collect()
+struct RevocableKey {
+    name: String,
+    id: String,
+}
+
+impl RevocableKey {
+    fn is(&self, word: &str) -> bool {
+        word == self.name || word == self.id
+    }
+}
+
+/// The keys in the status that a user may have to revoke: lost keys come first.
+fn revocable(seen: &Seen) -> Vec<RevocableKey> {
+    let mut keys = Vec::new();
+    for list in ["lostKeys", "previousKeys"] {
+        for key in seen.status[list].as_array().into_iter().flatten() {
+            keys.push(RevocableKey {
+                name: key["name"].as_str().unwrap_or_default().to_owned(),
+                id: key["id"].to_string(),
+            });
+        }
+    }
+    if let Some(name) = seen.text("/keyName")
+        && seen.is_deleting()
+    {
+        keys.push(RevocableKey {
+            name: name.to_owned(),
+            id: seen.status["keyID"].to_string(),
+        });
+    }
+    keys
 }
 
 /// The names of the keys that the arguments refer to.
@@ -332,15 +355,13 @@ fn meant(seen: &Seen, words: &[String]) -> Vec<String> {
         lost
     };
     let says_all = words.iter().any(|word| word == ALL);
-    let is_meant = |index: usize, (name, id): &(String, String)| {
-        (says_all && index < by_all) || words.iter().any(|word| word == name || word == id)
-    };
-    known
-        .iter()
-        .enumerate()
-        .filter(|(index, key)| is_meant(*index, key))
-        .map(|(_, (name, _))| name.clone())
-        .collect()
+    let mut names = Vec::new();
+    for (index, key) in known.into_iter().enumerate() {
+        if (says_all && index < by_all) || words.iter().any(|word| key.is(word)) {
+            names.push(key.name);
+        }
+    }
+    names
 }
 
 fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
@@ -350,13 +371,12 @@ fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
     }
     let names = known
         .iter()
-        .map(|(name, _)| name.as_str())
+        .map(|key| key.name.as_str())
         .collect::<Vec<_>>()
         .join(", ");
-    let unknown = words.iter().find(|word| {
-        let is_known = |(name, id): &(String, String)| *word == name || *word == id;
-        *word != ALL && !known.iter().any(is_known)
-    });
+    let unknown = words
+        .iter()
+        .find(|word| *word != ALL && !known.iter().any(|key| key.is(word)));
     let others = if names.is_empty() {
         "there are none".to_owned()
     } else {
@@ -399,7 +419,10 @@ fn restarted(now: &Seen, token: &str) -> Option<String> {
         .text("/restart/token")?
         .split_whitespace()
         .any(|word| word == token);
-    let at = now.text("/restart/completedAt").filter(|_| asked)?;
+    if !asked {
+        return None;
+    }
+    let at = now.text("/restart/completedAt")?;
     let idle = now.text("/state") == Some("idle");
     Some(if idle {
         "it is idle: the next connection starts it afresh".to_owned()
@@ -419,26 +442,33 @@ pub fn helping(seen: &Seen) -> Vec<String> {
         A::Restart,
         A::Reconcile,
     ];
-    let helps = |ask: &&Ask| {
-        let writable = matches!(ask, A::ConfirmDeletion | A::Resume | A::Revoked(_))
-            || not_writable(seen).is_none();
-        writable
-            && ask.refused_kind(&seen.kind).is_none()
-            && seen.with_reason(ask.answers()).is_some()
+    let namespace = match &seen.meta.namespace {
+        Some(name) => format!(" -n {name}"),
+        None => String::new(),
     };
-    let command = |ask: &Ask| {
-        let place = seen
-            .meta
-            .namespace
-            .as_deref()
-            .map(|name| format!(" -n {name}"))
-            .unwrap_or_default();
-        let more = match ask {
+    let mut commands = Vec::new();
+    for ask in answers {
+        if !helps(&ask, seen) {
+            continue;
+        }
+        let arguments = match ask {
             A::Revoked(_) => " --key NAME,…",
             A::NotCreated(_) => " --compute-id ID,…",
             _ => "",
         };
-        format!("{} {}{place} {seen}{more}", program(), ask.verb())
-    };
-    answers.iter().filter(helps).map(command).collect()
+        commands.push(format!(
+            "{} {}{namespace} {seen}{arguments}",
+            program(),
+            ask.verb()
+        ));
+    }
+    commands
+}
+
+/// True if a request would be accepted now, and resolves a condition of the resource.
+fn helps(ask: &Ask, seen: &Seen) -> bool {
+    let needs_no_write = matches!(ask, A::ConfirmDeletion | A::Resume | A::Revoked(_));
+    (needs_no_write || not_writable(seen).is_none())
+        && ask.refused_kind(&seen.kind).is_none()
+        && seen.with_reason(ask.answers()).is_some()
 }

@@ -5,6 +5,13 @@ use super::super::seen::{Kind, Seen};
 use super::Error;
 use super::rules::Ask;
 
+/// A resource of a command.
+#[derive(Debug)]
+pub struct Target {
+    pub kind: Kind,
+    pub resource: Seen,
+}
+
 /// Resources by name, or by kind and selector.
 #[derive(Debug, clap::Args)]
 pub struct Targets {
@@ -19,8 +26,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// The resources, each with its kind.
-    pub async fn find(&self, ask: &Ask, connected: &Connected) -> Result<Vec<(Kind, Seen)>, Error> {
+    /// The resources that the arguments name or select.
+    pub async fn find(&self, ask: &Ask, connected: &Connected) -> Result<Vec<Target>, Error> {
         let found = match (
             self.all || self.scope.selector.is_some(),
             self.targets.as_slice(),
@@ -51,7 +58,7 @@ impl Targets {
         ask: &Ask,
         targets: &[String],
         connected: &Connected,
-    ) -> Result<Vec<(Kind, Seen)>, Error> {
+    ) -> Result<Vec<Target>, Error> {
         let namespace = self.scope.namespace(connected);
         let mut found = Vec::new();
         for target in targets {
@@ -62,13 +69,13 @@ impl Targets {
                 what: target.clone(),
                 cause,
             })?;
-            let missing = || {
-                format!(
+            let Some(resource) = seen else {
+                return Err(Error::Refused(vec![format!(
                     "{target}: there is no such resource in namespace {}",
                     namespace.unwrap_or_default()
-                )
+                )]));
             };
-            found.push((kind, seen.ok_or_else(|| Error::Refused(vec![missing()]))?));
+            found.push(Target { kind, resource });
         }
         Ok(found)
     }
@@ -78,7 +85,7 @@ impl Targets {
         ask: &Ask,
         kind: &str,
         connected: &Connected,
-    ) -> Result<Vec<(Kind, Seen)>, Error> {
+    ) -> Result<Vec<Target>, Error> {
         let kind = Kind::named(kind)?;
         check(ask, &kind)?;
         let listed = kind
@@ -92,20 +99,24 @@ impl Targets {
             what: kind.resource.plural.clone(),
             cause,
         })?;
-        match listed.is_empty() {
-            true => Err(Error::Refused(vec![format!(
+        if listed.is_empty() {
+            return Err(Error::Refused(vec![format!(
                 "no {} is selected",
                 kind.name()
-            )])),
-            false => Ok(listed
-                .into_iter()
-                .map(|seen| (kind.clone(), seen))
-                .collect()),
+            )]));
         }
+        let mut found = Vec::new();
+        for resource in listed {
+            let kind = kind.clone();
+            found.push(Target { kind, resource });
+        }
+        Ok(found)
     }
 }
 
 fn check(ask: &Ask, kind: &Kind) -> Result<(), Error> {
-    ask.refused_kind(kind.name())
-        .map_or(Ok(()), |refused| Err(Error::Usage(refused)))
+    match ask.refused_kind(kind.name()) {
+        Some(refused) => Err(Error::Usage(refused)),
+        None => Ok(()),
+    }
 }

@@ -23,7 +23,7 @@ use crate::decide::Limits;
 use crate::decide::names::ClusterId;
 use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, PlanError};
 use crate::platform::{PlatformAlias, Platforms};
-use crate::validate::{Check, Checked, Checker, Finding, Problem, Unusable, objects};
+use crate::validate::{Check, Checked, Checker, Problem, Unusable, objects};
 
 /// Show what the operator would do, for the resources in the cluster or for manifests that are not
 /// applied yet
@@ -179,7 +179,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let plan = during(
         "reading the platform",
         plan::make(
-            args.beginning(listed, manifests, (given, &connected)),
+            args.beginning(listed, manifests, given, &connected),
             Arc::new(network),
         ),
     )
@@ -217,23 +217,7 @@ impl Args {
                 cause: unread.cause,
             })?;
             let found = Checker::new()?.check_text(&text);
-            let findings = found
-                .checked
-                .iter()
-                .flat_map(|it| it.findings.iter().map(move |finding| (it, finding)));
-            let (not_followed, refused): (Vec<_>, Vec<_>) =
-                findings.partition(|(_, finding)| finding.check == Check::Schedule);
-            let lines_of = |wrong: &[(&Checked, &Finding)]| {
-                let lines = wrong
-                    .iter()
-                    .map(|(it, finding)| describe(it.object.as_deref(), &finding.to_string()));
-                lines.collect::<Vec<_>>().join("\n")
-            };
-            match (refused.as_slice(), not_followed.as_slice()) {
-                ([], []) => {}
-                ([], wrong) => return Err(Error::NotFollowed(lines_of(wrong))),
-                (wrong, _) => return Err(Error::Refused(lines_of(wrong))),
-            }
+            refuse_invalid(&found.checked)?;
             manifests.extend(objects(&text));
         }
         let ours = |manifest: &Value| {
@@ -241,10 +225,10 @@ impl Args {
                 .as_str()
                 .is_some_and(|it| it.starts_with(crate::api::GROUP))
         };
-        match self.filename.is_empty() || manifests.iter().any(ours) {
-            true => Ok(manifests),
-            false => Err(Error::NoManifest),
+        if !self.filename.is_empty() && !manifests.iter().any(ours) {
+            return Err(Error::NoManifest);
         }
+        Ok(manifests)
     }
 
     fn namespace(&self, connected: &Connected) -> String {
@@ -322,7 +306,8 @@ impl Args {
         &self,
         listed: Listed,
         manifests: Vec<Value>,
-        (given, connected): (Option<Given>, &Connected),
+        given: Option<Given>,
+        connected: &Connected,
     ) -> Beginning {
         let mut not_read = listed.not_read;
         let cluster = self.cluster_id.clone().or(listed.cluster).unwrap_or_else(|| {
@@ -355,6 +340,28 @@ impl Args {
             not_read,
         }
     }
+}
+
+/// Fails for manifests that the API server would reject, or whose schedules dbplane would ignore.
+fn refuse_invalid(checked: &[Checked]) -> Result<(), Error> {
+    let (mut not_followed, mut refused) = (Vec::new(), Vec::new());
+    for object in checked {
+        for finding in &object.findings {
+            let line = describe(object.object.as_deref(), &finding.to_string());
+            if finding.check == Check::Schedule {
+                not_followed.push(line);
+            } else {
+                refused.push(line);
+            }
+        }
+    }
+    if !refused.is_empty() {
+        return Err(Error::Refused(refused.join("\n")));
+    }
+    if !not_followed.is_empty() {
+        return Err(Error::NotFollowed(not_followed.join("\n")));
+    }
+    Ok(())
 }
 
 fn describe(object: Option<&str>, what: &str) -> String {

@@ -110,11 +110,14 @@ impl Collector {
             what: label.clone(),
             cause,
         })?;
-        let missing = || match self.namespace.as_deref().filter(|_| kind.is_namespaced) {
-            Some(namespace) => Error::NotFound(format!("{label} in namespace {namespace}")),
-            None => Error::NotFound(label.clone()),
+        let Some(resource) = found else {
+            return Err(Error::NotFound(match &self.namespace {
+                Some(namespace) if kind.is_namespaced => {
+                    format!("{label} in namespace {namespace}")
+                }
+                _ => label,
+            }));
         };
-        let resource = found.ok_or_else(missing)?;
         let (account, events, operator, metrics) = futures::join!(
             self.account_of(&resource),
             self.events(&resource),

@@ -175,18 +175,16 @@ impl Fleet {
 impl Item {
     pub fn of(seen: &Seen) -> Self {
         let condition = seen.need().condition;
-        let text = |of: fn(&crate::api::Condition) -> &String, otherwise: &str| {
-            condition.map_or_else(|| otherwise.to_owned(), |condition| of(condition).clone())
+        let (reason, message) = match condition {
+            Some(condition) => (condition.reason.as_str(), condition.message.as_str()),
+            None => ("Pending", "dbplane has not looked at it yet."),
         };
         Self {
             kind: seen.kind.clone(),
             namespace: seen.meta.namespace.clone(),
             name: seen.name().to_owned(),
-            reason: text(|condition| &condition.reason, "Pending"),
-            message: text(
-                |condition| &condition.message,
-                "dbplane has not looked at it yet.",
-            ),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
             since: condition.map(|condition| condition.last_transition_time.0),
             until: seen
                 .text("/waiting/until")
@@ -208,12 +206,13 @@ impl AccountLine {
     /// Uses the resources that may refer to it, and the operator's metrics, if they are known.
     pub fn of(account: &Seen, resources: Option<&[Seen]>, metrics: Option<&str>) -> Self {
         let ready = account.condition("Ready");
-        let said =
-            |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();
-        let refers = |resource: &&Seen| {
-            let near = account.meta.namespace.is_none()
-                || account.meta.namespace == resource.meta.namespace;
-            near && resource.account() == Some((account.kind.as_str(), account.name()))
+        let (status, reason, message) = match ready {
+            Some(ready) => (
+                ready.status.as_str(),
+                ready.reason.as_str(),
+                ready.message.as_str(),
+            ),
+            None => ("Unknown", "", ""),
         };
         let declared = |field: &str| account.spec["rateLimit"].get(field).and_then(Value::as_u64);
         let usual = Rate::default();
@@ -222,10 +221,14 @@ impl AccountLine {
             namespace: account.meta.namespace.clone(),
             name: account.name().to_owned(),
             state: account.need().what.into(),
-            ready: ready.map_or_else(|| "Unknown".to_owned(), |ready| ready.status.clone()),
-            reason: said(|ready| &ready.reason),
-            message: said(|ready| &ready.message),
-            resources: resources.into_iter().flatten().filter(refers).count(),
+            ready: status.to_owned(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            resources: resources
+                .into_iter()
+                .flatten()
+                .filter(|resource| refers_to(resource, account))
+                .count(),
             projects: account.status["projectCount"].as_u64(),
             organization_keys: account.status["organizationKeys"].as_u64(),
             requests_per_minute: declared("requestsPerMinute")
@@ -236,4 +239,10 @@ impl AccountLine {
                 .and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),
         }
     }
+}
+
+fn refers_to(resource: &Seen, account: &Seen) -> bool {
+    let is_near =
+        account.meta.namespace.is_none() || account.meta.namespace == resource.meta.namespace;
+    is_near && resource.account() == Some((account.kind.as_str(), account.name()))
 }

@@ -162,21 +162,17 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         operator_namespace: args.operator_namespace.clone(),
         metrics_url: args.metrics_url.clone(),
     };
-    let picture = match args.watch {
-        true => watch::watch(&collector, &subject, args.output, out).await?,
-        false => {
-            let picture = during("reading the cluster", take(&collector, &subject)).await?;
-            picture.write(args.output, out)?;
-            picture
-        }
+    let picture = if args.watch {
+        watch::watch(&collector, &subject, args.output, out).await?
+    } else {
+        let picture = during("reading the cluster", take(&collector, &subject)).await?;
+        picture.write(args.output, out)?;
+        picture
     };
-    Ok(ExitCode::from(
-        if args.exit_status && picture.needs_person() {
-            3
-        } else {
-            0
-        },
-    ))
+    if args.exit_status && picture.needs_person() {
+        return Ok(ExitCode::from(3));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn take(collector: &Collector, subject: &Subject) -> Result<Picture, Error> {

@@ -95,6 +95,10 @@ impl Page {
         let reason = need
             .condition
             .and_then(|condition| Reason::of(&condition.reason));
+        let advice = match reason {
+            Some(reason) if state != State::Well => Some(advice::about(reason)),
+            _ => None,
+        };
         let of_itself = is_account(&resource.kind).then_some(&resource);
         Self {
             kind: "ResourceStatus",
@@ -111,7 +115,7 @@ impl Page {
                 .or(of_itself)
                 .map(|account| AccountLine::of(account, None, metrics.as_deref())),
             operator,
-            advice: reason.filter(|_| state != State::Well).map(advice::about),
+            advice,
             commands: commands(&resource),
             not_read,
             resource: Item::of(&resource),
@@ -239,27 +243,26 @@ pub fn flat(value: &Value) -> Vec<(String, String)> {
 }
 
 fn flatten(place: String, value: &Value, rows: &mut Vec<(String, String)>) {
-    let below = |name: &str| {
-        if place.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{place}.{name}")
-        }
-    };
     match value {
-        Value::Object(fields) => fields
-            .iter()
-            .for_each(|(name, value)| flatten(below(name), value, rows)),
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            items
-                .iter()
-                .enumerate()
-                .for_each(|(index, value)| flatten(format!("{place}[{index}]"), value, rows));
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let below = if place.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{place}.{name}")
+                };
+                flatten(below, value, rows);
+            }
         }
-        Value::Array(items) => rows.push((
-            place,
-            items.iter().map(scalar).collect::<Vec<_>>().join(", "),
-        )),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (index, value) in items.iter().enumerate() {
+                flatten(format!("{place}[{index}]"), value, rows);
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(scalar).collect();
+            rows.push((place, items.join(", ")));
+        }
         Value::Null => {}
         other => rows.push((place, scalar(other))),
     }

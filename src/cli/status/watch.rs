@@ -77,40 +77,37 @@ fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(
 /// A change, or the start of a watch. The stream never ends: a failed watch restarts after a
 /// backoff.
 fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
-    let selector = collector.params.label_selector.clone();
-    let watches = match subject {
-        Subject::Fleet => Kind::all()
-            .into_iter()
-            .map(|kind| {
-                let labels = selector.clone().filter(|_| !is_account(kind.name()));
-                (
-                    kind,
-                    watcher::Config {
-                        label_selector: labels,
-                        ..watcher::Config::default()
-                    },
-                )
-            })
-            .collect(),
-        Subject::One { kind, name } => {
-            vec![(
-                kind.clone(),
-                watcher::Config::default().fields(&format!("metadata.name={name}")),
-            )]
+    let mut watches = Vec::new();
+    match subject {
+        Subject::Fleet => {
+            for kind in Kind::all() {
+                let mut config = watcher::Config::default();
+                if !is_account(kind.name()) {
+                    config.label_selector = collector.params.label_selector.clone();
+                }
+                watches.push(changes_of(collector, &kind, config));
+            }
         }
-    };
-    let watches = watches
-        .into_iter()
-        .map(|(kind, config): (Kind, watcher::Config)| {
-            let api = kind.api(&collector.client, collector.namespace.as_deref());
-            // The initial list causes one event, at its end.
-            let news = watcher::watcher(api, config)
-                .default_backoff()
-                .filter_map(async |event| match event {
-                    Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
-                    Ok(_) => Some(()),
-                });
-            news.boxed()
-        });
+        Subject::One { kind, name } => {
+            let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+            watches.push(changes_of(collector, kind, config));
+        }
+    }
     select_all(watches).boxed()
+}
+
+fn changes_of(
+    collector: &Collector,
+    kind: &Kind,
+    config: watcher::Config,
+) -> BoxStream<'static, ()> {
+    let api = kind.api(&collector.client, collector.namespace.as_deref());
+    // The initial list causes one event, at its end.
+    let changes = watcher::watcher(api, config)
+        .default_backoff()
+        .filter_map(async |event| match event {
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
+            Ok(_) => Some(()),
+        });
+    changes.boxed()
 }

@@ -26,16 +26,16 @@ struct Line<'a> {
 }
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
-    let line = |(file, checked, finding)| {
-        let (file, checked): (&super::File, &super::Checked) = (file, checked);
-        Line {
+    let mut findings = Vec::new();
+    for (file, checked, finding) in report.findings() {
+        findings.push(Line {
             file: &file.name,
             object: checked.object.as_deref(),
             finding,
-        }
-    };
+        });
+    }
     let document = Document {
-        findings: report.findings().map(line).collect(),
+        findings,
         unreadable: &report.unreadable,
         checked: report.objects(),
         skipped: report.skipped,

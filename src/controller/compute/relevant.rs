@@ -281,7 +281,7 @@ mod tests {
     /// An empty project that was read `ago` seconds ago; newer attempts failed.
     fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
         let at = NOW - Duration::from_secs(ago);
-        let snapshot = Snapshot::new(Tick::at(1), (at, at), Vec::new());
+        let snapshot = Snapshot::new(Tick::at(1), at, at, Vec::new());
         let attempted = Some(Tick::at(2));
         LatestSnapshot {
             snapshot: Some(Arc::new(snapshot)),
@@ -380,7 +380,7 @@ mod tests {
             named("ep-d", "m-3"),
             compute("ep-e", "br-main"),
         ];
-        let snapshot = Snapshot::new(Tick::at(1), (NOW, NOW), computes);
+        let snapshot = Snapshot::new(Tick::at(1), NOW, NOW, computes);
         let filter = Filter {
             marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]),
             ..bound()
@@ -545,11 +545,8 @@ mod tests {
             assert!(demands(&filter, &wrote), "{wrote:?}");
         }
         let listed = |began| {
-            let snapshot = Snapshot::new(
-                Tick::at(began),
-                (NOW, NOW),
-                vec![compute("ep-a", "br-main")],
-            );
+            let snapshot =
+                Snapshot::new(Tick::at(began), NOW, NOW, vec![compute("ep-a", "br-main")]);
             LatestSnapshot {
                 snapshot: Some(Arc::new(snapshot)),
                 ..LatestSnapshot::default()

@@ -106,7 +106,8 @@ pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
     );
     let mut secret = secrets::empty(
         &Owner::of(object)?,
-        (&object.spec.secret.name, content.type_.as_deref()),
+        &object.spec.secret.name,
+        content.type_.as_deref(),
     );
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
     secret.data = Some(

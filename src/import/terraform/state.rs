@@ -93,19 +93,21 @@ impl Resource {
             .map(|module| format!("{module}."))
             .unwrap_or_default();
         let base = format!("{module}{}.{}", self.kind, self.name);
-        let present = self
-            .instances
-            .into_iter()
-            .filter(|object| object.deposed.is_none());
-        let instance = |object: Object| Instance {
-            address: format!("{base}{}", index(&object.index_key)),
-            kind: self.kind.clone(),
-            attributes: Attributes::new(
-                object.attributes.unwrap_or_default(),
-                &sensitive(&object.sensitive_attributes),
-            ),
-        };
-        present.map(instance).collect()
+        let mut instances = Vec::new();
+        for object in self.instances {
+            if object.deposed.is_some() {
+                continue;
+            }
+            instances.push(Instance {
+                address: format!("{base}{}", index(&object.index_key)),
+                kind: self.kind.clone(),
+                attributes: Attributes::new(
+                    object.attributes.unwrap_or_default(),
+                    &sensitive(&object.sensitive_attributes),
+                ),
+            });
+        }
+        instances
     }
 }
 

@@ -155,7 +155,7 @@ impl Exchange {
             (url.host_str(), url.port_or_known_default()),
         );
         let outcome = self
-            .exchange(call, (&Span::current(), &span))
+            .exchange(call, &Span::current(), &span)
             .instrument(span.clone())
             .await;
         if let Err(fault) | Ok(Err(fault)) = &outcome {
@@ -167,7 +167,8 @@ impl Exchange {
     async fn exchange(
         &self,
         call: Call<'_>,
-        (pass, span): (&Span, &Span),
+        pass: &Span,
+        span: &Span,
     ) -> Result<Result<Body, Fault>, Fault> {
         let organization = self.organization.as_deref().map(|id| ("org_id", id));
         let query: Vec<_> = organization
@@ -311,9 +312,10 @@ impl Exchange {
     /// Only a failed connection proves that nothing was sent.
     fn unanswered(&self, unanswered: &Unanswered) -> Fault {
         let message = tidy(&unanswered.message, self.secret.expose_secret());
-        match unanswered.sent {
-            true => Fault::Unknown { message },
-            false => Fault::Transport { message },
+        if unanswered.sent {
+            Fault::Unknown { message }
+        } else {
+            Fault::Transport { message }
         }
     }
 }

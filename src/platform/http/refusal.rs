@@ -128,12 +128,12 @@ impl ErrorBody {
             Ok(Value::Object(members)) => Self::from_members(&members),
             _ => Self::default(),
         };
-        match read.message.is_empty() {
-            true => Self {
-                message: described(body).to_owned(),
-                ..read
-            },
-            false => read,
+        if !read.message.is_empty() {
+            return read;
+        }
+        Self {
+            message: described(body).to_owned(),
+            ..read
         }
     }
 

@@ -111,14 +111,7 @@ impl Listing for Computes {
         if before == after {
             return false;
         }
-        let settled = |compute: &Compute| Compute {
-            updated_at: None,
-            last_active: compute
-                .last_active
-                .filter(|_| compute.current_state != ComputeState::Active),
-            ..compute.clone()
-        };
-        settled(before) != settled(after)
+        without_activity(before) != without_activity(after)
     }
 
     fn note(changed: &mut ChangedComputes, compute: &Compute) {
@@ -171,6 +164,18 @@ impl Snapshot {
             .iter()
             .filter(move |compute| compute.branch_id == branch)
     }
+}
+
+/// The compute without the times that say nothing about a change.
+fn without_activity(compute: &Compute) -> Compute {
+    let mut compute = Compute {
+        updated_at: None,
+        ..compute.clone()
+    };
+    if compute.current_state == ComputeState::Active {
+        compute.last_active = None;
+    }
+    compute
 }
 
 #[cfg(test)]

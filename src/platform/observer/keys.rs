@@ -106,16 +106,13 @@ impl Listing for Keys {
             names,
             beginning,
         } = filter;
-        let begins = || {
-            changed
-                .names
-                .range(beginning.clone()..)
-                .next()
-                .is_some_and(|name| name.starts_with(beginning))
-        };
-        ids.iter().any(|id| changed.ids.contains(id))
+        if ids.iter().any(|id| changed.ids.contains(id))
             || names.iter().any(|name| changed.names.contains(name))
-            || !beginning.is_empty() && begins()
+        {
+            return true;
+        }
+        let first_after = changed.names.range(beginning.clone()..).next();
+        !beginning.is_empty() && first_after.is_some_and(|name| name.starts_with(beginning))
     }
 
     fn not_offered(fault: &Fault) -> Option<Duration> {
@@ -201,7 +198,7 @@ mod tests {
             (2, "ci-1"),
         ];
         let keys: Vec<_> = named.into_iter().map(|(id, name)| key(id, name)).collect();
-        let list = KeyList::new(Tick::at(1), (noon(), noon()), keys);
+        let list = KeyList::new(Tick::at(1), noon(), noon(), keys);
         for (filter, expected) in [
             (filter(&[], &[], ""), vec![]),
             (filter(&[7, 8], &[], ""), vec![7]),
@@ -219,7 +216,8 @@ mod tests {
         };
         let list = KeyList::new(
             Tick::at(1),
-            (noon(), noon()),
+            noon(),
+            noon(),
             vec![key(9, "ci"), used, key(7, "other")],
         );
         let found: Vec<i64> = list

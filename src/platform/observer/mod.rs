@@ -97,7 +97,8 @@ impl<L: Listing> Reading<L> {
     /// A reading with this start and end.
     pub fn new(
         began: Tick,
-        (at, ended): (Timestamp, Timestamp),
+        at: Timestamp,
+        ended: Timestamp,
         listed: impl Into<Listed<L::Item>>,
     ) -> Self {
         let (mut items, unreadable) = listed.into().into_parts();

@@ -98,22 +98,19 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     pub fn subscribe(&mut self, subscriber: &S, interest: Interest<L>) -> bool {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
-        let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
-            let Subscription {
-                interest,
-                pending_since,
-            } = subscription;
-            (interest.pending, pending_since, interest.after)
-        });
         // A new write restarts the pending time.
-        let continued = was_pending && interest.after <= old_after;
-        let pending_since = interest
-            .pending
-            .then(|| since.filter(|_| continued).unwrap_or(now));
-        let newly_pending = interest.pending && !continued;
+        let continued = before
+            .filter(|before| before.interest.pending && interest.after <= before.interest.after);
+        let newly_pending = interest.pending && continued.is_none();
         if newly_pending {
             self.pending_since = Some(now);
         }
+        let pending_since = if interest.pending {
+            let since = continued.and_then(|before| before.pending_since);
+            Some(since.unwrap_or(now))
+        } else {
+            None
+        };
         self.after = self.after.max(interest.after);
         let subscription = Subscription {
             interest,
@@ -151,11 +148,13 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     }
 
     pub fn priority(&self) -> Priority {
-        match self.is_awaited() {
-            true => Priority::FreshRead,
+        if self.is_awaited() {
+            Priority::FreshRead
+        } else if self.is_suspended() || self.regular() <= Instant::now() {
             // When the key may be accepted again, all subscribers wait for the read.
-            false if self.is_suspended() || self.regular() <= Instant::now() => Priority::Poll,
-            false => Priority::EarlyPoll,
+            Priority::Poll
+        } else {
+            Priority::EarlyPoll
         }
     }
 
@@ -259,7 +258,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         });
         match outcome {
             Ok((listed, ended)) => {
-                self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), listed))
+                self.publish_snapshot(Reading::new(begun.tick, begun.at, ended, listed))
             }
             Err(fault) => self.publish_fault(fault, before, begun.tick),
         }
@@ -270,23 +269,23 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.failures = 0;
         let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
-        // An unreadable entry may concern any subscriber.
-        let comparable =
-            |before: &Arc<Reading<L>>| !recovered && before.unreadable == snapshot.unreadable;
-        let Some(before) = before.filter(comparable) else {
-            return self.subscribers.keys().cloned().collect();
+        let Some(before) = before else {
+            return self.all_subscribers();
         };
+        // An unreadable entry may concern any subscriber.
+        if recovered || before.unreadable != snapshot.unreadable {
+            return self.all_subscribers();
+        }
         let changed = changes::<L>(&before.items, &snapshot.items);
-        let concerned = |interest: &Interest<L>| {
+        self.triggered(|interest| {
             let awaited = interest
                 .after
                 .is_some_and(|after| before.began <= after && after < snapshot.began);
-            awaited
-                || changed
-                    .as_ref()
-                    .is_some_and(|changed| L::concerns(changed, &interest.filter))
-        };
-        self.triggered(concerned)
+            let affected = changed
+                .as_ref()
+                .is_some_and(|changed| L::concerns(changed, &interest.filter));
+            awaited || affected
+        })
     }
 
     fn publish_fault(&mut self, fault: Fault, before: Option<Tick>, began: Tick) -> Vec<S> {
@@ -294,11 +293,15 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         let kind = fault.kind();
         let known = self.view.fault.replace(fault).map(|fault| fault.kind());
         if known != Some(kind) {
-            return self.subscribers.keys().cloned().collect();
+            return self.all_subscribers();
         }
         let first_since =
             |after: Tick| before.is_none_or(|before| before <= after) && after < began;
         self.triggered(|interest| interest.after.is_some_and(first_since))
+    }
+
+    fn all_subscribers(&self) -> Vec<S> {
+        self.subscribers.keys().cloned().collect()
     }
 
     fn triggered(&self, concerned: impl Fn(&Interest<L>) -> bool) -> Vec<S> {

@@ -276,10 +276,13 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
 
     fn log_unreadable(&self, before: Option<&Unreadable>, now: &Unreadable) {
         let (account, id, list) = (&self.account, &self.of, L::OF);
-        match now.is_empty() {
-            _ if before.cloned().unwrap_or_default() == *now => {}
-            true => info!(account, list, id, "every entry of a list can be read again"),
-            false => warn!(account, list, id, entries = %now, "entries of a list cannot be read"),
+        if before.cloned().unwrap_or_default() == *now {
+            return;
+        }
+        if now.is_empty() {
+            info!(account, list, id, "every entry of a list can be read again");
+        } else {
+            warn!(account, list, id, entries = %now, "entries of a list cannot be read");
         }
     }
 

@@ -26,7 +26,10 @@ fn in_utc(text: &str) -> Option<Timestamp> {
     let plain = time_of_day
         .chars()
         .all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | ','));
-    let time: DateTime = text.parse().ok().filter(|_| plain)?;
+    if !plain {
+        return None;
+    }
+    let time: DateTime = text.parse().ok()?;
     TimeZone::UTC.to_timestamp(time).ok()
 }
 
