@@ -437,5 +437,4 @@ pub fn owned_by(kind: &str, name: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "secrets_tests.rs"]
 mod tests;

@@ -192,5 +192,4 @@ fn settings(attributes: &Attributes) -> Settings {
 }
 
 #[cfg(test)]
-#[path = "terraform_tests.rs"]
 mod tests;

@@ -394,5 +394,4 @@ impl Drop for Place<'_> {
 }
 
 #[cfg(test)]
-#[path = "budget_tests.rs"]
 mod tests;

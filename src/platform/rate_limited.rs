@@ -484,5 +484,4 @@ impl Platform for RateLimited {
 }
 
 #[cfg(test)]
-#[path = "rate_limited_tests.rs"]
 mod tests;

@@ -339,5 +339,4 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 #[cfg(test)]
-#[path = "document_tests.rs"]
 mod tests;

@@ -167,5 +167,4 @@ fn title(manifest: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "manifests_tests.rs"]
 mod tests;

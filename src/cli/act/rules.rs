@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::called::program;
-use super::super::seen::Seen;
 use crate::api::Condition;
+use crate::cli::called::program;
+use crate::cli::seen::Seen;
 use crate::decide::Reason;
 use crate::decide::names;
 
@@ -472,3 +472,6 @@ fn helps(ask: &Ask, seen: &Seen) -> bool {
         && ask.refused_kind(&seen.kind).is_none()
         && seen.with_reason(ask.answers()).is_some()
 }
+
+#[cfg(test)]
+mod tests;

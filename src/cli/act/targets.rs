@@ -1,9 +1,9 @@
 //! Finds the resources of a command.
 
-use super::super::common::{Connected, Scope};
-use super::super::seen::{Kind, Seen};
 use super::Error;
 use super::rules::Ask;
+use crate::cli::common::{Connected, Scope};
+use crate::cli::seen::{Kind, Seen};
 
 /// A resource of a command.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::Serialize;
 
-use super::super::progress::Progress;
-use super::super::seen::{Kind, Seen};
 use super::rules::{Ask, Outcome};
+use crate::cli::progress::Progress;
+use crate::cli::seen::{Kind, Seen};
 use crate::cluster::explained;
 
 /// The result of a request.

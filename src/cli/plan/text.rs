@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::screen::one_line;
+use crate::cli::screen::one_line;
 use crate::plan::{Field, Plan, Planned, PlannedCondition, Step, Units};
 
 pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {

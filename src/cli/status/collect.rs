@@ -8,8 +8,8 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use serde::Serialize;
 
-use super::super::seen::{Kind, Seen};
 use super::Error;
+use crate::cli::seen::{Kind, Seen};
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
 use crate::telemetry::metrics::is_of_leader;

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::seen::Seen;
 use super::collect::{FoundFleet, Operator};
+use crate::cli::seen::Seen;
 use crate::decide::Attention;
 use crate::platform::Rate;
 use crate::telemetry::metrics::BudgetLeft;

@@ -5,13 +5,13 @@ use k8s_openapi::api::events::v1::Event;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::act;
-use super::super::advice;
-use super::super::screen::one_line;
-use super::super::seen::Seen;
 use super::collect::{FoundOne, Operator, is_account, last_seen};
 use super::fleet::{AccountLine, Item, State};
 use crate::api::{Condition, Rotation};
+use crate::cli::act;
+use crate::cli::advice;
+use crate::cli::screen::one_line;
+use crate::cli::seen::Seen;
 use crate::decide::Reason;
 use crate::decide::key::due_regularly;
 
@@ -276,8 +276,8 @@ fn scalar(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::seen::Kind;
     use super::*;
+    use crate::cli::seen::Kind;
 
     #[test]
     fn a_value_is_shown_by_its_scalars() {
@@ -323,7 +323,8 @@ mod tests {
             not_read: Vec::new(),
         });
         let mut shown = Vec::new();
-        super::super::text::page(&page, &mut anstream::StripStream::new(&mut shown), true).unwrap();
+        crate::cli::status::text::page(&page, &mut anstream::StripStream::new(&mut shown), true)
+            .unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.matches("forged").count() > 5, "{shown}");
         let document = serde_json::to_value(&page).unwrap();

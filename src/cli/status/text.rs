@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use anstyle::Style;
 use jiff::Timestamp;
 
-use super::super::called::program;
-use super::super::screen::{HEADING, PLAIN, Table, one_line, style};
 use super::collect::Operator;
 use super::fleet::{AccountLine, Fleet, Item, State};
 use super::page::{Page, flat};
+use crate::cli::called::program;
+use crate::cli::screen::{HEADING, PLAIN, Table, one_line, style};
 
 pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> {
     let place = fleet

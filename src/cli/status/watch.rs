@@ -7,11 +7,11 @@ use futures::StreamExt;
 use futures::stream::{BoxStream, select_all};
 use kube::runtime::{WatchStreamExt, watcher};
 
-use super::super::common::{Output, OutputArgs};
-use super::super::seen::Kind;
-use super::super::stop_on_signal;
 use super::collect::{Collector, is_account};
 use super::{Error, Picture, Subject, take};
+use crate::cli::common::{Output, OutputArgs};
+use crate::cli::seen::Kind;
+use crate::cli::stop_on_signal;
 
 /// Changes within this time are drawn together.
 const TOGETHER: Duration = Duration::from_millis(300);

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::super::files::Unreadable;
 use super::{Error, Report};
+use crate::cli::files::Unreadable;
 use crate::validate::Finding;
 
 #[derive(Serialize)]

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 
-use super::super::files::Unreadable;
 use super::{Error, File, Report};
+use crate::cli::files::Unreadable;
 use crate::validate::{Checked, Finding};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {

@@ -118,5 +118,4 @@ fn plain(address: IpAddr) -> IpAddr {
 }
 
 #[cfg(test)]
-#[path = "address_tests.rs"]
 mod tests;

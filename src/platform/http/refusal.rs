@@ -203,5 +203,4 @@ pub(super) fn http_date(value: &str) -> Option<Timestamp> {
 }
 
 #[cfg(test)]
-#[path = "refusal_tests.rs"]
 mod tests;

@@ -180,9 +180,9 @@ fn without_activity(compute: &Compute) -> Compute {
 
 #[cfg(test)]
 mod tests {
-    use super::super::listing::changes;
     use super::*;
     use crate::platform::fake::compute;
+    use crate::platform::observer::listing::changes;
 
     #[test]
     fn the_rule() {

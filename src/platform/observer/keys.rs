@@ -169,10 +169,10 @@ impl KeyList {
 mod tests {
     use jiff::Timestamp;
 
-    use super::super::Tick;
-    use super::super::listing::changes;
     use super::*;
     use crate::platform::fake::{key, noon};
+    use crate::platform::observer::Tick;
+    use crate::platform::observer::listing::changes;
 
     fn at(text: &str) -> Option<Timestamp> {
         Some(text.parse().unwrap())

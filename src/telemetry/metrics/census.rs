@@ -358,8 +358,8 @@ fn encode_gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::super::{BudgetLeft, Metrics};
     use super::*;
+    use crate::telemetry::metrics::{BudgetLeft, Metrics};
 
     fn keys() -> AccountKeys {
         let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));

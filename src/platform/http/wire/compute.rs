@@ -418,5 +418,4 @@ impl<'a> From<&'a Settings> for Attributes<'a> {
 }
 
 #[cfg(test)]
-#[path = "compute_tests.rs"]
 mod tests;

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{DecodeError, Page, answer, computes, created, keys, projects};
 use crate::domain::{Compute, ComputeState, PoolerMode};
+use crate::platform::http::wire::{DecodeError, Page, answer, computes, created, keys, projects};
 use crate::text::is_hidden;
 
 /// A compute with one field replaced.

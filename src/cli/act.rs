@@ -2,8 +2,6 @@
 //! guides describe.
 
 mod rules;
-#[cfg(test)]
-mod rules_tests;
 mod targets;
 mod verbs;
 mod wait;

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::seen::Seen;
-use super::rules::{Ask, Outcome, helping};
+use super::{Ask, Outcome, helping};
+use crate::cli::seen::Seen;
 use crate::decide::names;
 
 fn seen(kind: &str, object: &Value) -> Seen {
