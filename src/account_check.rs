@@ -7,7 +7,7 @@ mod shape;
 mod sizes;
 
 use crate::domain::{Compute, Fault, Listed, NameSupport, Project, Role, Support};
-use crate::platform::{Answered, Platform};
+use crate::platform::{Platform, ReadAnswer};
 
 pub use key::KeyKind;
 use key::KeyReads;
@@ -62,7 +62,7 @@ impl Findings {
     }
 
     /// Compares the bodies of the answers with the assumptions.
-    pub fn compare(&mut self, answers: &[Answered]) {
+    pub fn compare(&mut self, answers: &[ReadAnswer]) {
         let bodies: Vec<serde_json::Value> = answers
             .iter()
             .filter(|answer| answer.status.is_success())
@@ -99,7 +99,7 @@ const PROJECTS: usize = 5;
 
 /// Reads everything that the operator reads. The requests of `without_organization` name no
 /// organization; it is `None` if there is none to name.
-pub async fn look(
+pub async fn check(
     platform: &dyn Platform,
     without_organization: Option<&dyn Platform>,
     scope: &Scope,
@@ -178,7 +178,7 @@ fn offered<T>(read: &Result<Listed<T>, Fault>) -> &'static str {
 }
 
 /// How often the platform asked to wait, and the rate limits in its answers, only as numbers.
-fn limits(answers: &[Answered]) -> Vec<String> {
+fn limits(answers: &[ReadAnswer]) -> Vec<String> {
     let asked = answers
         .iter()
         .filter(|answer| answer.status.as_u16() == 429)

@@ -14,7 +14,7 @@ use crate::telemetry::served;
 
 /// The data to collect.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct BugReportScope {
     /// `None` for all.
     pub namespace: Option<String>,
     /// Also resources that match their spec.
@@ -26,7 +26,7 @@ pub struct Scope {
 
 /// The collected data, with the original names.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct BugReport {
     /// By title. Each value is an object with one field.
     pub sections: Vec<(&'static str, Value)>,
     pub names: Names,
@@ -34,11 +34,11 @@ pub struct Report {
     pub missing: Vec<String>,
 }
 
-impl Report {
+impl BugReport {
     fn add(&mut self, title: &'static str, field: &str, found: Result<Value, String>) {
         match found {
             Ok(value) => {
-                self.names.learn(&value);
+                self.names.add_from(&value);
                 self.sections.push((title, json!({field: value})));
             }
             Err(error) => self.missing.push(format!("{field}: {error}")),
@@ -63,11 +63,11 @@ impl Report {
         self.add("How its Pods do", "pods", pods);
     }
 
-    async fn add_resources(&mut self, client: &Client, scope: &Scope) {
+    async fn add_resources(&mut self, client: &Client, scope: &BugReportScope) {
         let resources = resources::all(client, scope.namespace.as_deref()).await;
         self.missing.extend(resources.missing.iter().cloned());
         for object in &resources.found {
-            self.names.learn(object);
+            self.names.add_from(object);
         }
         self.add(
             "How many resources are in which state",
@@ -83,7 +83,7 @@ impl Report {
     }
 
     /// What the operator's process serves.
-    async fn add_process(&mut self, scope: &Scope) {
+    async fn add_process(&mut self, scope: &BugReportScope) {
         if let Some(url) = &scope.metrics_url {
             let lines = served(url)
                 .await
@@ -99,8 +99,8 @@ impl Report {
     }
 }
 
-pub async fn collect(client: &Client, scope: &Scope) -> Report {
-    let mut report = Report::default();
+pub async fn collect(client: &Client, scope: &BugReportScope) -> BugReport {
+    let mut report = BugReport::default();
     report
         .add_installation(client, &scope.operator_namespace)
         .await;

@@ -13,9 +13,9 @@ mod plan;
 mod platform;
 mod progress;
 mod remove_finalizers;
+mod resource;
 mod run;
 mod screen;
-mod seen;
 mod shell;
 mod status;
 pub mod validate;
@@ -41,15 +41,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Run),
-    Crds(crds::Args),
-    Validate(validate::Args),
-    Plan(plan::Args),
-    Account(account::Args),
-    Import(Box<import::Args>),
-    RemoveFinalizers(remove_finalizers::Args),
+    Crds(crds::CrdsArgs),
+    Validate(validate::ValidateArgs),
+    Plan(plan::PlanArgs),
+    Account(account::AccountArgs),
+    Import(Box<import::ImportArgs>),
+    RemoveFinalizers(remove_finalizers::RemoveFinalizersArgs),
     #[command(name = "bugreport")]
-    BugReport(bug_report::Args),
-    Status(status::Args),
+    BugReport(bug_report::BugReportArgs),
+    Status(status::StatusArgs),
     #[command(flatten)]
     Act(act::Verbs),
     Completion(shell::Completion),
@@ -67,7 +67,7 @@ pub fn command() -> Command {
 impl Cli {
     /// The command line of this process. An invalid one, and `--help`, end the process.
     pub fn of_process() -> Self {
-        let matches = called::spoken(command(), called::program()).get_matches();
+        let matches = called::renamed(command(), called::program()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
@@ -114,11 +114,11 @@ impl Cli {
             }
             Verb::Status(args) => {
                 let shown = status::run(&args, &mut screen::stdout()).await;
-                return shown.or_else(|error| screen::tell(&error, error.exit_code()));
+                return shown.or_else(|error| screen::report_error(&error, error.exit_code()));
             }
             Verb::Act(verb) => {
                 let ended = verb.execute(&mut screen::stdout()).await;
-                return ended.or_else(|error| screen::tell(&error, error.exit_code()));
+                return ended.or_else(|error| screen::report_error(&error, error.exit_code()));
             }
             Verb::Completion(args) => args
                 .run(&mut std::io::stdout())

@@ -32,7 +32,7 @@ pub struct Choices {
 
 /// A compute to declare.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundCompute {
     pub id: String,
     pub project: String,
     pub branch: String,
@@ -44,7 +44,7 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-impl From<domain::Compute> for Found {
+impl From<domain::Compute> for FoundCompute {
     fn from(compute: domain::Compute) -> Self {
         Self {
             id: compute.id,
@@ -61,7 +61,7 @@ impl From<domain::Compute> for Found {
 
 /// An API key of one project. It cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub struct FoundKey {
     pub project: String,
     pub name: String,
     pub id: String,
@@ -69,7 +69,7 @@ pub struct Key {
     pub address: Option<String>,
 }
 
-impl Key {
+impl FoundKey {
     /// `None` for a key of the whole organization.
     pub fn of(entry: KeyEntry) -> Option<Self> {
         Some(Self {
@@ -84,8 +84,8 @@ impl Key {
 /// The objects to declare.
 #[derive(Clone, Debug, Default)]
 pub struct Subjects {
-    pub computes: Vec<Found>,
-    pub keys: Vec<Key>,
+    pub computes: Vec<FoundCompute>,
+    pub keys: Vec<FoundKey>,
     /// Names that other resources already use.
     pub taken: BTreeSet<String>,
     /// Notes at the top of the first file, one per line.
@@ -107,7 +107,7 @@ pub struct Import {
 pub fn import(subjects: &Subjects, choices: &Choices, checker: &Checker) -> Import {
     let names = names::assign(&subjects.computes, &subjects.taken);
     let mut import = Import::default();
-    let mut projects = BTreeMap::<&str, files::Project>::new();
+    let mut projects = BTreeMap::<&str, files::ProjectFolder>::new();
     for found in &subjects.computes {
         let name = names
             .get(&found.id)

@@ -30,22 +30,23 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
 
-pub use credentials::Given;
-pub use live::{ListError, Listed, Listing, list};
+pub use credentials::GivenKey;
+pub use live::{ListError, ListOptions, ListedResources, list};
 pub use manifests::is_namespaced;
 pub use objects::Id;
 pub use outside::{Network, Outside};
 pub use steps::{
-    Cost, Counts, Field, Manifest, Plan, Planned, PlannedCondition, Step, Units, Waits,
+    Cost, Counts, FieldChange, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step,
+    Units,
 };
 
 use self::cluster::InMemoryCluster;
-use self::credentials::{ClusterCredential, Credentials};
+use self::credentials::{AccountCredentials, ClusterCredential};
 use self::environment::Planner;
 use self::objects::Objects;
-use self::recorded::Recorded;
+use self::recorded::RecordedPlatform;
 use self::secrets::Secrets;
-use self::trail::Trail;
+use self::trail::StepTrail;
 use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::PassSettings;
@@ -65,7 +66,7 @@ pub struct Beginning {
     pub namespace: String,
     /// The resources to plan if there are no manifests.
     pub selected: BTreeSet<Id>,
-    pub given: Option<Given>,
+    pub given: Option<GivenKey>,
     /// Parts that could not be read so far.
     pub not_read: Vec<String>,
 }
@@ -90,9 +91,9 @@ pub fn given(
     key: SecretString,
     base_url: Option<&String>,
     objects: &[Value],
-) -> Result<Given, PlanError> {
+) -> Result<GivenKey, PlanError> {
     if let Some(base_url) = base_url {
-        return Ok(Given {
+        return Ok(GivenKey {
             key,
             base_url: base_url.clone(),
         });
@@ -113,7 +114,7 @@ pub fn given(
         })
         .collect();
     match urls.len() {
-        0 | 1 => Ok(Given {
+        0 | 1 => Ok(GivenKey {
             key,
             base_url: urls.into_iter().next().unwrap_or_default(),
         }),
@@ -137,7 +138,7 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
         given,
         not_read,
     } = beginning;
-    let trail = Arc::new(Trail::default());
+    let trail = Arc::new(StepTrail::default());
     for what in not_read {
         trail.not_read(what);
     }
@@ -146,7 +147,7 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
         objects.insert(object);
     }
     assumed::assume(&objects, &mut secrets, &settings);
-    let credentials = Credentials {
+    let credentials = AccountCredentials {
         outside: outside.clone(),
         given,
         in_cluster: accounts_in_cluster(&objects),
@@ -194,8 +195,8 @@ fn credential_of<A: AnyAccount>(account: &A) -> ClusterCredential {
     }
 }
 
-fn recorded(objects: &Objects) -> BTreeMap<AccountName, Arc<Recorded>> {
-    let mut all: BTreeMap<AccountName, Recorded> = BTreeMap::new();
+fn recorded(objects: &Objects) -> BTreeMap<AccountName, Arc<RecordedPlatform>> {
+    let mut all: BTreeMap<AccountName, RecordedPlatform> = BTreeMap::new();
     for compute in objects.all::<Compute>() {
         let account = AccountName::of(&compute.spec.account_ref, compute.as_ref());
         all.entry(account).or_default().add_compute(&compute);

@@ -15,15 +15,15 @@ mod reach;
 mod room;
 mod turns;
 
-pub use budget::{Budget, BudgetFigures, Jitter, Priority, Waits};
+pub use budget::{Budget, BudgetFigures, Jitter, Priority, WaitFigures};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp, PlatformAlias, Platforms};
 pub use http::{
-    Answered, Clients, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error,
+    Clients, HttpOptions, HttpPlatform, ReadAnswer, ReadsOnly, Transport, Unanswered, client_error,
     replace_runs, without_tokens,
 };
 pub use observer::{
     ComputeFilter, ComputeInterest, Computes, Interest, KeyFilter, KeyInterest, KeyList, Keys,
-    Latest, LatestKeys, LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source,
+    Latest, LatestKeys, LatestSnapshot, ListName, Listing, Observers, Reading, Snapshot, Source,
     Subscriber, Tick, Ticks,
 };
 pub use organizations::Organizations;

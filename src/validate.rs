@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::controller::definitions;
 
 pub use document::Position;
-pub use manifests::{Checked, Finding, Outcome, objects};
+pub use manifests::{CheckOutcome, Checked, Finding, objects};
 
 /// The checks of a manifest. Each has a name for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -98,7 +98,7 @@ impl From<Check> for &'static str {
 
 /// A reason why the API server would reject a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ManifestProblem {
     /// The path in the manifest, such as `spec.size.fixed`; empty for the whole manifest.
     pub path: String,
     /// The API server's message, without the value that a rule rejects: it may be a misplaced
@@ -109,7 +109,7 @@ pub struct Problem {
     pub check: Check,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ManifestProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.check.fmt(&self.path, &self.message, f)
     }
@@ -127,12 +127,12 @@ pub struct Unusable {
 /// The compiled schemas and rules of every kind.
 #[derive(Debug)]
 pub struct Checker {
-    kinds: Vec<Kind>,
+    kinds: Vec<KindSchema>,
     rules: cel::Validator,
 }
 
 #[derive(Debug)]
-struct Kind {
+struct KindSchema {
     api_version: String,
     kind: String,
     schema: Value,
@@ -145,7 +145,7 @@ impl Checker {
     pub fn new() -> Result<Self, Unusable> {
         let kinds = definitions()
             .iter()
-            .map(Kind::new)
+            .map(KindSchema::new)
             .collect::<Result<_, _>>()?;
         Ok(Self {
             kinds,
@@ -154,7 +154,7 @@ impl Checker {
     }
 
     /// Checks that `manifest` can be created, or can replace `old` if that is given.
-    pub fn check(&self, manifest: &Value, old: Option<&Value>) -> Result<(), Vec<Problem>> {
+    pub fn check(&self, manifest: &Value, old: Option<&Value>) -> Result<(), Vec<ManifestProblem>> {
         let kind = self.kind_of(manifest).map_err(|problem| vec![problem])?;
         let mut object = manifest.clone();
         shape::drop_nulls(&kind.schema, &mut object);
@@ -167,7 +167,7 @@ impl Checker {
         problems.extend(found.into_iter().map(|found| found.problem));
         if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old)
         {
-            problems.extend(errors.into_iter().map(|error| Problem {
+            problems.extend(errors.into_iter().map(|error| ManifestProblem {
                 path: error.field_path,
                 message: format!("Invalid value: {}", error.message),
                 help: None,
@@ -187,7 +187,7 @@ impl Checker {
         }
     }
 
-    fn kind_of(&self, manifest: &Value) -> Result<&Kind, Problem> {
+    fn kind_of(&self, manifest: &Value) -> Result<&KindSchema, ManifestProblem> {
         let text = |field: &str| {
             manifest
                 .get(field)
@@ -195,7 +195,7 @@ impl Checker {
                 .unwrap_or_default()
         };
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let problem = |path: &str, message| Problem {
+        let problem = |path: &str, message| ManifestProblem {
             path: path.to_owned(),
             message,
             help: None,
@@ -222,7 +222,7 @@ impl Checker {
     }
 }
 
-impl Kind {
+impl KindSchema {
     fn new(crd: &CustomResourceDefinition) -> Result<Self, Unusable> {
         let kind = crd.spec.names.kind.clone();
         let unusable = |cause: String| Unusable {

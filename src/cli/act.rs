@@ -16,15 +16,15 @@ use kube::Client;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Serialize;
 
-use self::rules::Ask;
-pub use self::rules::helping;
-use self::targets::{Target, Targets};
+use self::rules::Request;
+pub use self::rules::helpful_commands;
+use self::targets::{RequestTarget, Targets};
 pub use self::verbs::Verbs;
-use self::wait::{Ended, Wait};
+use self::wait::{RequestEnd, Wait};
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
 use super::progress::Progress;
+use super::resource::{NoTarget, ObservedResource};
 use super::screen::style;
-use super::seen::{NoTarget, Seen};
 use crate::clock;
 use crate::cluster::explained;
 use crate::decide::Attention;
@@ -104,21 +104,21 @@ impl Error {
 /// The result for one resource.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct ResultLine {
     kind: String,
     namespace: Option<String>,
     name: String,
     #[serde(flatten)]
-    ended: Ended,
+    ended: RequestEnd,
 }
 
 /// The results for all resources.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+struct ResultsDocument {
     kind: &'static str,
     verb: &'static str,
-    results: Vec<Line>,
+    results: Vec<ResultLine>,
 }
 
 /// Writes the requests, waits, and writes the results to `out`. `yes` is `None` if no confirmation
@@ -127,21 +127,21 @@ struct Document {
 /// # Errors
 /// If nothing was changed, or the API server rejected a change.
 pub async fn run(
-    ask: &Ask,
+    request: &Request,
     common: &Common,
     yes: Option<bool>,
     out: &mut impl Write,
 ) -> Result<ExitCode, Error> {
     let connected = common.cluster.connect().await?;
     let client = &connected.client;
-    let found = common.targets.find(ask, &connected).await?;
+    let found = common.targets.find(request, &connected).await?;
     let refused: Vec<String> = found
         .iter()
         .filter_map(|found| {
             Some(format!(
                 "{}: {}",
                 found.resource,
-                refusal(ask, &found.resource)?
+                refusal(request, &found.resource)?
             ))
         })
         .collect();
@@ -149,24 +149,24 @@ pub async fn run(
         return Err(Error::Refused(refused));
     }
     if let Some(yes) = yes {
-        confirm(ask, &found, yes)?;
+        confirm(request, &found, yes)?;
     }
-    let progress = Progress::waiting(ask.verb());
-    let asked = join_all(
+    let progress = Progress::waiting(request.verb());
+    let requested = join_all(
         found
             .into_iter()
-            .map(|found| carry_out(ask, common, client, found, &progress)),
+            .map(|found| carry_out(request, common, client, found, &progress)),
     );
-    let results = asked.await;
+    let results = requested.await;
     drop(progress);
     let code = results
         .iter()
         .map(|line| line.ended.exit_code())
         .max()
         .unwrap_or_default();
-    let document = Document {
+    let document = ResultsDocument {
         kind: "Results",
-        verb: ask.verb(),
+        verb: request.verb(),
         results,
     };
     common
@@ -177,12 +177,12 @@ pub async fn run(
 }
 
 /// The reason why the request cannot work, or would be reverted.
-fn refusal(ask: &Ask, seen: &Seen) -> Option<String> {
-    if let Some(refusal) = ask.refusal(seen) {
+fn refusal(request: &Request, resource: &ObservedResource) -> Option<String> {
+    if let Some(refusal) = request.refusal(resource) {
         return Some(refusal);
     }
-    let (place, field) = ask.written_to();
-    let manager = declared_by(seen, place, field)?;
+    let (place, field) = request.written_to();
+    let manager = declared_by(resource, place, field)?;
     Some(format!(
         "{field} is declared by {manager}, which would change it back: change it there, for instance in Git"
     ))
@@ -193,9 +193,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The manager that applied a field: a GitOps tool or kubectl apply. For kubectl apply, managed
 /// fields also include defaults, so its own annotation decides.
-fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
+fn declared_by(resource: &ObservedResource, place: &str, field: &str) -> Option<String> {
     let path: Vec<&str> = place.split('.').chain([field]).collect();
-    for entry in seen.meta.managed_fields.iter().flatten() {
+    for entry in resource.meta.managed_fields.iter().flatten() {
         if entry.operation.as_deref() != Some("Apply") {
             continue;
         }
@@ -207,7 +207,8 @@ fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
             return entry.manager.clone();
         }
     }
-    let declared: serde_json::Value = serde_json::from_str(seen.annotation(LAST_APPLIED)?).ok()?;
+    let declared: serde_json::Value =
+        serde_json::from_str(resource.annotation(LAST_APPLIED)?).ok()?;
     let mut value = &declared;
     for part in path {
         value = value.get(part)?;
@@ -216,7 +217,7 @@ fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
 }
 
 /// Asks the user to confirm an action that cannot be undone.
-fn confirm(ask: &Ask, found: &[Target], yes: bool) -> Result<(), Error> {
+fn confirm(request: &Request, found: &[RequestTarget], yes: bool) -> Result<(), Error> {
     if yes {
         return Ok(());
     }
@@ -224,10 +225,10 @@ fn confirm(ask: &Ask, found: &[Target], yes: bool) -> Result<(), Error> {
     if !stdin.is_terminal() || !stderr.is_terminal() {
         return Err(Error::Usage(format!(
             "{} cannot be taken back: add --yes",
-            ask.verb()
+            request.verb()
         )));
     }
-    for Target { resource, .. } in found {
+    for RequestTarget { resource, .. } in found {
         writeln!(
             stderr,
             "  {resource} in namespace {}",
@@ -237,7 +238,7 @@ fn confirm(ask: &Ask, found: &[Target], yes: bool) -> Result<(), Error> {
     write!(
         stderr,
         "{}: this cannot be taken back. Continue? [y/N] ",
-        ask.verb()
+        request.verb()
     )?;
     stderr.flush()?;
     let mut answer = String::new();
@@ -249,31 +250,31 @@ fn confirm(ask: &Ask, found: &[Target], yes: bool) -> Result<(), Error> {
 }
 
 async fn carry_out(
-    ask: &Ask,
+    request: &Request,
     common: &Common,
     client: &Client,
-    target: Target,
+    target: RequestTarget,
     progress: &Progress,
-) -> Line {
-    let Target {
+) -> ResultLine {
+    let RequestTarget {
         kind,
         resource: before,
     } = target;
     let api = kind.api(client, before.meta.namespace.as_deref());
-    let patch = Patch::Merge(ask.patch(&before, clock::now()));
+    let patch = Patch::Merge(request.patch(&before, clock::now()));
     let params = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
     };
     let patched: kube::Result<DynamicObject> = api.patch(before.name(), &params, &patch).await;
     let ended = match patched {
-        Err(cause) => Ended::NotChanged(explained(&cause)),
-        Ok(_) if common.no_wait => Ended::Requested,
+        Err(cause) => RequestEnd::NotChanged(explained(&cause)),
+        Ok(_) if common.no_wait => RequestEnd::Requested,
         Ok(object) => {
             let wait = Wait {
-                ask,
+                request,
                 api,
-                asked: Seen::of(&kind, object),
+                requested: ObservedResource::of(&kind, object),
                 kind,
                 before: &before,
             };
@@ -281,7 +282,7 @@ async fn carry_out(
         }
     };
     let (kind, namespace) = (before.kind.clone(), before.meta.namespace.clone());
-    Line {
+    ResultLine {
         kind,
         namespace,
         name: before.name().to_owned(),
@@ -289,7 +290,7 @@ async fn carry_out(
     }
 }
 
-fn text(document: &Document, out: &mut impl Write) -> io::Result<()> {
+fn text(document: &ResultsDocument, out: &mut impl Write) -> io::Result<()> {
     for line in &document.results {
         let color = style(match line.ended.exit_code() {
             0 => Attention::Nothing,

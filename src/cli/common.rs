@@ -32,8 +32,8 @@ pub enum ConnectionError {
         explained(.cause)
     )]
     Unreachable { url: String, cause: kube::Error },
-    #[error("the cluster at {url} does not accept who you are: {said}. Sign in to it again")]
-    NotAccepted { url: String, said: String },
+    #[error("the cluster at {url} does not accept who you are: {message}. Sign in to it again")]
+    NotAccepted { url: String, message: String },
 }
 
 /// A connection to a cluster, and the namespace in its kubeconfig.
@@ -58,7 +58,7 @@ impl ClusterArgs {
             Err(kube::Error::Api(status)) if status.code == 401 => {
                 return Err(ConnectionError::NotAccepted {
                     url,
-                    said: status.message,
+                    message: status.message,
                 });
             }
             // Any other answer shows that the API server is reachable.

@@ -14,16 +14,18 @@ use serde_json::Value;
 use super::common::{
     ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key,
 };
-use super::files::{self, Source};
+use super::files::{self, InputSource};
 use super::platform::ReachArgs;
 use super::progress::during;
 use crate::clock;
 use crate::controller::environment::PassSettings;
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
-use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, PlanError};
+use crate::plan::{
+    self, Beginning, GivenKey, Id, ListOptions, ListedResources, Network, Plan, PlanError,
+};
 use crate::platform::{PlatformAlias, Platforms};
-use crate::validate::{Check, Checked, Checker, Problem, Unusable, objects};
+use crate::validate::{Check, Checked, Checker, ManifestProblem, Unusable, objects};
 
 /// Show what the operator would do, for the resources in the cluster or for manifests that are not
 /// applied yet
@@ -34,7 +36,7 @@ use crate::validate::{Check, Checked, Checker, Problem, Unusable, objects};
 /// wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub struct PlanArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -54,7 +56,7 @@ pub struct Args {
     base_url: Option<String>,
     /// Format of the output
     #[arg(long, short, value_enum, default_value_t)]
-    output: Form,
+    output: PlanFormat,
     /// Exit with status 2 if there is something to do
     #[arg(long)]
     detailed_exitcode: bool,
@@ -101,7 +103,7 @@ Exit status:
      (the command line is wrong: 2 as well, and nothing is written to standard output)";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum PlanFormat {
     /// For users
     #[default]
     Text,
@@ -150,7 +152,7 @@ pub enum Error {
 ///
 /// # Errors
 /// If there is no plan.
-pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
+pub async fn run(args: &PlanArgs, out: &mut impl Write) -> Result<ExitCode, Error> {
     let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
     if args
         .filename
@@ -196,22 +198,22 @@ fn exit_code(detailed: bool, plan: &Plan) -> ExitCode {
     }
 }
 
-fn write(form: Form, plan: &Plan, out: &mut impl Write) -> Result<(), Error> {
+fn write(form: PlanFormat, plan: &Plan, out: &mut impl Write) -> Result<(), Error> {
     let output = match form {
-        Form::Markdown => return Ok(markdown::write(plan, out)?),
-        Form::Text => Output::Text,
-        Form::Wide => Output::Wide,
-        Form::Json => Output::Json,
-        Form::Yaml => Output::Yaml,
+        PlanFormat::Markdown => return Ok(markdown::write(plan, out)?),
+        PlanFormat::Text => Output::Text,
+        PlanFormat::Wide => Output::Wide,
+        PlanFormat::Json => Output::Json,
+        PlanFormat::Yaml => Output::Yaml,
     };
     Ok(output.write(out, plan, |out, wide| text::write(plan, wide, out))?)
 }
 
-impl Args {
+impl PlanArgs {
     fn manifests(&self) -> Result<Vec<Value>, Error> {
         let mut manifests = Vec::new();
         for source in files::sources(&self.filename) {
-            let read = source.and_then(Source::read);
+            let read = source.and_then(InputSource::read);
             let (_, text) = read.map_err(|unread| Error::File {
                 file: unread.file,
                 cause: unread.cause,
@@ -238,11 +240,11 @@ impl Args {
             .unwrap_or_else(|| connected.namespace.clone())
     }
 
-    fn listing(&self, connected: &Connected, manifests: &[Value]) -> Listing {
+    fn listing(&self, connected: &Connected, manifests: &[Value]) -> ListOptions {
         let named = manifests
             .iter()
             .filter_map(|it| it["metadata"]["namespace"].as_str().map(str::to_owned));
-        Listing {
+        ListOptions {
             namespaces: named.chain([self.namespace(connected)]).collect(),
             watched: self.watch_namespaces.iter().cloned().collect(),
             selected: self.scope.namespace(connected).map(str::to_owned),
@@ -254,7 +256,7 @@ impl Args {
     fn check(
         &self,
         manifests: &[Value],
-        listed: &Listed,
+        listed: &ListedResources,
         connected: &Connected,
     ) -> Result<(), Error> {
         let namespace = self.namespace(connected);
@@ -279,9 +281,9 @@ impl Args {
             let problems = checker.check(manifest, Some(old)).err().unwrap_or_default();
             let title = place(manifest).map(|id| id.to_string());
             wrong.extend(
-                problems
-                    .iter()
-                    .map(|problem: &Problem| describe(title.as_deref(), &problem.to_string())),
+                problems.iter().map(|problem: &ManifestProblem| {
+                    describe(title.as_deref(), &problem.to_string())
+                }),
             );
         }
         if wrong.is_empty() {
@@ -291,7 +293,7 @@ impl Args {
         }
     }
 
-    fn given(&self, listed: &Listed) -> Result<Option<Given>, Error> {
+    fn given(&self, listed: &ListedResources) -> Result<Option<GivenKey>, Error> {
         let Some(path) = &self.api_key else {
             return Ok(None);
         };
@@ -304,9 +306,9 @@ impl Args {
 
     fn beginning(
         &self,
-        listed: Listed,
+        listed: ListedResources,
         manifests: Vec<Value>,
-        given: Option<Given>,
+        given: Option<GivenKey>,
         connected: &Connected,
     ) -> Beginning {
         let mut not_read = listed.not_read;

@@ -89,7 +89,7 @@ pub struct Credentials {
 
 /// A client that only reads, and keeps the answers.
 #[derive(Debug)]
-pub struct Reader {
+pub struct PlatformReader {
     pub platform: RateLimited,
     pub reads: Arc<ReadsOnly>,
 }
@@ -260,7 +260,7 @@ impl Credentials {
     ///
     /// # Errors
     /// If the base URL or the key is unusable. Nothing is sent.
-    pub fn reader(&self) -> Result<Reader, ConnectError> {
+    pub fn reader(&self) -> Result<PlatformReader, ConnectError> {
         self.reader_of(self.endpoint.clone())
     }
 
@@ -268,14 +268,14 @@ impl Credentials {
     ///
     /// # Errors
     /// As [`Credentials::reader`].
-    pub fn reader_without_organization(&self) -> Result<Reader, ConnectError> {
+    pub fn reader_without_organization(&self) -> Result<PlatformReader, ConnectError> {
         self.reader_of(Endpoint {
             organization_id: None,
             ..self.endpoint.clone()
         })
     }
 
-    fn reader_of(&self, endpoint: Endpoint) -> Result<Reader, ConnectError> {
+    fn reader_of(&self, endpoint: Endpoint) -> Result<PlatformReader, ConnectError> {
         let options = HttpOptions::default();
         let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
         let over = OverHttp {
@@ -295,7 +295,7 @@ impl Credentials {
         let platform = over
             .connect(&access, &self.key, Arc::new(NoMeter))?
             .probing();
-        Ok(Reader { platform, reads })
+        Ok(PlatformReader { platform, reads })
     }
 }
 
@@ -307,7 +307,7 @@ const ATTEMPTS: usize = 5;
 ///
 /// # Errors
 /// The error of the last attempt.
-pub async fn patiently<T>(read: impl AsyncFn() -> Result<T, Fault>) -> Result<T, Fault> {
+pub async fn retrying<T>(read: impl AsyncFn() -> Result<T, Fault>) -> Result<T, Fault> {
     for _ in 1..ATTEMPTS {
         match read().await {
             Err(Fault::Throttled { .. }) => {}

@@ -24,7 +24,7 @@ use crate::decide::lease::LEASE_DURATION;
 /// rights to list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct RemoveFinalizersArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -98,13 +98,13 @@ pub enum Error {
 
 /// The objects that were found, and the results.
 #[derive(Debug, Serialize)]
-struct Document {
-    objects: Vec<Line>,
+struct FinalizersDocument {
+    objects: Vec<ObjectLine>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct ObjectLine {
     /// The kind, and namespace/name.
     object: String,
     stays_on_platform: Vec<String>,
@@ -125,7 +125,11 @@ enum Finalizers {
 ///
 /// # Errors
 /// If an operator leads, or the API server rejects something.
-pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
+pub async fn run(
+    args: &RemoveFinalizersArgs,
+    out: &mut impl Write,
+    notes: &mut impl Write,
+) -> Result<(), Error> {
     let connected = args.cluster.connect().await?;
     let client = &connected.client;
     let namespace = args.scope.namespace(&connected);
@@ -138,7 +142,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
         Output::Text | Output::Wide => list(out, &all)?,
         Output::Json | Output::Yaml => list(notes, &all)?,
     }
-    let document = Document {
+    let document = FinalizersDocument {
         objects: args.process(client, &all).await,
     };
     let failed = write_failures(&document, notes)?;
@@ -157,7 +161,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
 }
 
 /// Returns the number of objects that keep their finalizers because of an error.
-fn write_failures(document: &Document, notes: &mut impl Write) -> io::Result<usize> {
+fn write_failures(document: &FinalizersDocument, notes: &mut impl Write) -> io::Result<usize> {
     let mut failed = 0;
     for line in &document.objects {
         if let Some(error) = &line.error {
@@ -181,7 +185,7 @@ fn write_summary(out: &mut impl Write, count: usize, removed: bool) -> io::Resul
     }
 }
 
-impl Args {
+impl RemoveFinalizersArgs {
     /// Succeeds if no operator leads, or if it has no rights in this namespace any more.
     async fn check_leader(&self, client: &Client, served: Option<&str>) -> Result<(), Error> {
         let looking = format!(
@@ -246,7 +250,7 @@ impl Args {
     }
 
     /// Removes the finalizers if the user confirmed it.
-    async fn process(&self, client: &Client, all: &[WithFinalizer]) -> Vec<Line> {
+    async fn process(&self, client: &Client, all: &[WithFinalizer]) -> Vec<ObjectLine> {
         let mut lines = Vec::new();
         let progress = Progress::counting("objects", all.len());
         for object in all {
@@ -303,14 +307,14 @@ fn list(out: &mut impl Write, all: &[WithFinalizer]) -> io::Result<()> {
     out.flush()
 }
 
-fn line(object: &WithFinalizer, outcome: Option<Result<(), kube::Error>>) -> Line {
+fn line(object: &WithFinalizer, outcome: Option<Result<(), kube::Error>>) -> ObjectLine {
     let finalizers = if matches!(outcome, Some(Ok(()))) {
         Finalizers::TakenOff
     } else {
         Finalizers::On
     };
     let error = outcome.and_then(Result::err).map(|error| explained(&error));
-    Line {
+    ObjectLine {
         object: object.label.clone(),
         stays_on_platform: object.has.clone(),
         finalizers,

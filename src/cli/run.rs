@@ -180,7 +180,7 @@ impl Run {
                     client: clients.client,
                     settings,
                     election: self.leader_elect.then(|| Election {
-                        client: clients.beside,
+                        client: clients.lease_client,
                         runtime: aside.runtime().clone(),
                         leadership,
                     }),
@@ -262,10 +262,10 @@ fn default_identity() -> String {
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The clients for the cluster.
-struct Clients {
+struct ClusterClients {
     client: Client,
     /// For the Lease, so that no pass delays it.
-    beside: Client,
+    lease_client: Client,
     api_server: Vec<IpAddr>,
 }
 
@@ -275,7 +275,7 @@ async fn clients(
     leadership: &Leadership,
     stop: &CancellationToken,
     readiness: &Readiness,
-) -> Option<Clients> {
+) -> Option<ClusterClients> {
     loop {
         match try_clients(aside, leadership, stop).await {
             Ok(clients) => return Some(clients),
@@ -292,18 +292,18 @@ async fn try_clients(
     aside: &Aside,
     leadership: &Leadership,
     stop: &CancellationToken,
-) -> Result<Clients, String> {
+) -> Result<ClusterClients, String> {
     let config = configuration(None)
         .await
         .map_err(|error| error.to_string())?;
     let host = config.cluster_url.host().map(str::to_owned);
-    let beside = aside
+    let lease_client = aside
         .client(config.clone())
         .map_err(|error| explained(&error))?;
     let client = client(config, leadership, stop).map_err(|error| explained(&error))?;
-    Ok(Clients {
+    Ok(ClusterClients {
         client,
-        beside,
+        lease_client,
         api_server: api_server(host).await,
     })
 }

@@ -11,10 +11,10 @@ use std::process::ExitCode;
 
 use self::collect::Collector;
 use self::fleet::Fleet;
-use self::page::Page;
+use self::page::ResourcePage;
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, Scope, WriteError};
 use super::progress::during;
-use super::seen::{Kind, NoTarget};
+use super::resource::{NoTarget, ResourceKind};
 use crate::cluster::explained;
 
 /// Show the resources that need attention, wait or are in progress, and the accounts; or everything
@@ -26,7 +26,7 @@ use crate::cluster::explained;
 /// Secret. It reports what you may not read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct StatusArgs {
     /// One resource, such as compute/orders or dbkey/ci; the fleet when absent
     #[arg(value_name = "KIND/NAME", conflicts_with_all = ["all_namespaces", "selector"])]
     target: Option<String>,
@@ -101,22 +101,22 @@ impl Error {
 }
 
 /// The subject of a status.
-enum Subject {
+enum StatusSubject {
     Fleet,
-    One { kind: Kind, name: String },
+    One { kind: ResourceKind, name: String },
 }
 
 /// The status at one moment.
 enum Picture {
     Fleet(Box<Fleet>),
-    One(Box<Page>),
+    One(Box<ResourcePage>),
 }
 
 impl Picture {
     fn needs_person(&self) -> bool {
         match self {
             Self::Fleet(fleet) => !fleet.needs_person.is_empty(),
-            Self::One(page) => page.needs == fleet::State::NeedsPerson,
+            Self::One(page) => page.needs == fleet::ResourceState::NeedsPerson,
         }
     }
 
@@ -143,12 +143,12 @@ impl Picture {
 ///
 /// # Errors
 /// If the resource does not exist, or nothing can be read.
-pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
+pub async fn run(args: &StatusArgs, out: &mut impl Write) -> Result<ExitCode, Error> {
     let subject = match &args.target {
-        None => Subject::Fleet,
+        None => StatusSubject::Fleet,
         Some(target) => {
-            let (kind, name) = Kind::and_name(target)?;
-            Subject::One {
+            let (kind, name) = ResourceKind::and_name(target)?;
+            StatusSubject::One {
                 kind,
                 name: name.to_owned(),
             }
@@ -175,14 +175,14 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn take(collector: &Collector, subject: &Subject) -> Result<Picture, Error> {
+async fn take(collector: &Collector, subject: &StatusSubject) -> Result<Picture, Error> {
     match subject {
-        Subject::Fleet => Ok(Picture::Fleet(Box::new(Fleet::of(
+        StatusSubject::Fleet => Ok(Picture::Fleet(Box::new(Fleet::of(
             collector.fleet().await?,
         )))),
-        Subject::One { kind, name } => {
+        StatusSubject::One { kind, name } => {
             let found = collector.one(kind, name).await?;
-            Ok(Picture::One(Box::new(Page::of(found))))
+            Ok(Picture::One(Box::new(ResourcePage::of(found))))
         }
     }
 }

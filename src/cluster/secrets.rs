@@ -103,12 +103,12 @@ impl SecretContent {
 }
 
 fn missing<'a>(
-    stands: &BTreeMap<String, String>,
+    stored: &BTreeMap<String, String>,
     wanted: &'a BTreeMap<String, String>,
 ) -> impl Iterator<Item = &'a String> {
     wanted
         .iter()
-        .filter(|(name, value)| stands.get(*name) != Some(value))
+        .filter(|(name, value)| stored.get(*name) != Some(value))
         .map(|(name, _)| name)
 }
 
@@ -311,31 +311,31 @@ pub async fn write_replaceable<C: Cluster>(
         .await?;
     }
     let own = own(cluster, owner, name).await?;
-    let stands = write_own(cluster, owner, name, own.as_deref(), content).await?;
+    let stored = write_own(cluster, owner, name, own.as_deref(), content).await?;
     // An apply gives up entries that only dbplane has written. Entries that a backup tool has
     // written too stay until they are removed.
-    remove(cluster, &owner.namespace, &stands, without).await?;
-    Ok(stands)
+    remove(cluster, &owner.namespace, &stored, without).await?;
+    Ok(stored)
 }
 
 /// Removes those of these entries that the Secret has.
 pub async fn remove<C: Cluster>(
     cluster: &C,
     namespace: &str,
-    stands: &Secret,
+    stored: &Secret,
     entries: impl IntoIterator<Item = &String>,
 ) -> Result<(), kube::Error> {
     let left: Map<String, Value> = entries
         .into_iter()
-        .filter(|entry| has(stands, entry))
+        .filter(|entry| has(stored, entry))
         .map(|entry| (entry.clone(), Value::Null))
         .collect();
     if left.is_empty() {
         return Ok(());
     }
-    let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
+    let patch = json!({"metadata": {"resourceVersion": stored.resource_version()}, "data": left});
     cluster
-        .patch_secret(namespace, &stands.name_any(), &patch)
+        .patch_secret(namespace, &stored.name_any(), &patch)
         .await
 }
 

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::objects::{Id, Objects, Preconditions};
 use super::outside::Outside;
-use super::secrets::{Known, Place, Secrets, Written};
+use super::secrets::{KnownSecret, SecretName, SecretWrite, Secrets};
 use super::steps::Step;
-use super::trail::Trail;
+use super::trail::StepTrail;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct InMemoryCluster {
     objects: Mutex<Objects>,
     secrets: Mutex<Secrets>,
     outside: Arc<dyn Outside>,
-    trail: Arc<Trail>,
+    trail: Arc<StepTrail>,
     now: Timestamp,
 }
 
@@ -53,7 +53,7 @@ impl InMemoryCluster {
         objects: Objects,
         secrets: Secrets,
         outside: Arc<dyn Outside>,
-        trail: Arc<Trail>,
+        trail: Arc<StepTrail>,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -73,11 +73,11 @@ impl InMemoryCluster {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn trail(&self) -> &Trail {
+    pub fn trail(&self) -> &StepTrail {
         &self.trail
     }
 
-    pub fn shared_trail(&self) -> Arc<Trail> {
+    pub fn shared_trail(&self) -> Arc<StepTrail> {
         Arc::clone(&self.trail)
     }
 
@@ -86,7 +86,7 @@ impl InMemoryCluster {
     }
 
     /// True if the content of a Secret is assumed.
-    pub fn is_assumed(&self, place: &Place) -> bool {
+    pub fn is_assumed(&self, place: &SecretName) -> bool {
         self.secrets()
             .known
             .get(place)
@@ -94,12 +94,12 @@ impl InMemoryCluster {
     }
 
     /// Reads each Secret once. The content of a Secret that may not be read is assumed.
-    async fn known(&self, place: &Place) -> Result<Option<Secret>, kube::Error> {
+    async fn known(&self, place: &SecretName) -> Result<Option<Secret>, kube::Error> {
         if let Some(known) = self.secrets().known.get(place) {
             return Ok(known.secret.clone());
         }
         let known = match self.outside.secret(&place.0, &place.1).await {
-            Ok(secret) => Known {
+            Ok(secret) => KnownSecret {
                 secret,
                 assumed: false,
             },
@@ -117,14 +117,14 @@ impl InMemoryCluster {
     }
 
     /// Records a write of a Secret, unless its previous content is unknown.
-    fn record_write(&self, namespace: &str, name: &str, written: &Written) {
+    fn record_write(&self, namespace: &str, name: &str, written: &SecretWrite) {
         if written.assumed && !written.new {
             self.trail.not_read(format!(
                 "Whether Secret {namespace}/{name} would be written anew."
             ));
         } else if written.new || !written.entries.is_empty() {
             let entries = written.entries.iter().cloned().collect();
-            self.trail.note(Step::WriteSecret {
+            self.trail.record(Step::WriteSecret {
                 name: name.to_owned(),
                 new: written.new,
                 entries,
@@ -175,7 +175,7 @@ impl Cluster for InMemoryCluster {
         if patch.get("spec").is_some()
             && before.is_some_and(|before| before["spec"] != json!(patched)["spec"])
         {
-            self.trail.note(Step::ChangeObject {
+            self.trail.record(Step::ChangeObject {
                 kind: K::kind(&()).into_owned(),
                 name: object.name_any(),
             });
@@ -214,7 +214,7 @@ impl Cluster for InMemoryCluster {
         value["apiVersion"] = json!(K::api_version(&()));
         value["kind"] = json!(K::kind(&()));
         let created = self.objects().create(value, self.now).map_err(refused)?;
-        self.trail.note(Step::CreateObject {
+        self.trail.record(Step::CreateObject {
             kind: K::kind(&()).into_owned(),
             name: object.name_any(),
         });
@@ -231,7 +231,7 @@ impl Cluster for InMemoryCluster {
             .delete(&Id::of(object), expected, self.now)
             .map_err(refused)?;
         self.forget_secrets();
-        self.trail.note(Step::DeleteObject {
+        self.trail.record(Step::DeleteObject {
             kind: K::kind(&()).into_owned(),
             name: object.name_any(),
         });

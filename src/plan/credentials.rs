@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::cluster::InMemoryCluster;
 use super::outside::Outside;
-use super::recorded::Recorded;
+use super::recorded::RecordedPlatform;
 use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
@@ -23,21 +23,21 @@ pub struct ClusterCredential {
 
 /// A key from the user, and the one platform that it is for.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct GivenKey {
     pub key: SecretString,
     pub base_url: String,
 }
 
 #[derive(Debug)]
-pub struct Credentials {
+pub struct AccountCredentials {
     pub outside: Arc<dyn Outside>,
-    pub given: Option<Given>,
+    pub given: Option<GivenKey>,
     pub in_cluster: BTreeMap<AccountName, ClusterCredential>,
     /// The state of each platform according to the records and statuses of resources.
-    pub recorded: BTreeMap<AccountName, Arc<Recorded>>,
+    pub recorded: BTreeMap<AccountName, Arc<RecordedPlatform>>,
 }
 
-impl Credentials {
+impl AccountCredentials {
     /// The platform of an account. It is read with the user's key for it, or with the account's
     /// key. If neither may be used, the recorded state is used.
     pub fn connect(

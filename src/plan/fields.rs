@@ -90,14 +90,14 @@ mod tests {
 
     #[test]
     fn what_was_applied_and_is_not_declared_any_more_goes() {
-        let stands = json!({"size": {"fixed": 1}, "pooler": {"enabled": true, "mode": "transaction"}, "other": 1});
+        let stored = json!({"size": {"fixed": 1}, "pooler": {"enabled": true, "mode": "transaction"}, "other": 1});
         let manifest = json!({"size": {"fixed": 2}});
         let expected = json!({"size": {"fixed": 1}, "other": 1});
         let applied = json!({"f:size": {"f:fixed": {}}, "f:pooler": {".": {}, "f:enabled": {}, "f:mode": {}}});
-        let mut object = stands.clone();
+        let mut object = stored.clone();
         remove_applied(&mut object, &manifest, &applied);
         assert_eq!(object, expected);
-        let mut object = stands;
+        let mut object = stored;
         remove_declared(
             &mut object,
             &manifest,

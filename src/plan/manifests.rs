@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fields::{remove_applied, remove_declared};
 use super::objects::{Id, Objects, Preconditions};
 use super::secrets::Secrets;
-use super::steps::Manifest;
+use super::steps::ManifestChange;
 use crate::api::GROUP;
 use crate::cluster::merge;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
@@ -26,7 +26,7 @@ pub fn apply(
     manifest: &Value,
     namespace: &str,
     now: Timestamp,
-) -> Result<Option<(Id, Manifest)>, String> {
+) -> Result<Option<(Id, ManifestChange)>, String> {
     let api_version = manifest["apiVersion"].as_str().unwrap_or_default();
     if api_version == "v1" && manifest["kind"] == "Secret" {
         declare(secrets, manifest.clone(), namespace)?;
@@ -50,17 +50,17 @@ pub fn apply(
         objects
             .create(without_nulls(named), now)
             .map_err(|_| format!("{id} cannot be read"))?;
-        return Ok(Some((id, Manifest::New)));
+        return Ok(Some((id, ManifestChange::New)));
     };
     let next = applied(&stored, &manifest);
     let differs = canonical(&next) != canonical(&stored) || next["metadata"] != stored["metadata"];
     if !differs {
-        return Ok(Some((id, Manifest::Unchanged)));
+        return Ok(Some((id, ManifestChange::Unchanged)));
     }
     objects
         .change(&id, Preconditions::default(), |object| *object = next)
         .map_err(|_| format!("{id} cannot be read"))?;
-    Ok(Some((id, Manifest::Changed)))
+    Ok(Some((id, ManifestChange::Changed)))
 }
 
 /// Sets the namespace if the manifest names none, and removes it from cluster-scoped objects.
@@ -128,8 +128,8 @@ fn applied(stored: &Value, manifest: &Value) -> Value {
 
 /// A spec with the defaults of its kind.
 fn canonical(object: &Value) -> Option<Value> {
-    struct Read<'a>(&'a Value, Option<Value>);
-    impl KindVisitor for Read<'_> {
+    struct CanonicalSpec<'a>(&'a Value, Option<Value>);
+    impl KindVisitor for CanonicalSpec<'_> {
         fn visit<K: Kind>(&mut self) {
             if *self.0["kind"].as_str().unwrap_or_default() == K::Object::kind(&()) {
                 let read = serde_json::from_value::<K::Object>(self.0.clone()).ok();
@@ -140,15 +140,15 @@ fn canonical(object: &Value) -> Option<Value> {
         }
     }
     use kube::Resource;
-    let mut read = Read(object, None);
+    let mut read = CanonicalSpec(object, None);
     AllKinds::each(&mut read);
     read.1
 }
 
 /// True if objects of a kind are in namespaces.
 pub fn is_namespaced(kind: &str) -> bool {
-    struct Named<'a>(&'a str, bool);
-    impl KindVisitor for Named<'_> {
+    struct KindScope<'a>(&'a str, bool);
+    impl KindVisitor for KindScope<'_> {
         fn visit<K: Kind>(&mut self) {
             use kube::Resource;
             if *self.0 == K::Object::kind(&()) {
@@ -156,7 +156,7 @@ pub fn is_namespaced(kind: &str) -> bool {
             }
         }
     }
-    let mut named = Named(kind, true);
+    let mut named = KindScope(kind, true);
     AllKinds::each(&mut named);
     named.1
 }

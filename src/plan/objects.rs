@@ -72,13 +72,13 @@ type Typed = Arc<dyn Any + Send + Sync>;
 
 /// An object as it is stored, and parsed as its kind.
 #[derive(Clone)]
-pub struct Stored {
+pub struct StoredObject {
     pub value: Value,
     typed: Typed,
     keys: BTreeSet<Key>,
 }
 
-impl fmt::Debug for Stored {
+impl fmt::Debug for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stored")
             .field("keys", &self.keys)
@@ -86,11 +86,11 @@ impl fmt::Debug for Stored {
     }
 }
 
-impl Stored {
+impl StoredObject {
     /// # Errors
     /// If it cannot be read as its kind, or is not a kind of dbplane.
     fn read(value: Value) -> Result<Self, String> {
-        let mut read = Read {
+        let mut read = ObjectParser {
             value: &value,
             found: None,
         };
@@ -129,14 +129,14 @@ impl Stored {
     }
 }
 
-type Found = Result<(Typed, BTreeSet<Key>), String>;
+type ParsedObject = Result<(Typed, BTreeSet<Key>), String>;
 
-struct Read<'a> {
+struct ObjectParser<'a> {
     value: &'a Value,
-    found: Option<Found>,
+    found: Option<ParsedObject>,
 }
 
-impl KindVisitor for Read<'_> {
+impl KindVisitor for ObjectParser<'_> {
     fn visit<K: Kind>(&mut self) {
         if *self.value["kind"].as_str().unwrap_or_default() == K::Object::kind(&()) {
             let read = serde_json::from_value::<K::Object>(self.value.clone());
@@ -169,12 +169,12 @@ impl Preconditions<'_> {
 
 #[derive(Debug, Default)]
 pub struct Objects {
-    all: BTreeMap<Id, Stored>,
+    all: BTreeMap<Id, StoredObject>,
     by_key: HashMap<(String, Key), BTreeSet<Id>>,
     /// Unreadable objects, by kind.
     unreadable: BTreeMap<String, Vec<Arc<ObjectMeta>>>,
     /// Deleted objects whose deletion is not handled yet.
-    pub gone: Vec<(Id, Stored)>,
+    pub gone: Vec<(Id, StoredObject)>,
     /// Number of changes so far.
     pub writes: u64,
     made: u64,
@@ -190,7 +190,7 @@ impl Objects {
         let Some(id) = Id::of_value(&value) else {
             return;
         };
-        match Stored::read(value.clone()) {
+        match StoredObject::read(value.clone()) {
             Ok(stored) => self.set(id, stored),
             Err(_) => {
                 let meta: ObjectMeta =
@@ -207,7 +207,7 @@ impl Objects {
         self.all.keys()
     }
 
-    pub fn stored(&self, id: &Id) -> Option<&Stored> {
+    pub fn stored(&self, id: &Id) -> Option<&StoredObject> {
         self.all.get(id)
     }
 
@@ -249,7 +249,7 @@ impl Objects {
         format!("{:08x}-0000-4000-8000-000000000000", self.made)
     }
 
-    fn set(&mut self, id: Id, stored: Stored) {
+    fn set(&mut self, id: Id, stored: StoredObject) {
         self.forget(&id);
         for key in &stored.keys {
             self.by_key
@@ -260,7 +260,7 @@ impl Objects {
         self.all.insert(id, stored);
     }
 
-    fn forget(&mut self, id: &Id) -> Option<Stored> {
+    fn forget(&mut self, id: &Id) -> Option<StoredObject> {
         let stored = self.all.remove(id)?;
         for key in &stored.keys {
             if let Some(ids) = self.by_key.get_mut(&(id.kind.clone(), key.clone())) {
@@ -283,7 +283,7 @@ impl Objects {
         let created = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
         let given = json!({"uid": uid, "generation": 1, "resourceVersion": "1", "creationTimestamp": created});
         merge(&mut value["metadata"], &given);
-        let stored = Stored::read(value).map_err(|_| 422_u16)?;
+        let stored = StoredObject::read(value).map_err(|_| 422_u16)?;
         self.writes += 1;
         let value = stored.value.clone();
         self.set(id, stored);
@@ -315,7 +315,7 @@ impl Objects {
         }
         let before = stored.version();
         next["metadata"]["resourceVersion"] = json!((before + 1).to_string());
-        let stored = Stored::read(next).map_err(|_| 422_u16)?;
+        let stored = StoredObject::read(next).map_err(|_| 422_u16)?;
         self.writes += 1;
         let mut written = stored.value.clone();
         self.set(id.clone(), stored);

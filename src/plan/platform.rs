@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::steps::Step;
-use super::trail::Trail;
+use super::trail::StepTrail;
 use crate::controller::NOT_READ;
 use crate::decide::drift;
 use crate::domain::{
@@ -28,9 +28,9 @@ const NO_SECRET: &str = "known-once-the-key-is-made";
 /// The platform of one account.
 pub struct InMemoryPlatform {
     source: Arc<dyn Platform>,
-    trail: Arc<Trail>,
+    trail: Arc<StepTrail>,
     now: Timestamp,
-    state: Mutex<State>,
+    state: Mutex<PlatformState>,
 }
 
 impl fmt::Debug for InMemoryPlatform {
@@ -42,18 +42,18 @@ impl fmt::Debug for InMemoryPlatform {
 }
 
 #[derive(Default)]
-struct State {
+struct PlatformState {
     projects: Option<Result<Listed<Project>, Fault>>,
-    computes: BTreeMap<String, Result<Known<Compute>, Fault>>,
-    keys: BTreeMap<String, Result<Known<KeyEntry>, Fault>>,
+    computes: BTreeMap<String, Result<PlannedList<Compute>, Fault>>,
+    keys: BTreeMap<String, Result<PlannedList<KeyEntry>, Fault>>,
     /// The latest readings, with the number of changes that they show.
     shown: BTreeMap<String, (u64, Arc<Reading<Computes>>)>,
-    shown_keys: Option<(u64, Arc<KeyList>)>,
+    latest_keys: Option<(u64, Arc<KeyList>)>,
     made: i64,
     changes: u64,
 }
 
-impl State {
+impl PlatformState {
     /// Counts a create, and numbers what it creates.
     fn number_of_new(&mut self) -> i64 {
         self.made += 1;
@@ -64,12 +64,12 @@ impl State {
 
 /// A list as it was read, and with the changes so far.
 #[derive(Clone, Debug)]
-struct Known<T> {
+struct PlannedList<T> {
     before: Vec<T>,
     now: Listed<T>,
 }
 
-impl<T: Clone> Known<T> {
+impl<T: Clone> PlannedList<T> {
     fn read(listed: Listed<T>) -> Self {
         Self {
             before: listed.shown().to_vec(),
@@ -80,7 +80,7 @@ impl<T: Clone> Known<T> {
 
 /// The list of a project or an organization with the changes so far, or `None` if it was not read.
 fn known<T: Clone>(
-    lists: &BTreeMap<String, Result<Known<T>, Fault>>,
+    lists: &BTreeMap<String, Result<PlannedList<T>, Fault>>,
     of: &str,
 ) -> Option<Result<Listed<T>, Fault>> {
     match lists.get(of)? {
@@ -91,13 +91,13 @@ fn known<T: Clone>(
 
 /// A compute before and after the plan.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct BeforeAndAfter {
     pub before: Option<Compute>,
     pub after: Option<Compute>,
 }
 
 impl InMemoryPlatform {
-    pub fn new(source: Arc<dyn Platform>, trail: Arc<Trail>, now: Timestamp) -> Self {
+    pub fn new(source: Arc<dyn Platform>, trail: Arc<StepTrail>, now: Timestamp) -> Self {
         Self {
             source,
             trail,
@@ -106,7 +106,7 @@ impl InMemoryPlatform {
         }
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut PlatformState) -> T) -> T {
         run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -151,23 +151,23 @@ impl InMemoryPlatform {
             let is_current = |shown: &&(u64, Arc<KeyList>)| {
                 shown.0 == state.changes && after.is_none_or(|after| shown.1.began > after)
             };
-            let reading = match state.shown_keys.as_ref().filter(is_current) {
+            let reading = match state.latest_keys.as_ref().filter(is_current) {
                 Some((_, reading)) => reading.clone(),
                 None => Arc::new(Reading::new(tick, self.now, self.now, keys.clone())),
             };
-            state.shown_keys = Some((state.changes, reading.clone()));
+            state.latest_keys = Some((state.changes, reading.clone()));
             Some(read(reading))
         })
     }
 
     /// The change of a compute in this plan.
-    pub fn change_of(&self, project: &str, id: &str) -> Change {
+    pub fn change_of(&self, project: &str, id: &str) -> BeforeAndAfter {
         self.with(|state| {
             let Some(Ok(listed)) = state.computes.get(project) else {
-                return Change::default();
+                return BeforeAndAfter::default();
             };
             let find = |all: &[Compute]| all.iter().find(|compute| compute.id == id).cloned();
-            Change {
+            BeforeAndAfter {
                 before: find(&listed.before),
                 after: find(listed.now.shown()),
             }
@@ -240,7 +240,7 @@ impl Platform for InMemoryPlatform {
         self.with(|state| {
             state
                 .computes
-                .insert(project.to_owned(), read.clone().map(Known::read))
+                .insert(project.to_owned(), read.clone().map(PlannedList::read))
         });
         read
     }
@@ -276,7 +276,7 @@ impl Platform for InMemoryPlatform {
             branch_id: None,
             settings: new.settings.clone(),
         };
-        self.trail.note(Step::CreateCompute {
+        self.trail.record(Step::CreateCompute {
             project: project.to_owned(),
             branch: new.branch_id.clone(),
             type_: type_.to_owned(),
@@ -297,7 +297,7 @@ impl Platform for InMemoryPlatform {
             compute::apply(compute, change, self.now);
             (before, compute.clone())
         })?;
-        self.trail.note(Step::ChangeCompute {
+        self.trail.record(Step::ChangeCompute {
             project: project.to_owned(),
             compute: compute.to_owned(),
             fields: compute::changed_fields(change, Some(&before)),
@@ -312,7 +312,7 @@ impl Platform for InMemoryPlatform {
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         // It is sent even if a list does not show the compute.
-        self.trail.note(Step::DeleteCompute {
+        self.trail.record(Step::DeleteCompute {
             project: project.to_owned(),
             compute: compute.clone(),
         });
@@ -339,7 +339,7 @@ impl Platform for InMemoryPlatform {
             compute.updated_at = Some(self.now);
             compute.clone()
         })?;
-        self.trail.note(Step::RestartCompute {
+        self.trail.record(Step::RestartCompute {
             project: project.to_owned(),
             compute: compute.clone(),
         });
@@ -369,7 +369,7 @@ impl Platform for InMemoryPlatform {
             }
             id
         });
-        self.trail.note(Step::CreateKey {
+        self.trail.record(Step::CreateKey {
             project: project.to_owned(),
         });
         Ok(CreatedKey {
@@ -408,7 +408,7 @@ impl Platform for InMemoryPlatform {
         self.with(|state| {
             state
                 .keys
-                .insert(organization.to_owned(), read.clone().map(Known::read))
+                .insert(organization.to_owned(), read.clone().map(PlannedList::read))
         });
         read
     }
@@ -423,9 +423,9 @@ impl Platform for InMemoryPlatform {
             // A platform without a list of keys may lack this call, too, which only a real call
             // would show.
             Err(fault @ Fault::Unsupported { .. }) => return Err(fault),
-            Err(_) => self.trail.note(Step::RevokeKey { key }),
+            Err(_) => self.trail.record(Step::RevokeKey { key }),
             Ok(listed) => {
-                self.trail.note(Step::RevokeKey { key });
+                self.trail.record(Step::RevokeKey { key });
                 if matches!(
                     listed.find(Some(&id.to_string()), |entry| entry.id == id),
                     Shown::Absent

@@ -15,13 +15,13 @@ use crate::platform::{Answer, Platform};
 
 /// The state that was recorded through one account.
 #[derive(Debug, Default)]
-pub struct Recorded {
+pub struct RecordedPlatform {
     /// By project.
     computes: BTreeMap<String, Vec<Compute>>,
     keys: Vec<KeyEntry>,
 }
 
-impl Recorded {
+impl RecordedPlatform {
     /// Adds the compute that a resource is bound to, as it was last observed.
     pub fn add_compute(&mut self, object: &api::Compute) {
         let project = &object.spec.project_id;
@@ -127,7 +127,7 @@ fn nowhere() -> Fault {
 }
 
 #[async_trait]
-impl Platform for Recorded {
+impl Platform for RecordedPlatform {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         let project = |id: &String| Project {
             id: id.clone(),

@@ -9,9 +9,11 @@ use crate::domain;
 
 use super::environment::Planner;
 use super::objects::{Id, Objects};
-use super::platform::Change;
-use super::rounds::Ended;
-use super::steps::{Cost, Counts, Manifest, Plan, Planned, PlannedCondition, Step, Units, Waits};
+use super::platform::BeforeAndAfter;
+use super::rounds::PassesEnd;
+use super::steps::{
+    Cost, Counts, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step, Units,
+};
 use crate::api::Compute;
 
 /// The compute that a resource is bound to.
@@ -48,9 +50,9 @@ fn bound(compute: &Compute) -> Option<(Id, Bound)> {
 pub fn plan(
     planner: &Planner,
     ids: &BTreeSet<Id>,
-    ended: &BTreeMap<Id, Ended>,
+    ended: &BTreeMap<Id, PassesEnd>,
     before: &BTreeMap<Id, Bound>,
-    declared: &BTreeMap<Id, Manifest>,
+    declared: &BTreeMap<Id, ManifestChange>,
 ) -> Plan {
     let after = bindings(&planner.cluster.objects());
     let resources: Vec<Planned> = ids
@@ -83,7 +85,7 @@ fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> O
     })
 }
 
-fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
+fn change_of(planner: &Planner, bound: &Bound) -> Option<BeforeAndAfter> {
     planner
         .platform(&bound.account)
         .map(|platform| platform.change_of(&bound.project, &bound.compute))
@@ -92,8 +94,8 @@ fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
 fn planned(
     planner: &Planner,
     id: &Id,
-    ended: Option<&Ended>,
-    manifest: Option<&Manifest>,
+    ended: Option<&PassesEnd>,
+    manifest: Option<&ManifestChange>,
     steps: Vec<Step>,
 ) -> Planned {
     let gone = planner.cluster.objects().stored(id).is_none();
@@ -112,16 +114,16 @@ fn planned(
         return planned;
     }
     match ended {
-        Some(Ended::Rests(Some(report), wake)) => {
+        Some(PassesEnd::Rests(Some(report), wake)) => {
             let conditions = report.conditions(&[], 0, planner.now);
             planned.ready = condition(&conditions, "Ready");
             planned.synced = condition(&conditions, "Synced");
             planned.next = at(*wake);
             planned.waits = waits(report, *wake);
         }
-        Some(Ended::Rests(None, _)) => planned.unknown = Some(silent(planner, id)),
-        Some(Ended::Failed(error)) => planned.unknown = Some(error.clone()),
-        Some(Ended::Busy) => {
+        Some(PassesEnd::Rests(None, _)) => planned.unknown = Some(silent(planner, id)),
+        Some(PassesEnd::Failed(error)) => planned.unknown = Some(error.clone()),
+        Some(PassesEnd::Busy) => {
             planned.unknown =
                 Some("The plan comes to no end: the same is decided again and again.".to_owned());
         }
@@ -165,7 +167,7 @@ fn at(wake: Wake) -> Option<jiff::Timestamp> {
 }
 
 /// The wait of a resource that does not match its spec.
-fn waits(report: &Report, wake: Wake) -> Option<Waits> {
+fn waits(report: &Report, wake: Wake) -> Option<PlannedWait> {
     use crate::decide::{Health, Sync};
     let (reason, message) = match (&report.health, &report.sync) {
         (
@@ -181,7 +183,7 @@ fn waits(report: &Report, wake: Wake) -> Option<Waits> {
         .waiting
         .as_ref()
         .map_or_else(|| at(wake), |waiting| waiting.until);
-    Some(Waits {
+    Some(PlannedWait {
         reason: reason.to_string(),
         message: message.to_owned(),
         until,
@@ -193,7 +195,7 @@ fn cost<'a>(planner: &Planner, bound: impl Iterator<Item = &'a Bound>) -> Option
     let mut cost = Cost::default();
     let mut seen = BTreeSet::new();
     for bound in bound.filter(|bound| seen.insert(bound.compute.clone())) {
-        let Change { before, after } = change_of(planner, bound)?;
+        let BeforeAndAfter { before, after } = change_of(planner, bound)?;
         cost.before = plus(cost.before, before.as_ref())?;
         cost.after = plus(cost.after, after.as_ref())?;
     }

@@ -15,17 +15,17 @@ use crate::cluster::{AppliedSecret, merge};
 use crate::decide::names::FIELD_MANAGER;
 
 /// Namespace and name.
-pub type Place = (String, String);
+pub type SecretName = (String, String);
 
 /// The current state of a Secret.
 #[derive(Clone)]
-pub struct Known {
+pub struct KnownSecret {
     pub secret: Option<Secret>,
     /// The Secret could not be read, so its content is assumed.
     pub assumed: bool,
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for KnownSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Known")
             .field("assumed", &self.assumed)
@@ -36,14 +36,14 @@ impl fmt::Debug for Known {
 /// The Secrets that were read, and the assumptions for those that cannot be read.
 #[derive(Debug, Default)]
 pub struct Secrets {
-    pub known: BTreeMap<Place, Known>,
-    pub assumed: BTreeMap<Place, Known>,
+    pub known: BTreeMap<SecretName, KnownSecret>,
+    pub assumed: BTreeMap<SecretName, KnownSecret>,
     made: u64,
 }
 
 /// The result of a write.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct SecretWrite {
     pub new: bool,
     /// Names of the added, changed or removed entries.
     pub entries: BTreeSet<String>,
@@ -66,19 +66,19 @@ impl Secrets {
             .get_or_insert_with(|| "0".to_owned());
     }
 
-    fn get(&self, place: &Place) -> Option<Secret> {
+    fn get(&self, place: &SecretName) -> Option<Secret> {
         self.known.get(place)?.secret.clone()
     }
 
     /// A Secret that the user declares.
-    pub fn declare(&mut self, place: Place, mut secret: Secret) {
+    pub fn declare(&mut self, place: SecretName, mut secret: Secret) {
         if let Some(before) = self.get(&place) {
             secret.metadata = before.metadata;
         }
         self.number(&mut secret);
         self.known.insert(
             place,
-            Known {
+            KnownSecret {
                 secret: Some(secret),
                 assumed: false,
             },
@@ -86,20 +86,20 @@ impl Secrets {
     }
 
     /// Sets the assumed content of a Secret, unless there is one already.
-    pub fn assume(&mut self, place: Place, guess: Option<Secret>) {
+    pub fn assume(&mut self, place: SecretName, guess: Option<Secret>) {
         let secret = guess.map(|mut secret| {
             (secret.metadata.namespace, secret.metadata.name) =
                 (Some(place.0.clone()), Some(place.1.clone()));
             self.number(&mut secret);
             secret
         });
-        self.assumed.entry(place).or_insert(Known {
+        self.assumed.entry(place).or_insert(KnownSecret {
             secret,
             assumed: true,
         });
     }
 
-    pub fn create(&mut self, place: &Place, secret: &Secret) -> Result<Written, u16> {
+    pub fn create(&mut self, place: &SecretName, secret: &Secret) -> Result<SecretWrite, u16> {
         if self.get(place).is_some() {
             return Err(CONFLICT);
         }
@@ -115,20 +115,20 @@ impl Secrets {
         namespace: &str,
         applied: &AppliedSecret,
         dry_run: bool,
-    ) -> Result<(Secret, Written), u16> {
+    ) -> Result<(Secret, SecretWrite), u16> {
         let place = (namespace.to_owned(), applied.name.clone());
-        let stands = self.get(&place);
+        let stored = self.get(&place);
         let differs =
-            |wanted: &Option<String>, stands: Option<String>| wanted.is_some() && *wanted != stands;
-        if differs(&applied.uid, stands.as_ref().and_then(Secret::uid))
+            |wanted: &Option<String>, stored: Option<String>| wanted.is_some() && *wanted != stored;
+        if differs(&applied.uid, stored.as_ref().and_then(Secret::uid))
             || differs(
                 &applied.version,
-                stands.as_ref().and_then(Secret::resource_version),
+                stored.as_ref().and_then(Secret::resource_version),
             )
         {
             return Err(CONFLICT);
         }
-        let mut next = stands.unwrap_or_else(|| {
+        let mut next = stored.unwrap_or_else(|| {
             let mut secret = Secret::default();
             (secret.metadata.name, secret.metadata.namespace) =
                 (Some(place.1.clone()), Some(place.0.clone()));
@@ -151,7 +151,7 @@ impl Secrets {
             }
         }
         if dry_run {
-            let unchanged = Written {
+            let unchanged = SecretWrite {
                 new: false,
                 entries: BTreeSet::new(),
                 assumed: false,
@@ -163,7 +163,7 @@ impl Secrets {
         Ok((self.get(&place).unwrap_or_default(), written))
     }
 
-    pub fn patch(&mut self, place: &Place, patch: &Value) -> Result<Written, u16> {
+    pub fn patch(&mut self, place: &SecretName, patch: &Value) -> Result<SecretWrite, u16> {
         let secret = self.get(place).ok_or(NOT_FOUND)?;
         let wanted = patch["metadata"]["resourceVersion"].as_str();
         if wanted.is_some() && wanted != secret.metadata.resource_version.as_deref() {
@@ -175,12 +175,12 @@ impl Secrets {
         if next.metadata.deletion_timestamp.is_some() && next.finalizers().is_empty() {
             self.known.insert(
                 place.clone(),
-                Known {
+                KnownSecret {
                     secret: None,
                     assumed: false,
                 },
             );
-            return Ok(Written {
+            return Ok(SecretWrite {
                 new: false,
                 entries: BTreeSet::new(),
                 assumed: false,
@@ -206,12 +206,12 @@ impl Secrets {
         }
     }
 
-    fn put(&mut self, place: &Place, mut next: Secret) -> Written {
+    fn put(&mut self, place: &SecretName, mut next: Secret) -> SecretWrite {
         let before = self.known.get(place);
         let assumed = before.is_some_and(|known| known.assumed);
-        let stands = before.and_then(|known| known.secret.as_ref());
-        let changed = stands != Some(&next);
-        let entries = differing(stands, &next);
+        let stored = before.and_then(|known| known.secret.as_ref());
+        let changed = stored != Some(&next);
+        let entries = differing(stored, &next);
         if changed {
             let version = next
                 .resource_version()
@@ -219,15 +219,15 @@ impl Secrets {
                 .unwrap_or_default();
             next.metadata.resource_version = Some((version + 1).to_string());
         }
-        let written = Written {
-            new: stands.is_none(),
+        let written = SecretWrite {
+            new: stored.is_none(),
             entries,
             assumed,
             changed,
         };
         self.known.insert(
             place.clone(),
-            Known {
+            KnownSecret {
                 secret: Some(next),
                 assumed,
             },

@@ -37,7 +37,7 @@ use crate::domain::{
 };
 use crate::spans;
 
-pub use self::reads_only::{Answered, ReadsOnly};
+pub use self::reads_only::{ReadAnswer, ReadsOnly};
 pub use self::text::{replace_runs, without_tokens};
 pub use self::transport::{Clients, Transport, Unanswered, client_error};
 

@@ -45,7 +45,7 @@ use tokio_util::task::TaskTracker;
 pub use self::computes::{ComputeFilter, ComputeInterest, Computes, LatestSnapshot, Snapshot};
 pub use self::keys::{KeyFilter, KeyInterest, KeyList, Keys, LatestKeys};
 pub use self::listing::Listing;
-use self::watch::Watch;
+use self::watch::ListWatch;
 use super::{Jitter, RateLimited, Room};
 use crate::domain::{Fault, Listed, Unreadable};
 
@@ -193,10 +193,10 @@ pub struct Source {
 }
 
 /// The account, and the project or organization.
-pub type Place = (String, String);
+pub type ListName = (String, String);
 
 /// The task of a list, and its latest state.
-type Subscribed<S, L> = (Arc<Watch<S, L>>, Latest<L>);
+type Subscribed<S, L> = (Arc<ListWatch<S, L>>, Latest<L>);
 
 /// The observers of all lists of one kind. `S` identifies a subscriber. Clones share the observers.
 pub struct Observers<S, L: Listing> {
@@ -214,9 +214,9 @@ struct Hub<S> {
 }
 
 struct Registry<S, L: Listing> {
-    watches: HashMap<Place, Arc<Watch<S, L>>>,
+    watches: HashMap<ListName, Arc<ListWatch<S, L>>>,
     /// The list of each subscriber.
-    subscribed: HashMap<S, Arc<Watch<S, L>>>,
+    subscribed: HashMap<S, Arc<ListWatch<S, L>>>,
     closed: bool,
 }
 
@@ -280,7 +280,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
 
     /// Like `read`, but waits for the end of an attempt that began after this call; callers share
     /// attempts. The result is empty if the observer ends first.
-    pub async fn read_anew(
+    pub async fn read_again(
         &self,
         source: &Source,
         subscriber: &S,
@@ -305,7 +305,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     }
 
     /// The latest state of every list with subscribers, by account and list.
-    pub fn all(&self) -> Vec<(Place, Latest<L>)> {
+    pub fn all(&self) -> Vec<(ListName, Latest<L>)> {
         self.registry()
             .watches
             .values()
@@ -381,7 +381,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
         let watch = match registry.watches.entry(place) {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
             Entry::Vacant(entry) => {
-                let watch = Arc::new(Watch::new(source, Arc::clone(&self.hub)));
+                let watch = Arc::new(ListWatch::new(source, Arc::clone(&self.hub)));
                 self.tasks.spawn(Arc::clone(&watch).run());
                 Arc::clone(entry.insert(watch))
             }

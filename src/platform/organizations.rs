@@ -10,10 +10,10 @@ use super::{Budget, Rate};
 
 /// The organizations that the platform has accepted accounts for. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Organizations(Arc<Mutex<HashMap<Place, Weak<Organization>>>>);
+pub struct Organizations(Arc<Mutex<HashMap<OrganizationId, Weak<Organization>>>>);
 
 /// A platform and the identifier of one of its organizations.
-type Place = (String, String);
+type OrganizationId = (String, String);
 
 /// One organization. Its budget is the greater of the default and the highest limit of its
 /// accounts. Each account also keeps to its own limit.
@@ -41,20 +41,20 @@ impl Organization {
 
 /// An account that may belong to an organization, which is not proven yet.
 #[derive(Debug)]
-pub struct Candidate {
+pub struct OrganizationClaim {
     organizations: Organizations,
-    place: Place,
+    place: OrganizationId,
     rate: Rate,
 }
 
 impl Organizations {
-    pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> Candidate {
+    pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> OrganizationClaim {
         let platform = normalized(base_url);
         let place = (
             platform.trim_end_matches('/').to_owned(),
             organization.to_owned(),
         );
-        Candidate {
+        OrganizationClaim {
             organizations: self.clone(),
             place,
             rate,
@@ -62,7 +62,7 @@ impl Organizations {
     }
 }
 
-impl Candidate {
+impl OrganizationClaim {
     /// Call this after the platform accepted the account's key for `organization`. Returns the
     /// shared organization if it is the one in the account's spec.
     pub fn accepted_for(&self, organization: &str) -> Option<Arc<Organization>> {

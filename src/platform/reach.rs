@@ -130,14 +130,14 @@ mod tests {
     }
 
     /// A pattern, and URLs that it admits or not.
-    struct Case {
+    struct PatternCase {
         pattern: &'static str,
         admits: &'static [&'static str],
         refuses: &'static [&'static str],
     }
 
-    const CASES: &[Case] = &[
-        Case {
+    const CASES: &[PatternCase] = &[
+        PatternCase {
             pattern: "https://api.example.com",
             admits: &[
                 "https://api.example.com",
@@ -158,27 +158,27 @@ mod tests {
                 "https://api-example.com/v2",
             ],
         },
-        Case {
+        PatternCase {
             pattern: "https://api.example.com/",
             admits: &["https://api.example.com/v2"],
             refuses: &[],
         },
-        Case {
+        PatternCase {
             pattern: "HTTPS://API.example.com:443",
             admits: &["https://api.example.com/v2"],
             refuses: &[],
         },
-        Case {
+        PatternCase {
             pattern: "https://api.example.com:8443",
             admits: &["https://api.example.com:8443/v2"],
             refuses: &["https://api.example.com/v2"],
         },
-        Case {
+        PatternCase {
             pattern: "http://api.example.com:443",
             admits: &[],
             refuses: &["https://api.example.com/v2"],
         },
-        Case {
+        PatternCase {
             pattern: "https://*.example.com",
             admits: &["https://api.example.com/v2", "https://other.example.com/v2"],
             refuses: &[
@@ -190,22 +190,22 @@ mod tests {
                 "https://api.example.com:8443/v2",
             ],
         },
-        Case {
+        PatternCase {
             pattern: "https://*.example.com:8443",
             admits: &["https://api.example.com:8443/v2"],
             refuses: &[],
         },
-        Case {
+        PatternCase {
             pattern: "https://bücher.example",
             admits: &["https://xn--bcher-kva.example/v2"],
             refuses: &[],
         },
-        Case {
+        PatternCase {
             pattern: "https://192.0.2.7",
             admits: &["https://192.0.2.7/v2", "https://0xc0000207/v2"],
             refuses: &["https://192.0.2.70/v2"],
         },
-        Case {
+        PatternCase {
             pattern: "https://[2001:db8::1]",
             admits: &["https://[2001:DB8:0::1]/v2"],
             refuses: &[],

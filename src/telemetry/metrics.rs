@@ -23,7 +23,7 @@ pub use self::census::{AccountCensus, AccountKeys, Census, Counted, KeyState, Ki
 pub use self::left::{BudgetLeft, is_of_leader};
 pub use self::passes::{Passes, Timer};
 pub use self::platform::Requests;
-pub use self::resources::Resources;
+pub use self::resources::ResourceMetrics;
 pub use self::steps::{CreateOutcome, KeyChange, Steps};
 use crate::leadership::Leadership;
 
@@ -33,7 +33,7 @@ pub struct Metrics {
     pub passes: Passes,
     pub steps: Steps,
     pub requests: Requests,
-    pub resources: Resources,
+    pub resources: ResourceMetrics,
     pub counted: Arc<Counted>,
     leadership: Arc<OnceLock<Leadership>>,
 }
@@ -49,7 +49,7 @@ impl Default for Metrics {
         let passes = Passes::register(own);
         let steps = Steps::register(own);
         let requests = Requests::register(own);
-        let resources = Resources::register(own);
+        let resources = ResourceMetrics::register(own);
         own.register_collector(Box::new(Arc::clone(&counted)));
         process::register(own, Arc::clone(&leadership));
         registry.register_collector(Box::new(process::Process));

@@ -5,11 +5,11 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value;
 
-use super::{Check, Problem};
+use super::{Check, ManifestProblem};
 
 /// A violation of the schema.
 pub(super) struct Violation {
-    pub problem: Problem,
+    pub problem: ManifestProblem,
     /// True if the API server then does not evaluate the rules.
     pub blocks_rules: bool,
     is_type: bool,
@@ -108,7 +108,7 @@ fn below_or_above(kind: &Kind, value: &Value, path: &str) -> Option<String> {
 impl Violation {
     fn new(path: String, message: String) -> Self {
         Self {
-            problem: Problem {
+            problem: ManifestProblem {
                 path,
                 message,
                 help: None,

@@ -1,15 +1,15 @@
 //! Finds the resources of a command.
 
 use super::Error;
-use super::rules::Ask;
+use super::rules::Request;
 use crate::cli::common::{Connected, Scope};
-use crate::cli::seen::{Kind, Seen};
+use crate::cli::resource::{ObservedResource, ResourceKind};
 
 /// A resource of a command.
 #[derive(Debug)]
-pub struct Target {
-    pub kind: Kind,
-    pub resource: Seen,
+pub struct RequestTarget {
+    pub kind: ResourceKind,
+    pub resource: ObservedResource,
 }
 
 /// Resources by name, or by kind and selector.
@@ -27,12 +27,18 @@ pub struct Targets {
 
 impl Targets {
     /// The resources that the arguments name or select.
-    pub async fn find(&self, ask: &Ask, connected: &Connected) -> Result<Vec<Target>, Error> {
+    pub async fn find(
+        &self,
+        request: &Request,
+        connected: &Connected,
+    ) -> Result<Vec<RequestTarget>, Error> {
         let found = match (
             self.all || self.scope.selector.is_some(),
             self.targets.as_slice(),
         ) {
-            (true, [kind]) if !kind.contains('/') => self.selected(ask, kind, connected).await?,
+            (true, [kind]) if !kind.contains('/') => {
+                self.selected(request, kind, connected).await?
+            }
             (true, _) => {
                 return Err(Error::Usage(
                     "with -l or --all, name one kind, such as compute".to_owned(),
@@ -43,51 +49,54 @@ impl Targets {
                     "-A goes with -l or --all, and with one kind".to_owned(),
                 ));
             }
-            (false, targets) => self.named(ask, targets, connected).await?,
+            (false, targets) => self.named(request, targets, connected).await?,
         };
-        match (ask, found.len()) {
-            (Ask::Adopt(Some(_)) | Ask::NotCreated(_) | Ask::Revoked(_), 2..) => Err(Error::Usage(
-                format!("{} with identifiers is for one resource", ask.verb()),
-            )),
+        match (request, found.len()) {
+            (Request::Adopt(Some(_)) | Request::NotCreated(_) | Request::Revoked(_), 2..) => {
+                Err(Error::Usage(format!(
+                    "{} with identifiers is for one resource",
+                    request.verb()
+                )))
+            }
             _ => Ok(found),
         }
     }
 
     async fn named(
         &self,
-        ask: &Ask,
+        request: &Request,
         targets: &[String],
         connected: &Connected,
-    ) -> Result<Vec<Target>, Error> {
+    ) -> Result<Vec<RequestTarget>, Error> {
         let namespace = self.scope.namespace(connected);
         let mut found = Vec::new();
         for target in targets {
-            let (kind, name) = Kind::and_name(target)?;
-            check(ask, &kind)?;
-            let seen = kind.get(&connected.client, namespace, name).await;
-            let seen = seen.map_err(|cause| Error::Read {
+            let (kind, name) = ResourceKind::and_name(target)?;
+            check(request, &kind)?;
+            let read = kind.get(&connected.client, namespace, name).await;
+            let read = read.map_err(|cause| Error::Read {
                 what: target.clone(),
                 cause,
             })?;
-            let Some(resource) = seen else {
+            let Some(resource) = read else {
                 return Err(Error::Refused(vec![format!(
                     "{target}: there is no such resource in namespace {}",
                     namespace.unwrap_or_default()
                 )]));
             };
-            found.push(Target { kind, resource });
+            found.push(RequestTarget { kind, resource });
         }
         Ok(found)
     }
 
     async fn selected(
         &self,
-        ask: &Ask,
+        request: &Request,
         kind: &str,
         connected: &Connected,
-    ) -> Result<Vec<Target>, Error> {
-        let kind = Kind::named(kind)?;
-        check(ask, &kind)?;
+    ) -> Result<Vec<RequestTarget>, Error> {
+        let kind = ResourceKind::named(kind)?;
+        check(request, &kind)?;
         let listed = kind
             .list(
                 &connected.client,
@@ -108,14 +117,14 @@ impl Targets {
         let mut found = Vec::new();
         for resource in listed {
             let kind = kind.clone();
-            found.push(Target { kind, resource });
+            found.push(RequestTarget { kind, resource });
         }
         Ok(found)
     }
 }
 
-fn check(ask: &Ask, kind: &Kind) -> Result<(), Error> {
-    match ask.refused_kind(kind.name()) {
+fn check(request: &Request, kind: &ResourceKind) -> Result<(), Error> {
+    match request.refused_kind(kind.name()) {
         Some(refused) => Err(Error::Usage(refused)),
         None => Ok(()),
     }

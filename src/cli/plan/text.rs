@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::cli::screen::one_line;
-use crate::plan::{Field, Plan, Planned, PlannedCondition, Step, Units};
+use crate::plan::{FieldChange, Plan, Planned, PlannedCondition, Step, Units};
 
 pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
     let mut shown = 0;
@@ -67,11 +67,11 @@ fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<(
 }
 
 pub fn of_manifest(planned: &Planned) -> &'static str {
-    use crate::plan::Manifest;
+    use crate::plan::ManifestChange;
     match planned.manifest {
-        Some(Manifest::New) => " (new)",
-        Some(Manifest::Changed) => " (changed)",
-        Some(Manifest::Unchanged) | None => "",
+        Some(ManifestChange::New) => " (new)",
+        Some(ManifestChange::Changed) => " (changed)",
+        Some(ManifestChange::Unchanged) | None => "",
     }
 }
 
@@ -84,7 +84,7 @@ pub fn waits(planned: &Planned) -> Option<String> {
     Some(format!("waits{until}: {}: {}", waits.reason, waits.message))
 }
 
-fn fields(fields: &[Field]) -> String {
+fn fields(fields: &[FieldChange]) -> String {
     let mut texts = Vec::new();
     for field in fields {
         let (name, after) = (&field.field, &field.after);
@@ -96,7 +96,7 @@ fn fields(fields: &[Field]) -> String {
     texts.join(", ")
 }
 
-fn with(text: String, set: &[Field]) -> String {
+fn with(text: String, set: &[FieldChange]) -> String {
     if set.is_empty() {
         text
     } else {

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 use jiff::Timestamp;
 
-use super::collect::Operator;
-use super::fleet::{AccountLine, Fleet, Item, State};
-use super::page::{Page, flat};
+use super::collect::OperatorStatus;
+use super::fleet::{AccountLine, Fleet, ListedResource, ResourceState};
+use super::page::{ResourcePage, flat};
 use crate::cli::called::program;
 use crate::cli::screen::{HEADING, PLAIN, Table, one_line, style};
 
@@ -31,9 +31,9 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
         counts(fleet).write(out, "")?;
     }
     for (state, items) in [
-        (State::NeedsPerson, &fleet.needs_person),
-        (State::Waits, &fleet.waits),
-        (State::UnderWay, &fleet.under_way),
+        (ResourceState::NeedsPerson, &fleet.needs_person),
+        (ResourceState::Waits, &fleet.waits),
+        (ResourceState::UnderWay, &fleet.under_way),
     ] {
         if !items.is_empty() {
             let color = style(state.needs());
@@ -61,23 +61,23 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
     not_read(&fleet.not_read, out)
 }
 
-fn heading(state: State) -> &'static str {
+fn heading(state: ResourceState) -> &'static str {
     match state {
-        State::NeedsPerson => "Needs a person",
-        State::Waits => "Waits for time",
-        State::UnderWay => "Under way",
-        State::Well => "Well",
+        ResourceState::NeedsPerson => "Needs a person",
+        ResourceState::Waits => "Waits for time",
+        ResourceState::UnderWay => "Under way",
+        ResourceState::Well => "Well",
     }
 }
 
-fn operator(operator: Option<&Operator>) -> String {
+fn operator(operator: Option<&OperatorStatus>) -> String {
     match operator {
         None => "whether an operator leads cannot be read".to_owned(),
-        Some(Operator {
+        Some(OperatorStatus {
             leader: Some(leader),
             ..
         }) => format!("the operator {leader} has the lead"),
-        Some(Operator {
+        Some(OperatorStatus {
             namespace,
             leader: None,
         }) => {
@@ -101,17 +101,17 @@ fn counts(fleet: &Fleet) -> Table {
         table.row([
             (count.kind.clone(), PLAIN),
             (count.all.to_string(), PLAIN),
-            count_cell(count.needs_person, State::NeedsPerson),
-            count_cell(count.waits, State::Waits),
-            count_cell(count.under_way, State::UnderWay),
-            count_cell(count.well, State::Well),
+            count_cell(count.needs_person, ResourceState::NeedsPerson),
+            count_cell(count.waits, ResourceState::Waits),
+            count_cell(count.under_way, ResourceState::UnderWay),
+            count_cell(count.well, ResourceState::Well),
         ]);
     }
     table
 }
 
 /// Only counts other than zero have a color.
-fn count_cell(count: usize, state: State) -> (String, Style) {
+fn count_cell(count: usize, state: ResourceState) -> (String, Style) {
     let style = if count == 0 {
         PLAIN
     } else {
@@ -123,7 +123,12 @@ fn count_cell(count: usize, state: State) -> (String, Style) {
 /// The length of a message that fits on a line beside the other columns.
 const SHORT: usize = 90;
 
-fn listed(items: &[Item], with_namespace: bool, wide: bool, state: State) -> Table {
+fn listed(
+    items: &[ListedResource],
+    with_namespace: bool,
+    wide: bool,
+    state: ResourceState,
+) -> Table {
     let mut table = Table::default();
     for item in items {
         let mut cells = Vec::new();
@@ -219,7 +224,7 @@ fn not_read(not_read: &[String], out: &mut impl Write) -> io::Result<()> {
     lines(out, "Not read", not_read)
 }
 
-pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
+pub fn page(page: &ResourcePage, out: &mut impl Write, wide: bool) -> io::Result<()> {
     title(page, out)?;
     section(out, "Declared", &rows(&page.declared))?;
     section(out, "There", &rows(&page.there))?;
@@ -247,7 +252,7 @@ pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
     not_read(&page.not_read, out)
 }
 
-fn title(page: &Page, out: &mut impl Write) -> io::Result<()> {
+fn title(page: &ResourcePage, out: &mut impl Write) -> io::Result<()> {
     let item = &page.resource;
     let place = item
         .namespace
@@ -265,14 +270,14 @@ fn title(page: &Page, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "  {}", one_line(&item.message))
 }
 
-fn next(page: &Page) -> Vec<[String; 2]> {
+fn next(page: &ResourcePage) -> Vec<[String; 2]> {
     page.next
         .iter()
         .map(|next| [time(next.at), next.what.clone()])
         .collect()
 }
 
-fn events(page: &Page) -> Vec<[String; 2]> {
+fn events(page: &ResourcePage) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     for event in &page.events {
         let reason = event.reason.as_deref().unwrap_or_default();
@@ -294,9 +299,9 @@ fn account_row(account: &AccountLine) -> [String; 2] {
     ]
 }
 
-fn reason(page: &Page) -> String {
+fn reason(page: &ResourcePage) -> String {
     match page.needs {
-        State::Well => String::new(),
+        ResourceState::Well => String::new(),
         _ => format!(" ({})", page.resource.reason),
     }
 }
@@ -308,7 +313,7 @@ fn rows(value: &serde_json::Value) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn conditions(page: &Page, wide: bool) -> Vec<[String; 2]> {
+fn conditions(page: &ResourcePage, wide: bool) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     for condition in &page.conditions {
         let since = if wide {

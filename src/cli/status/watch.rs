@@ -8,9 +8,9 @@ use futures::stream::{BoxStream, select_all};
 use kube::runtime::{WatchStreamExt, watcher};
 
 use super::collect::{Collector, is_account};
-use super::{Error, Picture, Subject, take};
+use super::{Error, Picture, StatusSubject, take};
 use crate::cli::common::{Output, OutputArgs};
-use crate::cli::seen::Kind;
+use crate::cli::resource::ResourceKind;
 use crate::cli::stop_on_signal;
 
 /// Changes within this time are drawn together.
@@ -19,7 +19,7 @@ const TOGETHER: Duration = Duration::from_millis(300);
 /// Updates the status until Ctrl-C, or until the one resource is gone. Returns the last one.
 pub async fn watch(
     collector: &Collector,
-    subject: &Subject,
+    subject: &StatusSubject,
     output: OutputArgs,
     out: &mut impl Write,
 ) -> Result<Picture, Error> {
@@ -76,11 +76,11 @@ fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(
 
 /// A change, or the start of a watch. The stream never ends: a failed watch restarts after a
 /// backoff.
-fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
+fn changes(collector: &Collector, subject: &StatusSubject) -> BoxStream<'static, ()> {
     let mut watches = Vec::new();
     match subject {
-        Subject::Fleet => {
-            for kind in Kind::all() {
+        StatusSubject::Fleet => {
+            for kind in ResourceKind::all() {
                 let mut config = watcher::Config::default();
                 if !is_account(kind.name()) {
                     config.label_selector = collector.params.label_selector.clone();
@@ -88,7 +88,7 @@ fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
                 watches.push(changes_of(collector, &kind, config));
             }
         }
-        Subject::One { kind, name } => {
+        StatusSubject::One { kind, name } => {
             let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
             watches.push(changes_of(collector, kind, config));
         }
@@ -98,7 +98,7 @@ fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
 
 fn changes_of(
     collector: &Collector,
-    kind: &Kind,
+    kind: &ResourceKind,
     config: watcher::Config,
 ) -> BoxStream<'static, ()> {
     let api = kind.api(&collector.client, collector.namespace.as_deref());

@@ -14,7 +14,7 @@ use super::reconcile::Shared;
 use crate::decide::compute::Reserved;
 use crate::decide::memory::Failure;
 use crate::decide::{Action, Health, Report, Sync};
-use crate::platform::{BudgetFigures, Latest, Listing, Place};
+use crate::platform::{BudgetFigures, Latest, ListName, Listing};
 use crate::telemetry::debug::Wanted;
 
 pub fn state(shared: &Shared, wanted: &Wanted) -> Value {
@@ -81,7 +81,7 @@ fn budget(figures: &BudgetFigures) -> Value {
     })
 }
 
-fn list<L: Listing>((account, of): Place, latest: &Latest<L>) -> Value {
+fn list<L: Listing>((account, of): ListName, latest: &Latest<L>) -> Value {
     let reading = latest.snapshot.as_ref().map(
         |reading| json!({"begun": reading.at, "ended": reading.ended, "items": reading.items.len(), "unreadable": reading.unreadable.len(), "tick": reading.began.number()}),
     );

@@ -35,7 +35,7 @@ pub struct Instance {
 }
 
 #[derive(Deserialize)]
-struct Resource {
+struct StateResource {
     #[serde(default)]
     module: Option<String>,
     mode: String,
@@ -43,11 +43,11 @@ struct Resource {
     kind: String,
     name: String,
     #[serde(default)]
-    instances: Vec<Object>,
+    instances: Vec<StateObject>,
 }
 
 #[derive(Deserialize)]
-struct Object {
+struct StateObject {
     #[serde(default)]
     index_key: Value,
     /// Marks an object that another one has already replaced.
@@ -75,18 +75,18 @@ pub fn instances(text: &str) -> Result<Vec<Instance>, StateError> {
         .get_mut("resources")
         .map(Value::take)
         .unwrap_or_default();
-    let resources: Vec<Resource> = match resources {
+    let resources: Vec<StateResource> = match resources {
         Value::Null => Vec::new(),
         resources => serde_json::from_value(resources).map_err(|_| StateError::OtherForm)?,
     };
     Ok(resources
         .into_iter()
         .filter(|resource| resource.mode == "managed")
-        .flat_map(Resource::instances)
+        .flat_map(StateResource::instances)
         .collect())
 }
 
-impl Resource {
+impl StateResource {
     fn instances(self) -> Vec<Instance> {
         let module = self
             .module

@@ -16,7 +16,7 @@ fn state(resources: &[Value]) -> String {
         .to_string()
 }
 
-fn only(resources: &[Value]) -> Found {
+fn only(resources: &[Value]) -> FoundCompute {
     let computes = read(&state(resources)).unwrap().computes;
     assert_eq!(computes.len(), 1, "{computes:#?}");
     computes[0].clone()
@@ -167,7 +167,7 @@ fn keys_of_one_project_are_told_from_the_others() {
     ]));
     let contents = contents.unwrap();
     let addressed = |address: &str| Some(address.to_owned());
-    let key = Key {
+    let key = FoundKey {
         project: "p-1".into(),
         name: "ci".into(),
         id: "7".into(),

@@ -6,7 +6,7 @@ use crate::decide::drift;
 use crate::domain::{
     Compute, ComputeChange, ComputeState, NameSupport, NewCompute, Settings, Support,
 };
-use crate::plan::steps::Field;
+use crate::plan::steps::FieldChange;
 
 /// The result of a create beside the `others` of its project. Unknown properties have placeholders.
 pub(super) fn created(
@@ -80,10 +80,10 @@ fn apply_settings(settings: &mut Settings, change: &Settings) {
 }
 
 /// The fields that a change sets, with their values in `before`.
-pub(super) fn changed_fields(change: &ComputeChange, before: Option<&Compute>) -> Vec<Field> {
+pub(super) fn changed_fields(change: &ComputeChange, before: Option<&Compute>) -> Vec<FieldChange> {
     let mut fields = Vec::new();
     if let Some(branch) = &change.branch_id {
-        fields.push(Field {
+        fields.push(FieldChange {
             field: "branchID".to_owned(),
             before: before.map(|compute| compute.branch_id.clone()),
             after: branch.clone(),
@@ -97,7 +97,7 @@ pub(super) fn changed_fields(change: &ComputeChange, before: Option<&Compute>) -
             .iter()
             .find(|(known, _)| *known == field)
             .map(|(_, value)| value.clone());
-        fields.push(Field {
+        fields.push(FieldChange {
             field,
             before,
             after,

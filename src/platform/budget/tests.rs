@@ -258,7 +258,7 @@ async fn the_figures_say_what_is_left_and_how_long_requests_wait() {
     }
     advance(Duration::from_millis(500)).await;
     let waits = |priority: Priority| {
-        let Waits {
+        let WaitFigures {
             waiting, waited, ..
         } = budget.figures().waits[priority as usize];
         (waiting, waited.as_millis())

@@ -9,10 +9,10 @@ use crate::platform::{Platform, Unanswered};
 
 /// Answers with four pages, and records the URLs of its requests.
 #[derive(Debug, Default)]
-struct Pages(Mutex<Vec<String>>);
+struct PagedTransport(Mutex<Vec<String>>);
 
 #[async_trait]
-impl Transport for Pages {
+impl Transport for PagedTransport {
     async fn carry(&self, request: reqwest::Request) -> Result<reqwest::Response, Unanswered> {
         let mut asked = self.0.lock().unwrap();
         asked.push(request.url().to_string());
@@ -45,7 +45,10 @@ fn access(base_url: &str) -> Access {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_is_within_one_budget_and_measured() {
-    let (pages, meter) = (Arc::new(Pages::default()), Arc::new(Notes::default()));
+    let (pages, meter) = (
+        Arc::new(PagedTransport::default()),
+        Arc::new(Notes::default()),
+    );
     let over = OverHttp {
         transport: Some(Arc::clone(&pages) as Arc<dyn Transport>),
         ..OverHttp::default()
@@ -74,19 +77,19 @@ async fn a_client_is_within_one_budget_and_measured() {
         "further pages wait for the same budget: {:?}",
         start.elapsed()
     );
-    let noted: Vec<_> = meter
+    let recorded: Vec<_> = meter
         .0
         .lock()
         .unwrap()
         .iter()
         .map(|(call, outcome, _)| (*call, *outcome))
         .collect();
-    assert_eq!(noted, [("list_projects", "ok")]);
+    assert_eq!(recorded, [("list_projects", "ok")]);
 }
 
 #[tokio::test]
 async fn what_cannot_be_called_is_known_before_anything_is_sent() {
-    let pages = Arc::new(Pages::default());
+    let pages = Arc::new(PagedTransport::default());
     let over = OverHttp {
         transport: Some(Arc::clone(&pages) as Arc<dyn Transport>),
         ..OverHttp::default()

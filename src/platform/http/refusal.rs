@@ -17,7 +17,7 @@ const NO_ROUTE: &str = "this route does not exist";
 
 /// An answer that is not a success.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct RefusedAnswer {
     pub status: u16,
     /// True if the request asked for a change.
     pub change: bool,
@@ -34,7 +34,7 @@ pub(super) struct Refusal {
     pub complete: bool,
 }
 
-impl Refusal {
+impl RefusedAnswer {
     /// The fault. Its message never contains `secret`.
     pub fn into_fault(self, secret: &str) -> Fault {
         let form = self.foreign_form();

@@ -47,12 +47,12 @@ pub struct Clients {
 
 /// Connections that are kept and reused.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct NetworkTransport {
     client: Client,
     request_timeout: Duration,
 }
 
-impl Network {
+impl NetworkTransport {
     /// For the platform at `url` only.
     pub fn new(options: &HttpOptions, url: &Url, reach: &Reach) -> Result<Self, ConnectError> {
         let mut guard = None;
@@ -66,16 +66,16 @@ impl Network {
                 guard = Some(addresses);
             }
         }
-        let kept = match &guard {
+        let shared = match &guard {
             Some(addresses) if addresses.local => &options.clients.local,
             Some(_) => &options.clients.public,
             None => &options.clients.unguarded,
         };
-        let client = match kept.get() {
+        let client = match shared.get() {
             Some(client) => client.clone(),
             None => {
                 let made = Self::client(options, guard)?;
-                kept.get_or_init(|| made).clone()
+                shared.get_or_init(|| made).clone()
             }
         };
         Ok(Self {
@@ -126,7 +126,7 @@ fn has_proxy(url: &Url) -> bool {
 }
 
 #[async_trait]
-impl Transport for Network {
+impl Transport for NetworkTransport {
     async fn carry(&self, request: Request) -> Result<Response, Unanswered> {
         self.client
             .execute(request)
@@ -177,7 +177,7 @@ mod tests {
             ..HttpOptions::default()
         };
         let to = |url: &str, insecure: bool| {
-            Network::new(
+            NetworkTransport::new(
                 &options,
                 &Url::parse(url).unwrap(),
                 &Reach {

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::UnreadableEntry;
 
-use self::entries::{Entries, Entry};
+use self::entries::{DecodedList, ListEntry};
 
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes, operations};
 pub(super) use entries::MOST_ENTRIES;
@@ -54,7 +54,7 @@ impl DecodeError {
 
 /// One page of a list, and the cursor of the next page if the answer has one.
 #[derive(Debug)]
-pub(super) struct Page<T> {
+pub(super) struct ListPage<T> {
     /// The entries; none if there are more than [`MOST_ENTRIES`].
     pub items: Vec<T>,
     /// The unreadable entries.
@@ -64,15 +64,15 @@ pub(super) struct Page<T> {
     pub cursor: Option<String>,
 }
 
-impl<T> Page<T> {
-    fn of(entries: Entries<T>, pagination: Option<Pagination>) -> Self {
-        let Entries {
-            kept,
+impl<T> ListPage<T> {
+    fn of(entries: DecodedList<T>, pagination: Option<Pagination>) -> Self {
+        let DecodedList {
+            items,
             unreadable,
             count,
         } = entries;
         Self {
-            items: kept,
+            items,
             unreadable,
             entries: count,
             cursor: pagination.and_then(Pagination::cursor),

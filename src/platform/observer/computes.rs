@@ -114,7 +114,7 @@ impl Listing for Computes {
         without_activity(before) != without_activity(after)
     }
 
-    fn note(changed: &mut ChangedComputes, compute: &Compute) {
+    fn record(changed: &mut ChangedComputes, compute: &Compute) {
         changed.computes.insert(compute.id.clone());
         changed.branches.insert(compute.branch_id.clone());
         changed.names.extend(compute.name.clone());

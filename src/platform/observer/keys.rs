@@ -95,7 +95,7 @@ impl Listing for Keys {
         !is_same_use(before.last_used_at, after.last_used_at) || lasting(before) != lasting(after)
     }
 
-    fn note(changed: &mut ChangedKeys, key: &KeyEntry) {
+    fn record(changed: &mut ChangedKeys, key: &KeyEntry) {
         changed.ids.insert(key.id);
         changed.names.insert(key.name.clone());
     }

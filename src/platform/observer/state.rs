@@ -11,12 +11,12 @@ use super::listing::{Listing, changes, unreadable_weight};
 use super::pace::Pace;
 use super::{Interest, Latest, Reading, Source, Subscriber, Tick};
 use crate::domain::{Fault, Listed};
-use crate::platform::room::Share;
+use crate::platform::room::RoomShare;
 use crate::platform::{Party, Priority, RateLimited};
 
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
-pub(super) struct State<S, L: Listing> {
+pub(super) struct WatchState<S, L: Listing> {
     pub platform: Arc<RateLimited>,
     /// Counts changes of the platform client, so that a read with an old client is not published.
     pub generation: u64,
@@ -30,7 +30,7 @@ pub(super) struct State<S, L: Listing> {
     after: Option<Tick>,
     pub view: Latest<L>,
     /// The memory of the current reading.
-    share: Share,
+    share: RoomShare,
     newest: Option<Attempt>,
     failures: u32,
     /// Spreads the next wait; drawn again for each wait.
@@ -58,7 +58,7 @@ pub(super) struct Begun {
     pub at: Timestamp,
 }
 
-impl<S: Subscriber, L: Listing> State<S, L> {
+impl<S: Subscriber, L: Listing> WatchState<S, L> {
     pub fn new(source: &Source, jitter: f64) -> Self {
         Self {
             platform: Arc::clone(&source.platform),
@@ -69,7 +69,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
             pending_since: None,
             after: None,
             view: Latest::default(),
-            share: Share::of(Arc::clone(&source.room)),
+            share: RoomShare::of(Arc::clone(&source.room)),
             newest: None,
             failures: 0,
             jitter,
@@ -88,7 +88,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.generation += 1;
         // It may be a different platform, so the old snapshot proves nothing.
         self.view = Latest::default();
-        self.share.hold(0);
+        self.share.resize(0);
         self.newest = None;
         self.failures = 0;
         true
@@ -209,7 +209,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
 
     /// True if the list may be read at all. Each list counts, even if it is small.
     pub fn has_room(&mut self) -> bool {
-        self.share.is_held() || self.share.hold(0)
+        self.share.is_counted() || self.share.resize(0)
     }
 
     /// The fault of a list that exceeds the memory limit.
@@ -223,10 +223,14 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     }
 
     /// The entries, if there is memory for them.
-    pub fn fitting(&mut self, of: &str, listed: Listed<L::Item>) -> Result<Listed<L::Item>, Fault> {
+    pub fn within_limit(
+        &mut self,
+        of: &str,
+        listed: Listed<L::Item>,
+    ) -> Result<Listed<L::Item>, Fault> {
         let weight = listed.shown().iter().map(L::weight).sum::<usize>()
             + unreadable_weight(listed.unreadable());
-        if self.share.hold(weight) {
+        if self.share.resize(weight) {
             Ok(listed)
         } else {
             Err(self.no_room(of))

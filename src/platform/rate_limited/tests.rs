@@ -171,7 +171,7 @@ async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
             let _ = rate_limited
                 .shared
                 .gate
-                .note(Err::<(), _>(unauthorized()), false);
+                .record(Err::<(), _>(unauthorized()), false);
         }
     );
     assert_eq!((change, read), (Err(in_doubt()), Err(in_doubt())));

@@ -101,7 +101,7 @@ mod linux {
     use procfs::{ProcResult, boot_time_secs, page_size, ticks_per_second};
 
     /// The resource usage of the process.
-    pub(super) struct Taken {
+    pub(super) struct ProcessFigures {
         pub cpu_seconds: f64,
         pub resident_bytes: u64,
         pub open_fds: usize,
@@ -114,11 +114,11 @@ mod linux {
         clippy::cast_precision_loss,
         reason = "no number of ticks or files is as large"
     )]
-    pub(super) fn taken() -> ProcResult<Taken> {
+    pub(super) fn taken() -> ProcResult<ProcessFigures> {
         let process = Process::myself()?;
         let stat = process.stat()?;
         let seconds = |ticks: u64| ticks as f64 / ticks_per_second() as f64;
-        Ok(Taken {
+        Ok(ProcessFigures {
             cpu_seconds: seconds(stat.utime + stat.stime),
             resident_bytes: stat.rss * page_size(),
             open_fds: process.fd_count()?,

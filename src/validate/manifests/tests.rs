@@ -3,7 +3,7 @@ use super::*;
 const GOOD: &str = "apiVersion: dbplane.dev/v1alpha1\nkind: Compute\nmetadata: {name: a, namespace: shop}\nspec:\n  \
                     accountRef: {name: prod}\n  projectID: p\n  branchID: b\n  type: ReadOnly\n";
 
-fn check(text: &str) -> Outcome {
+fn check(text: &str) -> CheckOutcome {
     Checker::new().unwrap().check_text(text)
 }
 

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Ask, Outcome, helping};
-use crate::cli::seen::Seen;
+use super::{Request, RequestOutcome, helpful_commands};
+use crate::cli::resource::ObservedResource;
 use crate::decide::names;
 
-fn seen(kind: &str, object: &Value) -> Seen {
-    Seen {
+fn resource(kind: &str, object: &Value) -> ObservedResource {
+    ObservedResource {
         kind: kind.to_owned(),
         meta: serde_json::from_value(object["metadata"].clone()).unwrap(),
         spec: object["spec"].clone(),
@@ -30,40 +30,46 @@ fn what_cannot_work_is_refused() {
     let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
-    for (ask, object, refused) in [
-        (Ask::Restart, &paused, Some("it is paused")),
-        (Ask::Restart, &observing, Some("it only observes")),
-        (Ask::Restart, &bound, None),
-        (Ask::Restart, &ambiguous, Some("it has no compute yet")),
+    for (request, object, refused) in [
+        (Request::Restart, &paused, Some("it is paused")),
+        (Request::Restart, &observing, Some("it only observes")),
+        (Request::Restart, &bound, None),
+        (Request::Restart, &ambiguous, Some("it has no compute yet")),
         (
-            Ask::Adopt(None),
+            Request::Adopt(None),
             &bound,
             Some("it has compute ep-1 already"),
         ),
         (
-            Ask::Adopt(None),
+            Request::Adopt(None),
             &ambiguous,
             Some("it has found no compute to adopt"),
         ),
-        (Ask::Adopt(Some("ep-1".to_owned())), &ambiguous, None),
+        (Request::Adopt(Some("ep-1".to_owned())), &ambiguous, None),
         (
-            Ask::ConfirmDeletion,
+            Request::ConfirmDeletion,
             &bound,
             Some("it is not being deleted"),
         ),
-        (Ask::NotCreated(vec!["ep-1".to_owned()]), &ambiguous, None),
         (
-            Ask::NotCreated(vec!["ep-2".to_owned()]),
+            Request::NotCreated(vec!["ep-1".to_owned()]),
+            &ambiguous,
+            None,
+        ),
+        (
+            Request::NotCreated(vec!["ep-2".to_owned()]),
             &ambiguous,
             Some("ep-2 is not in question"),
         ),
-        (Ask::Resume, &paused, None),
-        (Ask::Rotate, &bound, Some("rotate is for ProjectKey")),
+        (Request::Resume, &paused, None),
+        (Request::Rotate, &bound, Some("rotate is for ProjectKey")),
     ] {
-        let said = ask.refusal(&seen("Compute", object)).unwrap_or_default();
+        let description = request
+            .refusal(&resource("Compute", object))
+            .unwrap_or_default();
         assert!(
-            refused.map_or(said.is_empty(), |text| said.contains(text)),
-            "{ask:?}: {said}"
+            refused.map_or(description.is_empty(), |text| description.contains(text)),
+            "{request:?}: {description}"
         );
     }
 }
@@ -72,45 +78,49 @@ fn what_cannot_work_is_refused() {
 fn what_was_said_before_is_said_anew_or_kept() {
     let object = json!({"metadata": {"name": "a", "annotations": {names::REVOKED_KEYS: "all", names::NOT_CREATED: "ep-2, ep-1"}}});
     let now = Timestamp::UNIX_EPOCH;
-    let written = |ask: &Ask, annotation: &str| {
-        ask.patch(&seen("ProjectKey", &object), now)["metadata"]["annotations"][annotation].clone()
+    let written = |request: &Request, annotation: &str| {
+        request.patch(&resource("ProjectKey", &object), now)["metadata"]["annotations"][annotation]
+            .clone()
     };
     assert_eq!(
-        written(&Ask::Revoked(vec!["all".to_owned()]), names::REVOKED_KEYS),
+        written(
+            &Request::Revoked(vec!["all".to_owned()]),
+            names::REVOKED_KEYS
+        ),
         "all,"
     );
     assert_eq!(
-        written(&Ask::Revoked(vec!["7".to_owned()]), names::REVOKED_KEYS),
+        written(&Request::Revoked(vec!["7".to_owned()]), names::REVOKED_KEYS),
         "7"
     );
     assert_eq!(
         written(
-            &Ask::NotCreated(vec!["ep-3".to_owned()]),
+            &Request::NotCreated(vec!["ep-3".to_owned()]),
             names::NOT_CREATED
         ),
         "ep-1,ep-2,ep-3"
     );
-    assert_eq!(written(&Ask::Resume, names::PAUSED), Value::Null);
+    assert_eq!(written(&Request::Resume, names::PAUSED), Value::Null);
 }
 
 #[test]
 fn what_is_gone_is_done_only_where_that_was_asked() {
-    let deleting = seen(
+    let deleting = resource(
         "Compute",
         &with_condition("one", "Stalled", "DeletionPaused"),
     );
-    let another = seen("Compute", &with_condition("another", "Ready", "Available"));
+    let another = resource("Compute", &with_condition("another", "Ready", "Available"));
     for now in [None, Some(&another)] {
-        let done = Ask::ConfirmDeletion.outcome(&deleting, &deleting, now);
-        assert_eq!(done, Outcome::Done("deleted".to_owned()));
+        let done = Request::ConfirmDeletion.outcome(&deleting, &deleting, now);
+        assert_eq!(done, RequestOutcome::Done("deleted".to_owned()));
         assert!(matches!(
-            Ask::Restart.outcome(&deleting, &deleting, now),
-            Outcome::Failed(_)
+            Request::Restart.outcome(&deleting, &deleting, now),
+            RequestOutcome::Failed(_)
         ));
     }
     assert!(matches!(
-        Ask::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)),
-        Outcome::Waits(_)
+        Request::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)),
+        RequestOutcome::Waits(_)
     ));
 }
 
@@ -129,10 +139,19 @@ fn the_commands_that_help_answer_the_reason() {
         ("Refused", "dbplane reconcile -n shop compute/a"),
     ] {
         assert_eq!(
-            helping(&seen("Compute", &with_condition("a", "Stalled", reason))),
+            helpful_commands(&resource(
+                "Compute",
+                &with_condition("a", "Stalled", reason)
+            )),
             [command],
             "{reason}"
         );
     }
-    assert!(helping(&seen("Compute", &with_condition("a", "Ready", "Available"))).is_empty());
+    assert!(
+        helpful_commands(&resource(
+            "Compute",
+            &with_condition("a", "Ready", "Available")
+        ))
+        .is_empty()
+    );
 }

@@ -13,13 +13,13 @@ fn addresses(local: bool) -> Addresses {
 fn refused(address: &str) -> Option<(&'static str, bool)> {
     let check = |local| addresses(local).check(address.parse().unwrap()).err();
     let (by_default, named) = (check(false), check(true));
-    let said = by_default.map(|refused| (refused.what, refused.local));
+    let refusal = by_default.map(|refused| (refused.what, refused.local));
     assert_eq!(
         named.is_none(),
-        said.is_none_or(|(_, local)| local),
+        refusal.is_none_or(|(_, local)| local),
         "{address}"
     );
-    said
+    refusal
 }
 
 /// The expected result of [`refused`], and its addresses. They are the first and last (or only)

@@ -1,7 +1,7 @@
 use super::*;
 
-fn refusal(status: u16, body: &str) -> Refusal {
-    Refusal {
+fn refusal(status: u16, body: &str) -> RefusedAnswer {
+    RefusedAnswer {
         status,
         change: true,
         retry_after: Some(Duration::from_secs(7)),
@@ -14,7 +14,7 @@ fn refusal(status: u16, body: &str) -> Refusal {
 }
 
 fn fault(status: u16, change: bool, body: &str) -> Fault {
-    Refusal {
+    RefusedAnswer {
         change,
         ..refusal(status, body)
     }
@@ -85,11 +85,11 @@ fn a_404_may_mean_three_things() {
 fn only_json_or_nothing_is_the_platforms_refusal() {
     let page = "<!DOCTYPE html><html><head><title>Blocked</title></head></html>";
     let message = r#"{"message":"limit reached"}"#;
-    let html = |body: &str| Refusal {
+    let html = |body: &str| RefusedAnswer {
         html: true,
         ..refusal(422, body)
     };
-    let cut = |body: &str| Refusal {
+    let cut = |body: &str| RefusedAnswer {
         complete: false,
         ..refusal(422, body)
     };
@@ -203,7 +203,7 @@ fn the_request_identifier_of_the_header_serves_where_the_body_has_none() {
 #[test]
 fn a_redirect_names_its_target() {
     let location = Some("https://elsewhere/canary-token".to_owned());
-    let text = Refusal {
+    let text = RefusedAnswer {
         location,
         ..refusal(308, "")
     }

@@ -173,7 +173,7 @@ fn words_that_are_known_and_others() {
     ] {
         let settings = read(item("idle", word)).unwrap().settings;
         assert_eq!(
-            serde_json::to_value(Attributes::from(&settings)).unwrap(),
+            serde_json::to_value(ComputeAttributes::from(&settings)).unwrap(),
             json!({"pooler_mode": word})
         );
         assert_eq!(settings.pooler_mode, Some(mode));
@@ -249,7 +249,7 @@ fn suspend_timeouts_both_ways() {
             suspend_after: Some(after),
             ..Settings::default()
         };
-        let body = serde_json::to_value(Attributes::from(&settings)).unwrap();
+        let body = serde_json::to_value(ComputeAttributes::from(&settings)).unwrap();
         assert_eq!(body, json!({"suspend_timeout_seconds": wire}));
     }
 }

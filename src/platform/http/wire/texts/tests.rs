@@ -2,7 +2,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::domain::{Compute, ComputeState, PoolerMode};
-use crate::platform::http::wire::{DecodeError, Page, answer, computes, created, keys, projects};
+use crate::platform::http::wire::{
+    DecodeError, ListPage, answer, computes, created, keys, projects,
+};
 use crate::text::is_hidden;
 
 /// A compute with one field replaced.
@@ -17,7 +19,7 @@ fn compute(field: &str, value: &Value) -> Value {
 }
 
 /// The only entry of a list, or its unreadable field.
-fn only<T>(page: Result<Page<T>, DecodeError>) -> Result<T, String> {
+fn only<T>(page: Result<ListPage<T>, DecodeError>) -> Result<T, String> {
     let mut page = page.unwrap();
     assert_eq!(
         (page.entries, page.items.len() + page.unreadable.len()),

@@ -15,7 +15,7 @@ use crate::text;
 
 /// A kind of dbplane, with the names that kubectl accepts for it.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct ResourceKind {
     pub resource: ApiResource,
     pub is_namespaced: bool,
     words: Vec<String>,
@@ -30,7 +30,7 @@ pub enum NoTarget {
     Name(String),
 }
 
-impl Kind {
+impl ResourceKind {
     /// All kinds, in the order in which they are listed.
     pub fn all() -> Vec<Self> {
         let mut all = Collected::default();
@@ -88,11 +88,11 @@ impl Kind {
         client: &Client,
         namespace: Option<&str>,
         params: &ListParams,
-    ) -> kube::Result<Vec<Seen>> {
+    ) -> kube::Result<Vec<ObservedResource>> {
         let listed = self.api(client, namespace).list(params).await?;
         Ok(listed
             .into_iter()
-            .map(|object| Seen::of(self, object))
+            .map(|object| ObservedResource::of(self, object))
             .collect())
     }
 
@@ -101,14 +101,14 @@ impl Kind {
         client: &Client,
         namespace: Option<&str>,
         name: &str,
-    ) -> kube::Result<Option<Seen>> {
+    ) -> kube::Result<Option<ObservedResource>> {
         let found = self.api(client, namespace).get_opt(name).await?;
-        Ok(found.map(|object| Seen::of(self, object)))
+        Ok(found.map(|object| ObservedResource::of(self, object)))
     }
 }
 
 #[derive(Default)]
-struct Collected(Vec<Kind>);
+struct Collected(Vec<ResourceKind>);
 
 impl KindVisitor for Collected {
     fn visit<K: Reconciled>(&mut self) {
@@ -118,7 +118,7 @@ impl KindVisitor for Collected {
             .chain(names.short_names.into_iter().flatten())
             .collect();
         let resource = ApiResource::erase::<K::Object>(&());
-        self.0.push(Kind {
+        self.0.push(ResourceKind {
             resource,
             is_namespaced: K::Object::is_namespaced(),
             words,
@@ -128,7 +128,7 @@ impl KindVisitor for Collected {
 
 /// A resource as the API server returns it, even if this version cannot read its spec.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ObservedResource {
     pub kind: String,
     pub meta: ObjectMeta,
     pub spec: Value,
@@ -137,15 +137,15 @@ pub struct Seen {
 }
 
 /// The form that users write: `compute/orders`.
-impl fmt::Display for Seen {
+impl fmt::Display for ObservedResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.to_lowercase(), self.name())
     }
 }
 
-impl Seen {
+impl ObservedResource {
     /// Removes hidden characters from untrusted texts, for all later uses.
-    pub fn of(kind: &Kind, mut object: DynamicObject) -> Self {
+    pub fn of(kind: &ResourceKind, mut object: DynamicObject) -> Self {
         let [spec, status] =
             ["spec", "status"].map(|part| text::document(object.data[part].take()));
         let conditions = serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
@@ -237,13 +237,13 @@ mod tests {
             ("dbrrs", "ReadReplicaSet"),
             ("clusteraccounts", "ClusterAccount"),
         ] {
-            assert_eq!(Kind::named(word).unwrap().name(), kind, "{word}");
+            assert_eq!(ResourceKind::named(word).unwrap().name(), kind, "{word}");
         }
-        let error = Kind::named("pod").unwrap_err().to_string();
+        let error = ResourceKind::named("pod").unwrap_err().to_string();
         assert!(error.contains("compute or computes or dbc"), "{error}");
-        assert_eq!(Kind::and_name("dbacct/prod").unwrap().1, "prod");
+        assert_eq!(ResourceKind::and_name("dbacct/prod").unwrap().1, "prod");
         for wrong in ["compute", "compute/", "/orders", "pod/x"] {
-            assert!(Kind::and_name(wrong).is_err(), "{wrong}");
+            assert!(ResourceKind::and_name(wrong).is_err(), "{wrong}");
         }
     }
 }
